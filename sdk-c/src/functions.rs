@@ -2309,10 +2309,10 @@ pub unsafe extern "C" fn tenon_cuda_thread_exchange_stream_capture_mode(
 
 /// Calls the export of a function with arguments as numbers, for programs that test the library.
 ///
-/// There is one number for each parameter of the spec, and behind them the address for the answer of a
-/// question. Devices are handles of the library, floating-point numbers the bits of an `f64`, and
-/// everything else is passed as in C. `plugin` is for functions without a device. Returns `None` if
-/// there are fewer arguments than parameters.
+/// There is one number for each parameter of the spec, and after them the address for the answer of a
+/// question. Devices are handles of the library, floating-point numbers are the bits of an `f64`, and
+/// everything else is passed as in C. `plugin` is for functions without a device. Returns `None` if there
+/// are fewer arguments than parameters.
 ///
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.

@@ -22,15 +22,15 @@ pub type Result<T> = core::result::Result<T, Error>;
 pub struct Kernel(usize);
 
 impl Kernel {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -40,12 +40,12 @@ impl Kernel {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_Kernel) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_Kernel {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -63,15 +63,15 @@ impl core::fmt::Debug for Kernel {
 pub struct KernelKey(usize);
 
 impl KernelKey {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -81,12 +81,12 @@ impl KernelKey {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_KernelKey) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_KernelKey {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -104,15 +104,15 @@ impl core::fmt::Debug for KernelKey {
 pub struct KernelArgsDef(usize);
 
 impl KernelArgsDef {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -122,12 +122,12 @@ impl KernelArgsDef {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_KernelArgsDef) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_KernelArgsDef {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -145,15 +145,15 @@ impl core::fmt::Debug for KernelArgsDef {
 pub struct TensorArgDef(usize);
 
 impl TensorArgDef {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -163,12 +163,12 @@ impl TensorArgDef {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_TensorArgDef) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_TensorArgDef {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -182,7 +182,7 @@ impl core::fmt::Debug for TensorArgDef {
 
 /// Kind of one argument of a kernel.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct KernelArgument(pub i32);
@@ -400,15 +400,15 @@ impl InferShapeFn {
 pub struct KernelContext(usize);
 
 impl KernelContext {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -418,12 +418,12 @@ impl KernelContext {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_KernelContext) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_KernelContext {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -441,15 +441,15 @@ impl core::fmt::Debug for KernelContext {
 pub struct InferMetaContext(usize);
 
 impl InferMetaContext {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -459,12 +459,12 @@ impl InferMetaContext {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_InferMetaContext) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_InferMetaContext {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -485,12 +485,12 @@ impl Tensor {
     /// The null handle: an optional tensor that was not given.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -500,12 +500,12 @@ impl Tensor {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_Tensor) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_Tensor {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -526,12 +526,12 @@ impl MetaTensor {
     /// The null handle: an output that is not wanted.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -541,12 +541,12 @@ impl MetaTensor {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_MetaTensor) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_MetaTensor {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -564,15 +564,15 @@ impl core::fmt::Debug for MetaTensor {
 pub struct Scalar(usize);
 
 impl Scalar {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -582,12 +582,12 @@ impl Scalar {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_Scalar) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_Scalar {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -605,15 +605,15 @@ impl core::fmt::Debug for Scalar {
 pub struct IntArray(usize);
 
 impl IntArray {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -623,12 +623,12 @@ impl IntArray {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_IntArray) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_IntArray {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -646,15 +646,15 @@ impl core::fmt::Debug for IntArray {
 pub struct KernelPlace(usize);
 
 impl KernelPlace {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -664,12 +664,12 @@ impl KernelPlace {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_Place) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_Place {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -690,12 +690,12 @@ impl DeviceContext {
     /// The null handle: the host, in `device_context_allocate_tensor`.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -705,12 +705,12 @@ impl DeviceContext {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::PD_DeviceContext) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::PD_DeviceContext {
         ptr::with_exposed_provenance_mut(self.0)
     }
@@ -2176,10 +2176,10 @@ impl PaddleApi {
     /// `strided` is unknown to it.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn register_phi_kernel(
         &self,
         kernel_name_cstr: *const c_char,
@@ -2227,10 +2227,10 @@ impl PaddleApi {
     /// old program representation (`paddle/fluid/framework/custom_operator.cc`). Only `libpaddle.so` has it.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn register_operator(
         &self,
         kernel_name_cstr: *const c_char,
@@ -2266,10 +2266,10 @@ impl PaddleApi {
     /// For use in an `ArgsDefFn`. The result belongs to the kernel.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_get_args_def(&self, kernel: Kernel) -> Result<KernelArgsDef> {
         let callee = self
             .kernel_get_args_def
@@ -2293,10 +2293,10 @@ impl PaddleApi {
     /// The list is made for the caller. Free it with `delete_pointer_list`; the definitions are borrowed.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_args_def_get_input_arg_defs(
         &self,
         def: KernelArgsDef,
@@ -2327,10 +2327,10 @@ impl PaddleApi {
     /// release.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_args_def_get_output_arg_defs(
         &self,
         def: KernelArgsDef,
@@ -2360,10 +2360,10 @@ impl PaddleApi {
     /// Throws if the layout is none that C has a name for.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_key_get_layout(
         &self,
         key: KernelKey,
@@ -2390,10 +2390,10 @@ impl PaddleApi {
     /// Throws if the data type is none that C has a name for.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_key_get_data_type(
         &self,
         key: KernelKey,
@@ -2420,10 +2420,10 @@ impl PaddleApi {
     /// Throws on a layout that it does not know, such as `strided`.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_arg_def_set_data_layout(
         &self,
         def: TensorArgDef,
@@ -2454,10 +2454,10 @@ impl PaddleApi {
     /// where it is only known when the kernel runs. Throws on a value that is not a data type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_arg_def_set_data_type(
         &self,
         def: TensorArgDef,
@@ -2486,10 +2486,10 @@ impl PaddleApi {
     /// exports its own. The answer is a C++ reference, and no header of a release declares the function.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn get_op_meta_info_map(&self) -> Result<*mut c_void> {
         let callee = self
             .get_op_meta_info_map
@@ -2504,10 +2504,10 @@ impl PaddleApi {
     /// Throws if the context is of a kind of device that this build of Paddle does not have.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_get_device_context(
         &self,
         ctx: KernelContext,
@@ -2525,10 +2525,10 @@ impl PaddleApi {
     /// Serves optional inputs too.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_input_at(
         &self,
         ctx: KernelContext,
@@ -2547,10 +2547,10 @@ impl PaddleApi {
     /// The list is made for the caller; free it with `delete_pointer_list`. The tensors are borrowed.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_multi_input_at(
         &self,
         ctx: KernelContext,
@@ -2569,10 +2569,10 @@ impl PaddleApi {
     /// The shape of the output is set; allocate it before use.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_output_at(
         &self,
         ctx: KernelContext,
@@ -2591,10 +2591,10 @@ impl PaddleApi {
     /// The list is made for the caller; free it with `delete_pointer_list`. The tensors are borrowed.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_multi_output_at(
         &self,
         ctx: KernelContext,
@@ -2613,10 +2613,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_bool_attr_at(
         &self,
         ctx: KernelContext,
@@ -2635,10 +2635,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_int32_attr_at(
         &self,
         ctx: KernelContext,
@@ -2657,10 +2657,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_int64_attr_at(
         &self,
         ctx: KernelContext,
@@ -2679,10 +2679,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_float_attr_at(
         &self,
         ctx: KernelContext,
@@ -2701,10 +2701,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_double_attr_at(
         &self,
         ctx: KernelContext,
@@ -2724,10 +2724,10 @@ impl PaddleApi {
     /// user may give as a tensor is stored as one, and this throws too.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_scalar_attr_at(
         &self,
         ctx: KernelContext,
@@ -2747,10 +2747,10 @@ impl PaddleApi {
     /// user may give as a tensor is stored as one, and this throws too.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_int_array_attr_at(
         &self,
         ctx: KernelContext,
@@ -2770,10 +2770,10 @@ impl PaddleApi {
     /// for.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_data_type_attr_at(
         &self,
         ctx: KernelContext,
@@ -2793,10 +2793,10 @@ impl PaddleApi {
     /// does not convert.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_data_layout_attr_at(
         &self,
         ctx: KernelContext,
@@ -2816,10 +2816,10 @@ impl PaddleApi {
     /// another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_string_attr_at(
         &self,
         ctx: KernelContext,
@@ -2838,10 +2838,10 @@ impl PaddleApi {
     /// The list is made for the caller; free it with `delete_uint8_list`. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_list_bool_attr_at(
         &self,
         ctx: KernelContext,
@@ -2860,10 +2860,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_list_int32_attr_at(
         &self,
         ctx: KernelContext,
@@ -2882,10 +2882,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_list_int64_attr_at(
         &self,
         ctx: KernelContext,
@@ -2904,10 +2904,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_list_float_attr_at(
         &self,
         ctx: KernelContext,
@@ -2926,10 +2926,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_list_double_attr_at(
         &self,
         ctx: KernelContext,
@@ -2949,10 +2949,10 @@ impl PaddleApi {
     /// it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_list_string_attr_at(
         &self,
         ctx: KernelContext,
@@ -2972,10 +2972,10 @@ impl PaddleApi {
     /// it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_list_scalar_attr_at(
         &self,
         ctx: KernelContext,
@@ -2994,10 +2994,10 @@ impl PaddleApi {
     /// The place is borrowed. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn kernel_context_place_attr_at(
         &self,
         ctx: KernelContext,
@@ -3016,10 +3016,10 @@ impl PaddleApi {
     /// An optional input that was not given has a description that is not valid.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_input_at(
         &self,
         ctx: InferMetaContext,
@@ -3038,10 +3038,10 @@ impl PaddleApi {
     /// The list is made for the caller; free it with `delete_pointer_list`. The descriptions are borrowed.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_multi_input_at(
         &self,
         ctx: InferMetaContext,
@@ -3060,10 +3060,10 @@ impl PaddleApi {
     /// Set its shape and data type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_output_at(
         &self,
         ctx: InferMetaContext,
@@ -3082,10 +3082,10 @@ impl PaddleApi {
     /// The list is made for the caller; free it with `delete_pointer_list`. The descriptions are borrowed.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_multi_output_at(
         &self,
         ctx: InferMetaContext,
@@ -3104,10 +3104,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_bool_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3126,10 +3126,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_int32_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3148,10 +3148,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_int64_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3170,10 +3170,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_float_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3192,10 +3192,10 @@ impl PaddleApi {
     /// Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_double_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3214,10 +3214,10 @@ impl PaddleApi {
     /// The scalar is borrowed. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_scalar_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3236,10 +3236,10 @@ impl PaddleApi {
     /// The array is borrowed. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_int_array_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3259,10 +3259,10 @@ impl PaddleApi {
     /// for.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_data_type_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3282,10 +3282,10 @@ impl PaddleApi {
     /// does not convert.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_data_layout_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3307,10 +3307,10 @@ impl PaddleApi {
     /// another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_string_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3329,10 +3329,10 @@ impl PaddleApi {
     /// The list is made for the caller; free it with `delete_uint8_list`. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_list_bool_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3351,10 +3351,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_list_int32_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3373,10 +3373,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_list_int64_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3395,10 +3395,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_list_float_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3417,10 +3417,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_list_double_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3442,10 +3442,10 @@ impl PaddleApi {
     /// it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_list_string_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3467,10 +3467,10 @@ impl PaddleApi {
     /// it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_list_scalar_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3491,10 +3491,10 @@ impl PaddleApi {
     /// The place is borrowed. Throws if it is of another type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn infer_meta_context_place_attr_at(
         &self,
         ctx: InferMetaContext,
@@ -3513,10 +3513,10 @@ impl PaddleApi {
     /// Throws if the data type is none that C has a name for, such as the 8 bit floating point types.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_pd_data_type(
         &self,
         tensor: Tensor,
@@ -3545,10 +3545,10 @@ impl PaddleApi {
     /// Throws if the layout is none that the C interface converts, such as the strided one.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_data_layout(
         &self,
         tensor: Tensor,
@@ -3578,10 +3578,10 @@ impl PaddleApi {
     /// need, and less if the shape has grown since; 0 without memory.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_byte_size(&self, tensor: Tensor) -> Result<i64> {
         let callee = self
             .tensor_get_byte_size
@@ -3607,10 +3607,10 @@ impl PaddleApi {
     /// The offset is applied. Throws if the tensor has no memory, or less than its shape and data type need.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_data_pointer(&self, tensor: Tensor) -> Result<*mut c_void> {
         let callee = self
             .tensor_get_data_pointer
@@ -3636,10 +3636,10 @@ impl PaddleApi {
     /// The product of the shape: 1 for a tensor without dimensions, 0 for one whose shape was never set.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_element_count(&self, tensor: Tensor) -> Result<i64> {
         let callee = self
             .tensor_get_element_count
@@ -3665,10 +3665,10 @@ impl PaddleApi {
     /// A tensor whose shape was never set, as of `new_tensor`, answers -1.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_num_dims(&self, tensor: Tensor) -> Result<i64> {
         let callee = self
             .tensor_get_num_dims
@@ -3694,10 +3694,10 @@ impl PaddleApi {
     /// One dimension at a time. The index is not checked for a tensor whose shape was never set.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_dim(&self, tensor: Tensor, index: usize) -> Result<i64> {
         let callee = self
             .tensor_get_dim
@@ -3723,10 +3723,10 @@ impl PaddleApi {
     /// As many as dimensions unless they were set otherwise; -1 if the shape was never set.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_num_strides(&self, tensor: Tensor) -> Result<i64> {
         let callee = self
             .tensor_get_num_strides
@@ -3753,10 +3753,10 @@ impl PaddleApi {
     /// set. Only kernels for strided tensors get tensors that are not contiguous.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_stride(&self, tensor: Tensor, index: usize) -> Result<i64> {
         let callee = self
             .tensor_get_stride
@@ -3784,10 +3784,10 @@ impl PaddleApi {
     /// the caller and hold `size_t`: free each with `delete_int64_list`. On failure neither is written.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_lod(
         &self,
         tensor: Tensor,
@@ -3818,10 +3818,10 @@ impl PaddleApi {
     /// Ask before `tensor_get_data_pointer`, which throws for a tensor without.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_is_initialized(&self, tensor: Tensor) -> Result<bool> {
         let callee = self
             .tensor_is_initialized
@@ -3848,10 +3848,10 @@ impl PaddleApi {
     /// `new_tensor`, though its shape is not set.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_is_valid(&self, tensor: Tensor) -> Result<bool> {
         let callee = self
             .tensor_is_valid
@@ -3878,10 +3878,10 @@ impl PaddleApi {
     /// It is borrowed.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_holder(&self, tensor: Tensor) -> Result<*mut c_void> {
         let callee = self
             .tensor_get_holder
@@ -3907,10 +3907,10 @@ impl PaddleApi {
     /// `tensor_get_data_pointer` has it applied already.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_get_offset(&self, tensor: Tensor) -> Result<usize> {
         let callee = self
             .tensor_get_offset
@@ -3937,10 +3937,10 @@ impl PaddleApi {
     /// Throws if the tensor has another shape now and is not contiguous. Lengths are cut to 32 bits.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_set_dims(
         &self,
         tensor: Tensor,
@@ -3969,10 +3969,10 @@ impl PaddleApi {
     /// Not checked against the allocation: one past its end makes `tensor_get_byte_size` negative.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_set_offset(&self, tensor: Tensor, offset: i64) -> Result<()> {
         let callee = self
             .tensor_set_offset
@@ -3997,10 +3997,10 @@ impl PaddleApi {
     /// that only kernels for strided tensors understand.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_set_strides(
         &self,
         tensor: Tensor,
@@ -4029,10 +4029,10 @@ impl PaddleApi {
     /// Converts nothing: the same bytes are read differently. Throws on a value that is not a data type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_set_data_type(
         &self,
         tensor: Tensor,
@@ -4061,10 +4061,10 @@ impl PaddleApi {
     /// `strided`.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_set_data_layout(
         &self,
         tensor: Tensor,
@@ -4094,10 +4094,10 @@ impl PaddleApi {
     /// only up to one level.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_reset_lod(
         &self,
         tensor: Tensor,
@@ -4127,10 +4127,10 @@ impl PaddleApi {
     /// `delete_tensor`.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn new_tensor(&self) -> Result<Tensor> {
         let callee = self.new_tensor.ok_or_else(|| Error::unsupported("new_tensor"))?;
         // SAFETY: the caller's promise is handed on.
@@ -4144,10 +4144,10 @@ impl PaddleApi {
     /// tensor that Paddle has handed to a kernel.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn delete_tensor(&self, tensor: Tensor) -> Result<()> {
         let callee = self
             .delete_tensor
@@ -4164,10 +4164,10 @@ impl PaddleApi {
     /// shape.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_share_data_with(&self, dst: Tensor, src: Tensor) -> Result<()> {
         let callee = self
             .tensor_share_data_with
@@ -4193,10 +4193,10 @@ impl PaddleApi {
     /// Does nothing if `src` has none.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_share_lod_with(&self, dst: Tensor, src: Tensor) -> Result<()> {
         let callee = self
             .tensor_share_lod_with
@@ -4227,10 +4227,10 @@ impl PaddleApi {
     /// same layout: the result is then what `tensor_vector_to_list` takes.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn optional_tensor_get_pointer(&self, tensor: Tensor) -> Result<Tensor> {
         let callee = self
             .optional_tensor_get_pointer
@@ -4247,10 +4247,10 @@ impl PaddleApi {
     /// is not caught.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn tensor_vector_to_list(&self, tensor: Tensor) -> Result<ffi::PD_List> {
         let callee = self
             .tensor_vector_to_list
@@ -4265,10 +4265,10 @@ impl PaddleApi {
     /// Throws also if the data type is none that C has a name for.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_get_pd_data_type(
         &self,
         tensor: MetaTensor,
@@ -4297,10 +4297,10 @@ impl PaddleApi {
     /// Throws also if the layout is none that the C interface converts, such as the strided one.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_get_data_layout(
         &self,
         tensor: MetaTensor,
@@ -4329,10 +4329,10 @@ impl PaddleApi {
     /// The product of the shape; of no use while a length is unknown and given as -1.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_get_element_count(
         &self,
         tensor: MetaTensor,
@@ -4361,10 +4361,10 @@ impl PaddleApi {
     /// Answers -1 if the shape is not set yet.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_get_num_dims(&self, tensor: MetaTensor) -> Result<i64> {
         let callee = self
             .meta_tensor_get_num_dims
@@ -4391,10 +4391,10 @@ impl PaddleApi {
     /// for a tensor whose shape is not set yet.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_get_dim(
         &self,
         tensor: MetaTensor,
@@ -4424,10 +4424,10 @@ impl PaddleApi {
     /// Only dense tensors have strides.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_get_num_strides(&self, tensor: MetaTensor) -> Result<i64> {
         let callee = self
             .meta_tensor_get_num_strides
@@ -4453,10 +4453,10 @@ impl PaddleApi {
     /// Counted in elements, not in bytes.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_get_stride(
         &self,
         tensor: MetaTensor,
@@ -4486,10 +4486,10 @@ impl PaddleApi {
     /// The one function of the group that does not throw.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_is_valid(&self, tensor: MetaTensor) -> Result<bool> {
         let callee = self
             .meta_tensor_is_valid
@@ -4516,10 +4516,10 @@ impl PaddleApi {
     /// are cut to 32 bits.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_set_dims(
         &self,
         tensor: MetaTensor,
@@ -4548,10 +4548,10 @@ impl PaddleApi {
     /// Does nothing unless the tensor is dense. Strides are cut to 32 bits.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_set_strides(
         &self,
         tensor: MetaTensor,
@@ -4580,10 +4580,10 @@ impl PaddleApi {
     /// Throws also on a value that is not a data type.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_set_data_type(
         &self,
         tensor: MetaTensor,
@@ -4611,10 +4611,10 @@ impl PaddleApi {
     /// Throws also on a layout that it does not know, such as `strided`.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn meta_tensor_set_data_layout(
         &self,
         tensor: MetaTensor,
@@ -4642,10 +4642,10 @@ impl PaddleApi {
     /// Borrowed from the `std::string`, and ends at its first NUL.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn string_attr(&self, attr: *mut c_void) -> Result<*const c_char> {
         let callee = self.string_attr.ok_or_else(|| Error::unsupported("string_attr"))?;
         // SAFETY: the caller's promise is handed on.
@@ -4659,10 +4659,10 @@ impl PaddleApi {
     /// point types. The symbol is misspelled.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn data_type_attr(&self, attr: *mut c_void) -> Result<device::DataType> {
         let callee = self
             .data_type_attr
@@ -4678,10 +4678,10 @@ impl PaddleApi {
     /// the strided layout. The symbol is misspelled.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn data_layout_attr(
         &self,
         attr: *mut c_void,
@@ -4699,10 +4699,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn list_int32_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self
             .list_int32_attr
@@ -4717,10 +4717,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn list_int64_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self
             .list_int64_attr
@@ -4735,10 +4735,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn list_float_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self
             .list_float_attr
@@ -4753,10 +4753,10 @@ impl PaddleApi {
     /// The list is borrowed: never free it.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn list_double_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self
             .list_double_attr
@@ -4771,10 +4771,10 @@ impl PaddleApi {
     /// The list is made for the caller; free it with `delete_pointer_list`. The scalars are borrowed.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn list_scalar_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self
             .list_scalar_attr
@@ -4789,10 +4789,10 @@ impl PaddleApi {
     /// The list is made for the caller; free it with `delete_pointer_list`. The strings are borrowed.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn list_string_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self
             .list_string_attr
@@ -4807,10 +4807,10 @@ impl PaddleApi {
     /// The list is made for the caller; free it with `delete_uint8_list`.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn list_bool_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self
             .list_bool_attr
@@ -4825,10 +4825,10 @@ impl PaddleApi {
     /// True for anything but zero.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_bool_data(&self, scalar: Scalar) -> Result<bool> {
         let callee = self
             .scalar_get_bool_data
@@ -4843,10 +4843,10 @@ impl PaddleApi {
     /// Drops the fraction; only values from -128 to 127 survive.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_int8_data(&self, scalar: Scalar) -> Result<i8> {
         let callee = self
             .scalar_get_int8_data
@@ -4861,10 +4861,10 @@ impl PaddleApi {
     /// Drops the fraction; only values from -32768 to 32767 survive.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_int16_data(&self, scalar: Scalar) -> Result<i16> {
         let callee = self
             .scalar_get_int16_data
@@ -4879,10 +4879,10 @@ impl PaddleApi {
     /// Drops the fraction; values out of range are undefined from floating point and wrap from integers.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_int32_data(&self, scalar: Scalar) -> Result<i32> {
         let callee = self
             .scalar_get_int32_data
@@ -4897,10 +4897,10 @@ impl PaddleApi {
     /// Drops the fraction; holds every integer scalar but the largest unsigned ones.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_int64_data(&self, scalar: Scalar) -> Result<i64> {
         let callee = self
             .scalar_get_int64_data
@@ -4915,10 +4915,10 @@ impl PaddleApi {
     /// Drops the fraction; only values from 0 to 255 survive.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_uint8_data(&self, scalar: Scalar) -> Result<u8> {
         let callee = self
             .scalar_get_uint8_data
@@ -4933,10 +4933,10 @@ impl PaddleApi {
     /// Drops the fraction; only values from 0 to 65535 survive.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_uint16_data(&self, scalar: Scalar) -> Result<u16> {
         let callee = self
             .scalar_get_uint16_data
@@ -4951,10 +4951,10 @@ impl PaddleApi {
     /// Drops the fraction; negative values do not survive.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_uint32_data(&self, scalar: Scalar) -> Result<u32> {
         let callee = self
             .scalar_get_uint32_data
@@ -4969,10 +4969,10 @@ impl PaddleApi {
     /// Drops the fraction; negative values do not survive.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_uint64_data(&self, scalar: Scalar) -> Result<u64> {
         let callee = self
             .scalar_get_uint64_data
@@ -4987,10 +4987,10 @@ impl PaddleApi {
     /// Rounds integers above 2²⁴ and double precision numbers.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_float32_data(&self, scalar: Scalar) -> Result<f32> {
         let callee = self
             .scalar_get_float32_data
@@ -5005,10 +5005,10 @@ impl PaddleApi {
     /// Exact for all but integers above 2⁵³; the best guess when the type of the scalar is not known.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn scalar_get_float64_data(&self, scalar: Scalar) -> Result<f64> {
         let callee = self
             .scalar_get_float64_data
@@ -5024,10 +5024,10 @@ impl PaddleApi {
     /// bit.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn int_array_get_data_pointer(
         &self,
         int_array: IntArray,
@@ -5045,10 +5045,10 @@ impl PaddleApi {
     /// The same number is in the list of `int_array_get_data_pointer`.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn int_array_get_element_count(
         &self,
         int_array: IntArray,
@@ -5066,10 +5066,10 @@ impl PaddleApi {
     /// Pinned memory of the host counts as another place.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn place_is_host(&self, place: KernelPlace) -> Result<bool> {
         let callee = self
             .place_is_host
@@ -5084,10 +5084,10 @@ impl PaddleApi {
     /// Counts the devices of one type from 0; the type cannot be asked.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn place_get_device_id(&self, place: KernelPlace) -> Result<i8> {
         let callee = self
             .place_get_device_id
@@ -5103,10 +5103,10 @@ impl PaddleApi {
     /// context is of a kind of device that this build of Paddle does not have.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn device_context_get_stream(
         &self,
         ctx: DeviceContext,
@@ -5138,10 +5138,10 @@ impl PaddleApi {
     /// needs (on the host, `size` is then ignored).
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn device_context_allocate_tensor(
         &self,
         ctx: DeviceContext,
@@ -5181,10 +5181,10 @@ impl PaddleApi {
     /// The status is always `success`, and a null `ctx` is not caught. Throws if the context has no generator.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn device_context_set_seed(
         &self,
         ctx: DeviceContext,
@@ -5212,10 +5212,10 @@ impl PaddleApi {
     /// The status is always `success`, and a null `ctx` is not caught. Throws if the context has no generator.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn device_context_get_seed(&self, ctx: DeviceContext) -> Result<u64> {
         let callee = self
             .device_context_get_seed
@@ -5243,10 +5243,10 @@ impl PaddleApi {
     /// generator.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn device_context_get_random(&self, ctx: DeviceContext) -> Result<u64> {
         let callee = self
             .device_context_get_random
@@ -5272,10 +5272,10 @@ impl PaddleApi {
     /// Frees the array, not what the pointers point to.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn delete_pointer_list(&self, list: ffi::PD_List) -> Result<()> {
         let callee = self
             .delete_pointer_list
@@ -5290,10 +5290,10 @@ impl PaddleApi {
     /// Lists of truth values are lists of bytes.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn delete_uint8_list(&self, list: ffi::PD_List) -> Result<()> {
         let callee = self
             .delete_uint8_list
@@ -5309,10 +5309,10 @@ impl PaddleApi {
     /// borrowed and must not be.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn delete_int64_list(&self, list: ffi::PD_List) -> Result<()> {
         let callee = self
             .delete_int64_list
@@ -5327,10 +5327,10 @@ impl PaddleApi {
     /// No function of this interface makes such a list for the caller.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn delete_int32_list(&self, list: ffi::PD_List) -> Result<()> {
         let callee = self
             .delete_int32_list
@@ -5345,10 +5345,10 @@ impl PaddleApi {
     /// No function of this interface makes such a list for the caller.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn delete_float64_list(&self, list: ffi::PD_List) -> Result<()> {
         let callee = self
             .delete_float64_list
@@ -5363,10 +5363,10 @@ impl PaddleApi {
     /// No function of this interface makes such a list for the caller.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn delete_float32_list(&self, list: ffi::PD_List) -> Result<()> {
         let callee = self
             .delete_float32_list
@@ -5381,10 +5381,10 @@ impl PaddleApi {
     /// The event is copied, so it may go after the call. May throw if memory runs out.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn profiler_add_runtime_trace_event(
         &self,
         prof: device::Profiler,
@@ -5405,10 +5405,10 @@ impl PaddleApi {
     /// out.
     ///
     /// # Errors
-    /// The symbol is not there, or the host reports a failure.
+    /// If the symbol is missing, or the host reports a failure.
     ///
     /// # Safety
-    /// The handles are live ones of the host, and the pointers as the interface says.
+    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
     pub unsafe fn profiler_add_device_trace_event(
         &self,
         prof: device::Profiler,

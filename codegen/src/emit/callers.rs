@@ -1,4 +1,4 @@
-//! The texts for callers of the SDK's functions, in a form that each emitter can spell.
+//! Texts for callers of the SDK's functions. Each emitter spells the names in them.
 
 use super::text::{collapse, ended, enumerate, uncapital};
 use super::words::Words;
@@ -11,11 +11,11 @@ impl Face<'_> {
         let text = "Any thread, also several at once.".to_owned();
         match self.ends(function) {
             ended if ended.is_empty() => text,
-            ended => format!("{text} Nobody may use {ended} once the call has begun."),
+            ended => format!("{text} After the call has begun, no thread may use {ended}."),
         }
     }
 
-    /// Returns the objects that are invalid after the function was called: `` `stream` ``, or nothing.
+    /// Returns the objects that are invalid after the call: `` `stream` ``, or nothing.
     pub fn ends(self, function: &Function) -> String {
         let ended = function.params.iter().filter(|param| param.role == Role::Destroys);
         let ended: Vec<String> = ended.map(|param| format!("`{}`", param.name.value)).collect();
@@ -27,7 +27,7 @@ impl Face<'_> {
         status.summary.trim_end_matches('.').to_owned()
     }
 
-    /// Describes both answers of a question, with the texts of the two statuses that it has in the table.
+    /// Describes both answers of a function with a boolean result, using the texts of its two statuses in the table.
     pub fn answer(self, function: &Function, told: impl Fn(&Prose) -> String) -> Option<String> {
         let (yes, no) = function.question?;
         let [yes, no] = [yes, no].map(|status| {
@@ -40,13 +40,13 @@ impl Face<'_> {
         })
     }
 
-    /// The statuses that a function answers, by their names in the spec, and when.
+    /// Returns the statuses of a function, by their names in the spec, and when each is returned.
     pub fn cases(self, function: &Function) -> Vec<(String, Prose)> {
         let own = |status: &str, when: &str| {
             (status.to_owned(), Prose::new(vec![(Part::All, when.to_owned())], false))
         };
         if self.manages(function) {
-            return vec![own("busy", "always: the library calls it by itself")];
+            return vec![own("busy", "always: only the library may call this function")];
         }
         let words = Words::new(self.spec, self.interface);
         let is_answer =
@@ -56,20 +56,20 @@ impl Face<'_> {
             told.map(|(status, when)| (words.status(*status).name.value.clone(), when.clone())).collect();
         for param in &function.params {
             if self.is_device(param) && param.dir != Direction::In {
-                cases.push(own("not_found", "nobody has opened that device"));
+                cases.push(own("not_found", "that device is not open"));
             }
             if let Some(Extent::Param(size)) = self.allocates(param) {
                 let size = &function.param(*size).name.value;
-                cases.push(own("out_of_memory", &format!("there are no `{size}` bytes")));
+                cases.push(own("out_of_memory", &format!("`{size}` bytes cannot be allocated")));
             }
         }
         cases.extend(
-            self.may_be_unsupported(function).then(|| own("unsupported", "the plugin has no such function")),
+            self.may_be_unsupported(function).then(|| own("unsupported", "the plugin lacks the function")),
         );
         cases
     }
 
-    /// Further notes for callers, as sentences; `waits` is the one for a call that waits for the device.
+    /// Returns further notes for callers, as sentences. `waits` is the note for a call that waits for the device.
     pub fn notes(self, function: &Function, words: Words, waits: &str) -> Vec<String> {
         if self.manages(function) {
             return Vec::new();
@@ -80,15 +80,18 @@ impl Face<'_> {
             let action = uncapital(&words.fallback_action(function, &fallback.kind));
             let costs = match fallback.costs.is_empty() {
                 true => String::new(),
-                false => format!(" It costs: {}", ended(&fallback.costs)),
+                false => format!(" Cost: {}", ended(&fallback.costs)),
             };
-            notes.push(format!("Where the plugin has none: {action}{costs}"));
+            notes.push(format!("If the plugin lacks the function: {action}{costs}"));
         }
         for (word, release) in
             [("before", function.availability.since), ("after", function.availability.until)]
         {
             notes.extend(release.map(|release| {
-                format!("Plugins for releases {word} {} of the host have none.", words.release(release))
+                format!(
+                    "Plugins for releases {word} {} of the host lack the function.",
+                    words.release(release)
+                )
             }));
         }
         notes

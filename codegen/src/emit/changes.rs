@@ -1,4 +1,4 @@
-//! The consequences of a difference between two releases for the side that did not change.
+//! Explains the consequences of each difference between two releases.
 
 use serde::Serialize;
 
@@ -6,14 +6,14 @@ use super::text::{count, enumerate};
 use crate::abi::{self, ChangeKind, MemberKind, TableLayout};
 use crate::model::*;
 
-/// A difference, explained.
+/// A difference with its consequences.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explained {
     /// The kind of difference.
     pub kind: Kind,
-    /// The name that changed, as C spells it.
+    /// The C name of the item that changed.
     pub name: String,
-    /// The change: a clause about the name.
+    /// The change, as a clause whose subject is the name.
     pub what: String,
     /// The old and the new offset of its pointer.
     pub offsets: [Option<u64>; 2],
@@ -21,9 +21,9 @@ pub struct Explained {
     pub old_plugin: Option<String>,
     /// The consequence for a plugin of the newer release in a host of the older one.
     pub new_plugin: Option<String>,
-    /// True if the former breaks without adaptation.
+    /// True if a plugin of the older release breaks in a newer host without adaptation.
     pub breaks_plugin: bool,
-    /// True if the latter breaks without adaptation.
+    /// True if a plugin of the newer release breaks in an older host without adaptation.
     pub breaks_host: bool,
 }
 
@@ -31,15 +31,15 @@ pub struct Explained {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The table grew or shrank.
+    /// The table has another size.
     Size,
-    /// A function came.
+    /// A function was added.
     Added,
-    /// A function went.
+    /// A function was removed.
     Removed,
-    /// A function's parameters changed.
+    /// The parameters of a function changed.
     Signature,
-    /// A function's pointer moved.
+    /// The pointer to a function moved.
     Moved,
     /// A reserve changed.
     Reserve,
@@ -49,7 +49,7 @@ pub enum Kind {
     Enum,
 }
 
-/// Every difference from `older` to `newer`: the table first, then functions, then types.
+/// Returns every difference from `older` to `newer`: first the table, then functions, then types.
 pub fn changes(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId) -> Vec<Explained> {
     let mut all = match interface.table() {
         Some(table) => of_table(interface, table, older, newer),
@@ -60,7 +60,7 @@ pub fn changes(spec: &Spec, interface: &Interface, older: ReleaseId, newer: Rele
     all
 }
 
-/// The function that a pointer is taken for by a side with the other release's layout.
+/// What is at the offset of a pointer in the layout of the other release.
 enum Place<'a> {
     Function(&'a str),
     Reserve(&'a str),
@@ -130,7 +130,7 @@ impl Story<'_> {
         let Story { old, new, .. } = self;
         let (verb, past) = if to > from { ("grew", to - from) } else { ("shrank", from - to) };
         let overrun = format!("It writes {past} bytes past the end of the table.");
-        let leaves = format!("It leaves the last {past} bytes as they were, which is zero.");
+        let leaves = format!("It does not write the last {past} bytes, which stay zero.");
         let (old_plugin, new_plugin) = if to > from { (leaves, overrun) } else { (overrun, leaves) };
         let what = format!("{verb} from {from} to {to} bytes between {old} and {new}");
         (Kind::Size, what, Some(old_plugin), Some(new_plugin))
@@ -138,39 +138,43 @@ impl Story<'_> {
 
     fn added(&self, offset: u64) -> Telling {
         let old_plugin = match place(self.interface, self.before, offset) {
-            Place::Function(other) => format!("It has `{other}` there, which the host calls in its place."),
+            Place::Function(other) => {
+                format!("It has `{other}` at this offset, which the host calls instead.")
+            }
             Place::Reserve(_) | Place::Outside => {
-                "It leaves null there, so the function is absent.".to_owned()
+                "The pointer stays null, so the host does not have the function.".to_owned()
             }
         };
         let new_plugin = match place(self.interface, self.before, offset) {
             Place::Function(other) => format!("The host calls it as `{other}`."),
-            Place::Reserve(reserve) => format!("It lies in `{reserve}`, which the host does not read."),
+            Place::Reserve(reserve) => format!("It is in `{reserve}`, which the host does not read."),
             Place::Outside => "It is written past the end of the table.".to_owned(),
         };
-        (Kind::Added, format!("came, at offset {offset}"), Some(old_plugin), Some(new_plugin))
+        (Kind::Added, format!("was added at offset {offset}"), Some(old_plugin), Some(new_plugin))
     }
 
     fn removed(&self, offset: u64) -> Telling {
         let old_plugin = match place(self.interface, self.after, offset) {
             Place::Function(other) => format!("The host calls it as `{other}`."),
-            Place::Reserve(reserve) => format!("It lies in `{reserve}`, which the host does not read."),
+            Place::Reserve(reserve) => format!("It is in `{reserve}`, which the host does not read."),
             Place::Outside => "It is written past the end of the table.".to_owned(),
         };
         let new_plugin = match place(self.interface, self.after, offset) {
-            Place::Function(other) => format!("It has `{other}` there, which the host calls in its place."),
+            Place::Function(other) => {
+                format!("It has `{other}` at this offset, which the host calls instead.")
+            }
             Place::Reserve(_) | Place::Outside => {
-                "It leaves null there, so the function is absent.".to_owned()
+                "The pointer stays null, so the host does not have the function.".to_owned()
             }
         };
-        (Kind::Removed, format!("went, from offset {offset}"), Some(old_plugin), Some(new_plugin))
+        (Kind::Removed, format!("was removed from offset {offset}"), Some(old_plugin), Some(new_plugin))
     }
 
     fn moved(&self, from: u64, to: u64) -> Telling {
         let lands = |layout, offset| match place(self.interface, layout, offset) {
             Place::Function(other) => format!("The host calls it as `{other}`."),
-            Place::Reserve(reserve) => format!("It lands in `{reserve}`, so the host does not find it."),
-            Place::Outside => "It lands past the end of the table.".to_owned(),
+            Place::Reserve(reserve) => format!("It is in `{reserve}`, where the host does not find it."),
+            Place::Outside => "It is written past the end of the table.".to_owned(),
         };
         let (old_plugin, new_plugin) = (lands(self.after, from), lands(self.before, to));
         (Kind::Moved, format!("moved from offset {from} to {to}"), Some(old_plugin), Some(new_plugin))
@@ -186,10 +190,10 @@ impl Story<'_> {
     ) -> Telling {
         let mut parts = Vec::new();
         if !added.is_empty() {
-            parts.push(format!("is passed {} since {}", quoted(added), self.new));
+            parts.push(format!("takes {} since {}", quoted(added), self.new));
         }
         if !removed.is_empty() {
-            parts.push(format!("is not passed {} any more", quoted(removed)));
+            parts.push(format!("no longer takes {}", quoted(removed)));
         }
         let mistaken = |passed: ReleaseId, taken: ReleaseId| {
             let function = function?;
@@ -197,7 +201,7 @@ impl Story<'_> {
             let mut pairs = names(passed).map(Some).chain(std::iter::repeat(None)).zip(names(taken));
             let (passed, taken) = pairs.find(|(passed, taken)| *passed != Some(taken))?;
             Some(match passed {
-                Some(passed) => format!("It takes the host's `{passed}` for `{taken}`."),
+                Some(passed) => format!("It reads the host's `{passed}` as `{taken}`."),
                 None => format!("It reads `{taken}`, which the host does not pass."),
             })
         };
@@ -274,15 +278,15 @@ fn of_struct(
         .filter_map(|(index, field)| {
             let name = &field.name.value;
             match (offset(&before, index), offset(&after, index)) {
-                (None, Some(offset)) => Some(format!("`{name}` came at offset {offset}")),
-                (Some(_), None) => Some(format!("`{name}` went")),
+                (None, Some(offset)) => Some(format!("`{name}` was added at offset {offset}")),
+                (Some(_), None) => Some(format!("`{name}` was removed")),
                 (Some(from), Some(to)) if from != to => Some(format!("`{name}` moved from {from} to {to}")),
                 _ => None,
             }
         })
         .collect();
     let resized = match (before.size, after.size) {
-        (from, to) if from != to => format!("went from {from} to {to} bytes: "),
+        (from, to) if from != to => format!("changed from {from} to {to} bytes: "),
         _ => String::new(),
     };
     (!moves.is_empty()).then(|| Explained {
@@ -320,8 +324,9 @@ fn of_enum(ty: &Type, values: &[EnumValue], older: ReleaseId, newer: ReleaseId) 
         name: ty.c_name.clone(),
         what: parts.join(" and "),
         offsets: [None; 2],
-        old_plugin: (!came.is_empty()).then(|| "It may be given a value that it does not know.".to_owned()),
-        new_plugin: (!came.is_empty()).then(|| "It may give a value that the host does not know.".to_owned()),
+        old_plugin: (!came.is_empty()).then(|| "It may receive a value that it does not know.".to_owned()),
+        new_plugin: (!came.is_empty())
+            .then(|| "It may return a value that the host does not know.".to_owned()),
         breaks_plugin: false,
         breaks_host: false,
     })

@@ -1,4 +1,4 @@
-//! The interface of an emitter: the key of `outputs` that asks for it, and the files that it writes.
+//! The interface of an emitter: the key of `outputs` that enables it, and the files that it writes.
 
 use minijinja::Environment;
 
@@ -11,31 +11,31 @@ use crate::source::shape::{Key, Shape, Value};
 
 /// One kind of output.
 pub trait Emitter {
-    /// The key of `outputs` in `spec.yaml` that asks for it.
+    /// The key of `outputs` in `spec.yaml` that enables it.
     const KEY: &'static str;
     /// The documentation of the key.
     const DOC: &'static str;
     /// The form of the key's value.
     const TAKES: Takes;
-    /// The templates that it brings: names and texts.
+    /// Its templates: names and texts.
     const TEMPLATES: &'static [(&'static str, &'static str)] = &[];
 
     /// Adds the filters that its templates use.
     fn add_filters(_templates: &mut Environment) {}
 
-    /// Writes the files of a place: with paths relative to it, or one file without a path where the place is a file.
+    /// Writes the files of a place. Their paths are relative to it; if the place is a file, the path is empty.
     ///
     /// # Errors
-    /// When something cannot be put into this output.
+    /// If the spec cannot be written in this form.
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError>;
 }
 
 /// The form of the value of a key in `outputs`.
 #[derive(Debug)]
 pub enum Takes {
-    /// A folder that holds nothing else.
+    /// A folder that may contain nothing else.
     OwnFolder,
-    /// A folder that may hold other files.
+    /// A folder that may contain other files.
     Folder,
     /// A file.
     File,
@@ -43,24 +43,24 @@ pub enum Takes {
     FilePerInterface,
     /// [`Takes::OwnFolder`] or [`Takes::FilePerInterface`].
     OwnFolderOrFiles,
-    /// A mapping with the file as `to`, and with files that are read.
+    /// A mapping with the file as `to`, and the files that it is made from.
     FileFrom(&'static Shape),
 }
 
-/// The inputs of emitters besides the model.
+/// The inputs of emitters in addition to the model.
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The spec.
     pub loaded: &'a Loaded,
     /// The name of the spec's folder.
     pub folder: &'a str,
-    /// The text of the table of contents that is written by hand, where `outputs.summary` names one.
+    /// The text of the hand-written table of contents, if `outputs.summary` names one.
     pub summary: Option<&'a str>,
-    /// The exports that are written by hand, where `outputs.exports` names a crate.
+    /// The hand-written exports, if `outputs.exports` names a crate.
     pub exports: Option<&'a Exports>,
 }
 
-/// The data that each emitter gets.
+/// What each emitter receives.
 #[derive(Debug)]
 pub struct Job<'a> {
     /// The spec.
@@ -69,11 +69,11 @@ pub struct Job<'a> {
     pub stamp: &'a Stamp,
     /// The templates of all emitters.
     pub templates: &'a Environment<'static>,
-    /// The inputs besides the model.
+    /// The inputs in addition to the model.
     pub inputs: &'a Inputs<'a>,
 }
 
-/// An emitter as the registry has it.
+/// An emitter in the registry.
 pub struct Registered {
     /// [`Emitter::KEY`]
     pub key: &'static str,
@@ -96,7 +96,7 @@ impl Registered {
     }
 }
 
-/// The key of an emitter in the grammar of `spec.yaml`.
+/// Returns the key of an emitter in the grammar of `spec.yaml`.
 pub(super) const fn key_of<E: Emitter>() -> Key {
     const FILES: Value = Value::Map(&Value::Line);
     let value = match E::TAKES {

@@ -1,9 +1,9 @@
-//! Emitters: write the outputs from the model: one folder for each kind of output, which implements
-//! [`Emitter`] and is registered in [`EMITTERS`].
+//! Emitters: write the outputs of a spec. Each kind of output is one folder, which implements [`Emitter`] and is
+//! registered in [`EMITTERS`].
 //!
-//! An emitter prepares data, in which every name is spelled and every decision made, and a template or `quote!` lays it
-//! out. [`emit()`] runs all that the spec asks for; what they say in prose comes from [`words`], so that the header, the
-//! reference and the command say the same.
+//! An emitter prepares data with all names and decisions, and a template or `quote!` lays it out. [`emit()`] runs the
+//! emitters that the spec asks for. Their prose comes from [`words`], so that the header, the reference and the
+//! command use the same texts.
 
 pub mod c;
 mod callers;
@@ -35,7 +35,7 @@ macro_rules! register {
             $(emitter::key_of::<$emitter>(),)*
             Key {
                 name: "uncommitted",
-                doc: "Outputs that version control ignores: `--check` leaves them out.",
+                doc: "Outputs that are not committed: `--check` skips them.",
                 value: Value::List(&Value::Word(&[$(<$emitter as Emitter>::KEY),*])),
                 needed: false,
                 example: None,

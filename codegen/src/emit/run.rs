@@ -1,4 +1,4 @@
-//! Every output of a spec, in memory.
+//! Writes every output of a spec, in memory.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
@@ -6,22 +6,22 @@ use minijinja::{Environment, UndefinedBehavior};
 use super::{EMITTERS, Inputs, Job, Stamp, python};
 use crate::out::{DuplicatePath, FileMap, Output, path};
 
-/// Errors while outputs are written in memory.
+/// Errors while the outputs are written.
 #[derive(Debug, thiserror::Error)]
 pub enum EmitError {
     /// Two outputs share a path.
     #[error(transparent)]
     Duplicate(#[from] DuplicatePath),
-    /// A template does not fit its data.
-    #[error("a template of codegen is wrong")]
+    /// A template does not match its data.
+    #[error("a template of the generator is wrong")]
     Template(#[from] minijinja::Error),
-    /// The Rust that was put together does not parse.
-    #[error("the expansion is not Rust: {0}")]
+    /// The generated Rust code does not parse.
+    #[error("the generated code is not valid Rust: {0}")]
     Rust(String),
     /// A hand-written export that cannot be expressed in Python.
     #[error(transparent)]
     Python(#[from] python::CoreError),
-    /// The table of contents has no place for the reference.
+    /// The table of contents has no line for the reference.
     #[error("`{0}` has no line `{{{{ reference }}}}`")]
     NoReference(String),
 }
@@ -29,7 +29,7 @@ pub enum EmitError {
 /// Writes every output that the spec asks for.
 ///
 /// # Errors
-/// If two outputs share a path; other errors are bugs in the generator, or are in the table of contents.
+/// If two outputs have the same path. Other errors are bugs in the generator, or are in the table of contents.
 pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
     let spec = &inputs.loaded.spec;
     let job =
@@ -50,7 +50,7 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
     Ok(files)
 }
 
-/// The templates, compiled into the command so that it can be copied anywhere.
+/// Returns the templates. They are part of the executable, so that it can be copied anywhere.
 fn templates() -> Result<Environment<'static>, minijinja::Error> {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);

@@ -1,4 +1,4 @@
-//! Prose: wrapping, code spans, and the first sentence of a text.
+//! Prose: wrapping, code spans, and sentences.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ pub fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Breaks one paragraph into lines of at most `width` characters; a longer word keeps a line of its own.
+/// Wraps a paragraph into lines of at most `width` characters. A longer word has its own line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let options = Options::new(width)
         .break_words(false)
@@ -21,14 +21,14 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// The first sentence of a text, on one line and without its full stop.
+/// Returns the first sentence of a text, on one line and without its full stop.
 pub fn first_sentence(text: &str) -> String {
     let text = collapse(text);
     let end = end_of_first(&text).unwrap_or(text.len());
     text[..end].trim_end_matches('.').to_owned()
 }
 
-/// The sentences of a text, each on one line and with its full stop.
+/// Returns the sentences of a text, each on one line and with its full stop.
 pub fn sentences(text: &str) -> Vec<String> {
     let text = collapse(text);
     let mut rest = text.as_str();
@@ -49,7 +49,7 @@ fn end_of_first(text: &str) -> Option<usize> {
         .find(|index| text[index + 2..].starts_with(|c: char| c.is_uppercase() || c == '`'))
 }
 
-/// The text with a capital at its beginning and a full stop at its end.
+/// Capitalises a text and adds a full stop.
 pub fn sentence(text: &str) -> String {
     let text = text.trim();
     let mut out = capital(text);
@@ -59,19 +59,19 @@ pub fn sentence(text: &str) -> String {
     out
 }
 
-/// The text on one line, with a full stop at its end.
+/// Returns the text on one line, with a full stop at its end.
 pub fn ended(text: &str) -> String {
     let text = collapse(text);
     if text.ends_with('.') { text } else { format!("{text}.") }
 }
 
-/// The text with a capital at its beginning.
+/// Returns the text with a capital at its start.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// A title or a sentence inside of another: abbreviations keep their capitals.
+/// Returns a title or sentence for the inside of another sentence: abbreviations keep their capitals.
 pub fn uncapital(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
@@ -82,7 +82,7 @@ pub fn uncapital(text: &str) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins items: `a`, `a and b`, `a, b and c`.
 pub fn enumerate(items: &[String]) -> String {
     match items {
         [] => String::new(),
@@ -91,7 +91,7 @@ pub fn enumerate(items: &[String]) -> String {
     }
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Joins alternatives: `a`, `a or b`, `a, b or c`.
 pub fn alternatives(items: &[String]) -> String {
     match items {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
@@ -99,17 +99,17 @@ pub fn alternatives(items: &[String]) -> String {
     }
 }
 
-/// `1 function`, `2 functions`.
+/// Formats a number of things: `1 function`, `2 functions`.
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// Up to three known names that resemble `name`, nearest first.
+/// Returns up to three known names that are similar to `name`, nearest first.
 pub fn nearest_few<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = known
         .iter()
         .map(|known| {
-            // A part of a name, such as `h2d`, is near to the whole.
+            // A part of a name, such as `h2d`, counts as similar.
             let part = name.len() > 2 && known.contains(name);
             (if part { 1 } else { strsim::damerau_levenshtein(name, known) }, *known)
         })
@@ -120,7 +120,7 @@ pub fn nearest_few<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     ranked.into_iter().take(3).map(|(_, known)| known).collect()
 }
 
-/// Rewrites the code spans of a Markdown text; `None` leaves one as it is. Code blocks stay untouched.
+/// Replaces the code spans of a Markdown text. `None` keeps one unchanged, and code blocks are never changed.
 pub fn map_code_spans(text: &str, mut rewrite: impl FnMut(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut fenced = false;
@@ -143,7 +143,7 @@ pub fn map_code_spans(text: &str, mut rewrite: impl FnMut(&str) -> Option<String
                 (true, true) => {
                     out.push_str(&rewrite(part).unwrap_or_else(|| format!("`{part}`")));
                 }
-                // A backtick without a partner on its line.
+                // A backtick without a closing one on its line.
                 (true, false) => {
                     out.push('`');
                     out.push_str(part);
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_ends_before_a_capital() {
+    fn first_sentence_ends_before_a_capital() {
         assert_eq!(
             first_sentence("The host skips it, e.g. in 2.6. Then\nit goes on."),
             "The host skips it, e.g. in 2.6"
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn code_spans_are_rewritten_outside_of_blocks() {
+    fn map_code_spans_ignores_code_blocks() {
         let link = |span: &str| (span == "a").then(|| "[a]".to_owned());
         assert_eq!(
             map_code_spans("see `a`, `b` and ` alone\n```\n`a`\n```", link),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_no_wider_than_asked() {
+    fn wrap_respects_the_width() {
         assert_eq!(wrap("one two  three\nfour", 9), ["one two", "three", "four"]);
     }
 }

@@ -1,45 +1,45 @@
-//! Texts about the data of a spec: used by C comments, by the reference and by the command.
+//! Texts about the data of a spec, used by C comments, the reference and the command.
 
 pub mod operator;
 
 use super::text::{capital, collapse, ended, enumerate, sentence};
 use crate::model::*;
 
-/// Speaks about one interface.
+/// Makes texts about one interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'a> {
     /// The spec.
     pub spec: &'a Spec,
     /// The interface.
     pub interface: &'a Interface,
-    /// The spelling of constants.
+    /// Formats constants.
     pub constant: fn(Constant) -> String,
     /// The separator between the name of an argument and its value.
     pub argument: &'static str,
 }
 
 impl<'a> Words<'a> {
-    /// Speaks about an interface of a spec.
+    /// Makes texts about an interface.
     pub fn new(spec: &'a Spec, interface: &'a Interface) -> Self {
         Words { spec, interface, constant, argument: ": " }
     }
 
-    /// The name of a release.
+    /// Returns the name of a release.
     pub fn release(self, id: ReleaseId) -> &'a str {
         &self.interface.releases[id.0].name.value
     }
 
-    /// The status of an index.
+    /// Returns the status with an index.
     pub fn status(self, status: StatusValue) -> &'a EnumValue {
         &self.spec.status_values(self.interface)[status.0]
     }
 
-    /// The status of success.
+    /// Returns the status of success.
     pub fn success(self) -> Option<&'a EnumValue> {
         self.spec.status_values(self.interface).iter().find(|value| value.value == 0)
     }
 
-    /// `since 3.1`, `3.0 to 3.2`, `until 3.2`, or nothing for what was always there.
+    /// Describes releases: `since 3.1`, `3.0 to 3.2`, `until 3.2`, or nothing for all releases.
     pub fn availability(self, availability: Availability) -> String {
         match (availability.since, availability.until) {
             (None, None) => String::new(),
@@ -50,7 +50,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The release that something came with.
+    /// Returns the first release of an item.
     pub fn since(self, availability: Availability) -> &'a str {
         let first = availability.since.map(|id| self.release(id));
         first
@@ -58,11 +58,11 @@ impl<'a> Words<'a> {
             .unwrap_or_default()
     }
 
-    /// Returns true if an implementation must have the function: `required to load`. Only tables ask that.
+    /// Returns whether a function is required: `required to load`. Only the functions of tables can be required.
     pub fn need(self, function: &Function) -> &'static str {
         match (&self.interface.kind, function.need) {
-            (InterfaceKind::Import { .. }, _) => "offered by the host",
-            (InterfaceKind::Export, _) => "offered by the library",
+            (InterfaceKind::Import { .. }, _) => "exported by the host",
+            (InterfaceKind::Export, _) => "exported by the library",
             (_, Need::Load) => "required to load",
             (_, Need::Use) => "required to use",
             (_, Need::Optional) => "optional",
@@ -77,7 +77,7 @@ impl<'a> Words<'a> {
                 let passed = self.availability(param.availability);
                 let absent = param.absent.as_ref().map(|absent| match absent {
                     Absent::Call(id) => {
-                        format!("; before, it is what `{}` says", self.interface.function(*id).name.value)
+                        format!("; before, it is the result of `{}`", self.interface.function(*id).name.value)
                     }
                     Absent::Constant(value) => format!("; before, it is {}", constant(*value)),
                 });
@@ -86,7 +86,7 @@ impl<'a> Words<'a> {
             .collect()
     }
 
-    /// The length of what a parameter points to: `` `size` bytes ``.
+    /// Describes the length of what a parameter points to: `` `size` bytes ``.
     pub fn length(self, param: &Param, params: &[Param]) -> Option<String> {
         let (extent, unit) = match param.length.as_ref()? {
             Length::Bytes(extent) => (extent, "bytes"),
@@ -97,12 +97,12 @@ impl<'a> Words<'a> {
             Extent::Number(1) => format!("1 {}", unit.trim_end_matches('s')),
             Extent::Number(number) => format!("{number} {unit}"),
             Extent::Call(id) => {
-                format!("as many {unit} as `{}` says", self.interface.function(*id).name.value)
+                format!("as many {unit} as `{}` returns", self.interface.function(*id).name.value)
             }
         })
     }
 
-    /// A doc of a parameter with additional facts, as sentences.
+    /// Returns a parameter's documentation with additional facts, as sentences.
     pub fn param(self, param: &Param, params: &[Param], doc: &str) -> String {
         let facts = self.memory(param, params).into_iter().chain(self.life(param, params));
         // If a doc explains null, it need not also say that null is allowed.
@@ -110,7 +110,7 @@ impl<'a> Words<'a> {
         with_facts(doc, facts.chain(nullable))
     }
 
-    /// The memory that a parameter points to.
+    /// Describes the memory that a parameter points to.
     pub fn memory(self, param: &Param, params: &[Param]) -> Option<String> {
         match (param.space.map(space_words), self.length(param, params)) {
             (Some(space), Some(length)) => Some(format!("{space}, {length}")),
@@ -118,13 +118,13 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The lifetime of a parameter.
+    /// Describes the lifetime of a parameter.
     pub fn life(self, param: &Param, params: &[Param]) -> Vec<String> {
         let mut facts = Vec::new();
         let handle = matches!(param.ty, Ty::Pointer | Ty::Named(_));
         match param.role {
-            Role::Creates if param.dir != Direction::In => facts.push("made by the call".to_owned()),
-            Role::Destroys if handle => facts.push("gone after the call".to_owned()),
+            Role::Creates if param.dir != Direction::In => facts.push("created by the call".to_owned()),
+            Role::Destroys if handle => facts.push("destroyed by the call".to_owned()),
             _ => {}
         }
         if let Some(stream) = param.held {
@@ -133,30 +133,32 @@ impl<'a> Words<'a> {
         facts
     }
 
-    /// Describes the fallback, as one paragraph.
+    /// Describes the fallback, in one paragraph.
     pub fn fallback(self, function: &Function, fallback: &Fallback) -> String {
         let mut sentences = vec![self.fallback_action(function, &fallback.kind)];
         match fallback.rule {
             Rule::Host => sentences.push("The host does the same when the pointer is null.".to_owned()),
-            Rule::Ours if fallback.why.is_empty() => sentences.push("The host does otherwise.".to_owned()),
+            Rule::Ours if fallback.why.is_empty() => {
+                sentences.push("The host behaves differently.".to_owned())
+            }
             Rule::Ours => {
-                sentences.push(format!("This is our rule and not the host's: {}", ended(&fallback.why)));
+                sentences.push(format!("This differs from the host's behaviour: {}", ended(&fallback.why)));
             }
         }
         if matches!(self.interface.kind, InterfaceKind::Import { .. } | InterfaceKind::Export) {
             sentences.truncate(1);
         }
         if !fallback.costs.is_empty() {
-            sentences.push(format!("It costs: {}", ended(&fallback.costs)));
+            sentences.push(format!("Cost: {}", ended(&fallback.costs)));
         }
         sentences.join(" ")
     }
 
-    /// Describes the fallback, without the owner of the rule and its cost.
+    /// Describes what the fallback does, without the host's behaviour and the cost.
     pub fn fallback_action(self, function: &Function, kind: &FallbackKind) -> String {
         match kind {
             FallbackKind::Constant(values) => match values.as_slice() {
-                [] => "Nothing is written.".to_owned(),
+                [] => "Writes nothing.".to_owned(),
                 values => {
                     let values: Vec<String> = values
                         .iter()
@@ -167,7 +169,7 @@ impl<'a> Words<'a> {
                     ended(&enumerate(&values))
                 }
             },
-            FallbackKind::Call(call) => format!("The value of {}.", self.call(function, &[], call)),
+            FallbackKind::Call(call) => format!("The result of {}.", self.call(function, &[], call)),
             FallbackKind::Sequence { buffers, calls, answer } => {
                 let mut steps: Vec<String> = buffers
                     .iter()
@@ -176,7 +178,7 @@ impl<'a> Words<'a> {
                             .fill
                             .map(|fill| format!(" filled with `{}`", function.param(fill).name.value));
                         format!(
-                            "take a host buffer `{}` of `{}` bytes{}",
+                            "allocate a host buffer `{}` of `{}` bytes{}",
                             buffer.name.value,
                             function.param(buffer.bytes).name.value,
                             fill.unwrap_or_default()
@@ -209,7 +211,7 @@ impl<'a> Words<'a> {
                 };
                 format!("The caller gets `{}`{message}.", self.status(*status).name.value)
             }
-            FallbackKind::Nothing => "Nothing is done, and that counts as success.".to_owned(),
+            FallbackKind::Nothing => "Does nothing, and succeeds.".to_owned(),
         }
     }
 
@@ -232,8 +234,8 @@ impl<'a> Words<'a> {
         format!("`{}({})`", callee.name.value, arguments.join(", "))
     }
 
-    /// Describes the behaviour of hosts when the pointer is null, on one line; empty where nobody can leave
-    /// the function out.
+    /// Describes the behaviour of hosts when the pointer is null, on one line; empty if the function is never
+    /// missing.
     pub fn when_null(self, function: &Function) -> String {
         collapse(&function.when_null)
     }
@@ -254,16 +256,16 @@ impl<'a> Words<'a> {
     /// Describes the relation of a call's work to a stream.
     pub fn stream_order(self, function: &Function) -> Option<String> {
         let stream = &function.param(function.stream_ordered?).name.value;
-        Some(format!("The work runs in the order of `{stream}`; the call may return before it is done."))
+        Some(format!("The work runs in the order of `{stream}`; the call may return before it is complete."))
     }
 }
 
-/// A doc followed by facts, as sentences.
+/// Appends facts to a text, as sentences.
 pub fn with_facts(doc: &str, facts: impl Iterator<Item = String>) -> String {
     facts.fold(sentence(doc), |text, fact| format!("{text} {}.", capital(&fact)))
 }
 
-/// A constant as prose has it.
+/// Formats a constant for prose.
 pub fn constant(value: Constant) -> String {
     match value {
         Constant::Integer(number) => number.to_string(),
@@ -272,7 +274,7 @@ pub fn constant(value: Constant) -> String {
     }
 }
 
-/// The memory that a space stands for.
+/// Returns the name of a memory space.
 pub fn space_words(space: Space) -> &'static str {
     match space {
         Space::Host => "host memory",

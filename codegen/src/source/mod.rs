@@ -1,4 +1,4 @@
-//! Reads YAML and keeps the place of each value. It does not interpret the spec.
+//! Reads YAML, and keeps the location of each value. Does not interpret the spec.
 
 mod node;
 pub mod shape;
@@ -23,7 +23,7 @@ pub struct Span {
     pub end: usize,
 }
 
-/// A value and the place where it was written.
+/// A value, and the location where it was written.
 #[derive(Clone, Debug)]
 pub struct At<T> {
     /// The value.
@@ -42,7 +42,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Line and column of a byte, both counted from 1; the column counts characters.
+    /// Returns line and column of a byte, both counted from 1. Columns count characters.
     pub fn position(&self, byte: usize) -> (usize, usize) {
         let before = &self.text[..byte.min(self.text.len())];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -50,7 +50,7 @@ impl SourceFile {
     }
 }
 
-/// Every file of a spec.
+/// All files of a spec.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
@@ -63,31 +63,30 @@ impl Sources {
         FileId(self.files.len() - 1)
     }
 
-    /// The file of an id that `add` returned.
+    /// Returns the file with an id that `add` returned.
     pub fn file(&self, id: FileId) -> &SourceFile {
         &self.files[id.0]
     }
 
-    /// All of them, in the order in which they were added.
+    /// Returns all files, in the order in which they were added.
     pub fn files(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         self.files.iter().enumerate().map(|(index, file)| (FileId(index), file))
     }
 }
 
-/// The source of a spec's files: a folder, or what a test has in memory.
+/// The source of a spec's files: a folder, or a test's files in memory.
 pub trait Files {
-    /// The text of a file by its path relative to the spec's folder, with `/` between the parts.
+    /// Returns the text of a file, by its path relative to the spec's folder, with `/` as the separator.
     ///
-    /// Bytes that are not UTF-8 are an error that holds a [`std::string::FromUtf8Error`].
+    /// Bytes that are not UTF-8 cause an error that contains a [`std::string::FromUtf8Error`].
     fn read(&self, path: &str) -> std::io::Result<String>;
     /// The name of the file in messages.
     fn display(&self, path: &str) -> PathBuf;
-    /// The names in a folder that end in `.yaml` or `.yml`, sorted; a folder that is not there has none.
+    /// Returns the names in a folder that end in `.yaml` or `.yml`, sorted; none if the folder does not exist.
     fn list(&self, folder: &str) -> Vec<String>;
 }
 
-/// Returns true if a file is meant to be YAML. Files of a spec end in `.yaml`; `.yml` is a
-/// slip.
+/// Returns true if a file is meant to be YAML. Files of a spec end in `.yaml`; `.yml` is a common mistake.
 fn is_yaml(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
 }
@@ -100,12 +99,12 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// `root` holds `spec.yaml`.
+    /// Makes the source for a folder. `root` contains `spec.yaml`.
     pub fn new(root: impl AsRef<Path>) -> Self {
         Folder { root: root.as_ref().to_owned(), shown: root.as_ref().to_owned() }
     }
 
-    /// Sets the path that messages show: as the user wrote it.
+    /// Sets the path of the folder in messages, as the user wrote it.
     pub fn shown_as(self, path: impl AsRef<Path>) -> Self {
         Folder { shown: path.as_ref().to_owned(), ..self }
     }

@@ -1,4 +1,4 @@
-//! The YAML tree with a span on every node.
+//! The YAML tree, with a span on every node.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::text::{indenting_tab, traces};
 use super::{At, FileId, Span};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 
-/// A YAML value and its place.
+/// A YAML value with its location.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The span.
@@ -22,15 +22,15 @@ pub struct Node {
 /// A YAML value.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// `null`, `~`, or nothing at all.
+    /// `null`, `~`, or an empty value.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A number with a point.
+    /// A floating-point number.
     Float(f64),
-    /// An integer whose notation is ambiguous or too large.
+    /// An integer that is ambiguous or too large.
     Misread(Misread),
     /// Text.
     Text(String),
@@ -45,17 +45,17 @@ pub enum Content {
 pub enum Misread {
     /// `010` is 8 in YAML 1.1 and 10 in YAML 1.2.
     LeadingZero {
-        /// Read as YAML 1.1 does, if the digits allow it.
+        /// The value in YAML 1.1, if the digits are octal.
         octal: Option<i64>,
-        /// Read as YAML 1.2 does.
+        /// The value in YAML 1.2.
         decimal: Option<i64>,
     },
-    /// More than 64 bits hold.
+    /// It does not fit into 64 bits.
     TooLarge,
 }
 
 impl Misread {
-    /// Why `text`, which looks like an integer, is not accepted as one.
+    /// Returns why `text`, which looks like an integer, is not accepted as one.
     fn of(text: &str) -> Option<Misread> {
         let digits = text.trim_start_matches(['-', '+']).replace('_', "");
         let in_radix = |prefix, radix| {
@@ -78,12 +78,12 @@ impl Misread {
 }
 
 impl Node {
-    /// The value of a key, if this is a mapping that has it.
+    /// Returns the value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().find(|(name, _)| name.value == key).map(|(_, node)| node)
     }
 
-    /// The entries of a mapping; none if it is something else.
+    /// Returns the entries of a mapping; none for other values.
     pub fn entries(&self) -> &[(At<String>, Node)] {
         match &self.content {
             Content::Map(entries) => entries,
@@ -91,7 +91,7 @@ impl Node {
         }
     }
 
-    /// The elements of a sequence; none if it is something else.
+    /// Returns the elements of a sequence; none for other values.
     pub fn items(&self) -> &[Node] {
         match &self.content {
             Content::List(items) => items,
@@ -99,7 +99,7 @@ impl Node {
         }
     }
 
-    /// The text, if it is text.
+    /// Returns the text, if this is text.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) => Some(text),
@@ -107,7 +107,7 @@ impl Node {
         }
     }
 
-    /// The number, if it is a whole number.
+    /// Returns the number, if this is an integer.
     pub fn integer(&self) -> Option<i64> {
         match self.content {
             Content::Integer(number) => Some(number),
@@ -115,7 +115,7 @@ impl Node {
         }
     }
 
-    /// The number, if it is one.
+    /// Returns the number, if this is one.
     pub fn number(&self) -> Option<f64> {
         match self.content {
             Content::Integer(number) => Some(number as f64),
@@ -124,7 +124,7 @@ impl Node {
         }
     }
 
-    /// The truth value, if it is one.
+    /// Returns the boolean, if this is one.
     pub fn bool(&self) -> Option<bool> {
         match self.content {
             Content::Bool(value) => Some(value),
@@ -132,17 +132,17 @@ impl Node {
         }
     }
 
-    /// Returns true if nothing was written.
+    /// Returns true if the value is empty or null.
     pub fn is_null(&self) -> bool {
         matches!(self.content, Content::Null)
     }
 
-    /// Text with its place.
+    /// Returns the text with its location.
     pub fn at(&self) -> Option<At<String>> {
         Some(At { value: self.text()?.to_owned(), span: self.span })
     }
 
-    /// From its first byte to the last one below it; the span of a block is only where it begins.
+    /// Returns the span from the first to the last byte of the value. The span of a block is only its first token.
     pub fn extent(&self) -> Span {
         let below = self.entries().iter().map(|(_, node)| node).chain(self.items());
         let end = below.map(|node| node.extent().end).fold(self.span.end, usize::max);
@@ -154,8 +154,8 @@ impl Node {
         match self.content {
             Content::Null => "nothing",
             Content::Bool(_) => "true or false",
-            Content::Integer(_) => "a whole number",
-            Content::Float(_) => "a number with a point",
+            Content::Integer(_) => "an integer",
+            Content::Float(_) => "a floating-point number",
             Content::Misread(Misread::LeadingZero { .. }) => "a number with a leading zero",
             Content::Misread(Misread::TooLarge) => "a number of more than 64 bits",
             Content::Text(_) => "text",
@@ -165,8 +165,7 @@ impl Node {
     }
 }
 
-/// Parses a file. A text that is not YAML has no tree; a key that is given twice counts the first
-/// time.
+/// Parses a file. A text that is not YAML has no tree. If a key is repeated, its first value is used.
 pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
     let traces = traces(file, text);
     if !traces.is_empty() {
@@ -187,7 +186,7 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<
             let (is_colon, is_open) =
                 (is_about(&["mapping values"]), is_about(&["flow ", "quoted scalar", "':' indicator"]));
             diagnostics.push(match () {
-                () if is_colon => diagnostic.help("a value with `: ` or ` #` in it needs quotes"),
+                () if is_colon => diagnostic.help("a value that contains `: ` or ` #` needs quotes"),
                 () if is_open => diagnostic.label("a quote or a bracket before this is not closed"),
                 () => diagnostic,
             });
@@ -196,10 +195,10 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<
     }
 }
 
-/// The character at which the parser gave up.
+/// Returns the position at which the parser stopped.
 fn error_span(file: FileId, text: &str, error: &Error) -> Span {
     let span = error.location().map(|location| location.span()).unwrap_or_default();
-    // Errors of the scanner count characters, those after it also bytes.
+    // Errors of the scanner count characters; later errors also count bytes.
     let counted = || text.char_indices().nth(span.offset() as usize).map(|(byte, _)| byte);
     let start = span.byte_offset().map(|byte| byte as usize).or_else(counted).unwrap_or(text.len());
     // If the parser reached the end of the file, shows the last character.
@@ -212,12 +211,14 @@ fn error_span(file: FileId, text: &str, error: &Error) -> Span {
     Span { file, start, end }
 }
 
-/// The error, in words that do not refer to the parser's API.
+/// Describes the error without referring to the parser's API.
 fn reason(error: &Error) -> String {
     match error.without_snippet() {
-        Error::MultipleDocuments { .. } => "a file is one YAML document; a second one begins here".into(),
-        Error::NullIntoString { .. } => "a key is text, not nothing".into(),
-        Error::Unexpected { expected, .. } if expected.contains("string") => "a key is text".into(),
+        Error::MultipleDocuments { .. } => {
+            "a file must be one YAML document, but a second one begins here".into()
+        }
+        Error::NullIntoString { .. } => "a key must be text, but it is empty".into(),
+        Error::Unexpected { expected, .. } if expected.contains("string") => "a key must be text".into(),
         error => {
             let reason = error.to_string();
             let reason = reason.split(" at line ").next().unwrap_or_default();
@@ -226,7 +227,7 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// A node as serde-saphyr hands it over, not yet tied to a file.
+/// A node as serde-saphyr returns it, without a file.
 struct Raw(Spanned<RawContent>);
 
 enum RawContent {
@@ -255,7 +256,7 @@ impl Raw {
             RawContent::Integer(value) => Content::Integer(value),
             RawContent::Float(value) => misread().map_or(Content::Float(value), Content::Misread),
             RawContent::Text(value) => match misread() {
-                // A hexadecimal number that is too large is handed over as text.
+                // A hexadecimal number that is too large is returned as text.
                 Some(Misread::TooLarge) => Content::Misread(Misread::TooLarge),
                 _ => Content::Text(value),
             },
@@ -281,9 +282,9 @@ fn place_entries(
         match placed.iter().find(|(known, _)| known.value == key.value) {
             None => placed.push((At { value: key.value, span }, value)),
             Some((first, _)) => {
-                Diagnostic::new(Code::DuplicateName, span, format!("`{}` is given twice", key.value))
-                    .label("the second time")
-                    .related(first.span, "the first time")
+                Diagnostic::new(Code::DuplicateName, span, format!("`{}` is repeated", key.value))
+                    .label("repeated here")
+                    .related(first.span, "first defined here")
                     .add_to(diagnostics)
             }
         }
@@ -329,7 +330,7 @@ impl<'de> Visitor<'de> for AnyVisitor {
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<RawContent, E> {
-        // Too large a number is found again by how it was written.
+        // A number that is too large is detected later by its text.
         Ok(i64::try_from(value).map_or(RawContent::Float(value as f64), RawContent::Integer))
     }
 

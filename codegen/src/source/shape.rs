@@ -1,6 +1,6 @@
-//! Shapes: the grammar of a YAML file as data, and the check of a tree against it.
+//! Shapes: the grammar of a YAML file as data, and a check of trees against it.
 //!
-//! One description serves three readers: the check below, the JSON Schema for editors, and the documentation.
+//! The same description is used for the check, for the JSON Schema, and for the documentation.
 
 use heck::{ToPascalCase, ToSnakeCase};
 
@@ -12,14 +12,14 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest};
 pub struct Shape {
     /// The name in messages, with its article: "a parameter".
     pub name: &'static str,
-    /// Its keys, in the order in which they are best written.
+    /// Its keys, in the recommended order.
     pub keys: &'static [Key],
 }
 
 /// A key of a [`Shape`].
 #[derive(Debug)]
 pub struct Key {
-    /// As it is written.
+    /// Its name.
     pub name: &'static str,
     /// The description, for editors.
     pub doc: &'static str,
@@ -32,7 +32,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The same key with an example of its value.
+    /// Returns the key with an example of its value.
     pub const fn such_as(self, example: &'static str) -> Key {
         Key { example: Some(example), ..self }
     }
@@ -43,9 +43,9 @@ impl Key {
 pub enum Value {
     /// `true` or `false`.
     Bool,
-    /// A whole number.
+    /// An integer.
     Integer,
-    /// A number with a point.
+    /// A floating-point number.
     Float,
     /// One line of text.
     Line,
@@ -76,7 +76,7 @@ pub enum Value {
 }
 
 impl Shape {
-    /// The least that can be written.
+    /// Returns a minimal example.
     fn example(&self) -> String {
         let needed = self.keys.iter().filter(|key| key.needed).map(|key| format!("{}: …", key.name));
         format!("{{ {} }}", needed.collect::<Vec<_>>().join(", "))
@@ -108,8 +108,8 @@ impl Value {
     pub fn expected(&self) -> String {
         match self {
             Value::Bool => "`true` or `false`".into(),
-            Value::Integer => "a whole number".into(),
-            Value::Float => "a number with a point".into(),
+            Value::Integer => "an integer".into(),
+            Value::Float => "a floating-point number".into(),
             Value::Line => "one line of text".into(),
             Value::Prose => "text".into(),
             Value::Snake => "a snake_case name".into(),
@@ -132,7 +132,7 @@ pub fn check(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
     check_value(node, value, None, diagnostics);
 }
 
-/// The same for the value of a key, whose doc becomes the help.
+/// Checks the value of a key. The key's documentation becomes the help text.
 fn check_value(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut Diagnostics) {
     match value {
         Value::Any(values) => match values.iter().find(|value| value.accepts(&node.content)) {
@@ -161,14 +161,14 @@ fn check_shape(node: &Node, shape: &Shape, diagnostics: &mut Diagnostics) {
                 let diagnostic = Diagnostic::new(Code::UnknownKey, name.span, message);
                 // `{ summary: One, two }` is a summary and a key `two` without a value.
                 diagnostics.push(match node.is_null() && name.value.contains(' ') {
-                    true => diagnostic.label("a value with a comma in it needs quotes"),
+                    true => diagnostic.label("a value that contains a comma needs quotes"),
                     false => diagnostic.nearest(&name.value, shape.keys.iter().map(|key| key.name)),
                 });
             }
         }
     }
     for key in shape.keys.iter().filter(|key| key.needed && node.get(key.name).is_none()) {
-        // Only the first entry is marked: a marker under forty lines would not help.
+        // Marks only the first entry, because a marker below many lines would not help.
         let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
         Diagnostic::new(Code::MissingKey, span, format!("{} needs the key `{}`", shape.name, key.name))
             .label(format!("`{}` takes {}", key.name, key.value.expected()))
@@ -185,7 +185,7 @@ fn check_text(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut D
             let diagnostic = Diagnostic::new(Code::UnknownWord, node.span, message);
             diagnostics.push(match nearest(text, words.iter().copied()) {
                 Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
-                None => with_doc(diagnostic.label("not a word that stands here"), key),
+                None => with_doc(diagnostic.label("not a valid value"), key),
             });
         }
         Value::Snake => check_name(text, node.span, is_snake, "snake_case", diagnostics),
@@ -205,7 +205,7 @@ fn check_text(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut D
     }
 }
 
-/// `a`, `b` or `c`, each in code marks.
+/// Formats words: `a`, `b` or `c`, each in backticks.
 fn one_of(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match words.split_last() {
@@ -226,8 +226,8 @@ fn wrong(node: &Node, value: &Value, key: Option<&Key>) -> Diagnostic {
         (Content::Float(_) | Content::Integer(_) | Content::Misread(_), Value::Release) => {
             diagnostic.label("put it in quotes")
         }
-        (Content::Null, _) => diagnostic.label("nothing is written here"),
-        (_, Value::Word(_)) => with_doc(diagnostic.label("one of these words is expected"), key),
+        (Content::Null, _) => diagnostic.label("the value is empty"),
+        (_, Value::Word(_)) => with_doc(diagnostic.label("expected one of these words"), key),
         (Content::Bool(_) | Content::Integer(_) | Content::Float(_) | Content::Misread(_), value)
             if value.accepts(&Content::Text(String::new())) && !value.accepts(&Content::Integer(0)) =>
         {
@@ -253,18 +253,20 @@ fn with_doc(diagnostic: Diagnostic, key: Option<&Key>) -> Diagnostic {
     }
 }
 
-/// Why an integer is not accepted.
+/// Explains why an integer is not accepted.
 fn explain(diagnostic: Diagnostic, misread: Misread) -> Diagnostic {
     match misread {
-        Misread::TooLarge => diagnostic.label(format!("a whole number is from {} to {}", i64::MIN, i64::MAX)),
+        Misread::TooLarge => {
+            diagnostic.label(format!("an integer must be from {} to {}", i64::MIN, i64::MAX))
+        }
         Misread::LeadingZero { octal: Some(octal), decimal: Some(decimal) } => diagnostic
             .label(format!("YAML 1.1 reads this as the octal number {octal}, YAML 1.2 as {decimal}"))
-            .help(format!("write `{decimal}` or `{octal}`, without a zero in front")),
+            .help(format!("write `{decimal}` or `{octal}`, without the leading zero")),
         Misread::LeadingZero { octal: None, decimal: Some(decimal) } => diagnostic
-            .label("in YAML 1.1 a leading zero stands for an octal number, which this is not")
-            .help(format!("write `{decimal}`, without a zero in front")),
+            .label("in YAML 1.1 a leading zero means an octal number, but these digits are not octal")
+            .help(format!("write `{decimal}`, without the leading zero")),
         Misread::LeadingZero { decimal: None, .. } => {
-            diagnostic.label("in YAML 1.1 a leading zero stands for an octal number")
+            diagnostic.label("in YAML 1.1 a leading zero means an octal number")
         }
     }
 }
@@ -279,9 +281,9 @@ fn check_name(
     if !rule(name) {
         let right = [name.to_snake_case(), name.to_pascal_case()].into_iter().find(|right| rule(right));
         let label = match right {
-            _ if style == SYMBOL => "letters, digits and `_`, beginning with no digit".to_owned(),
-            Some(right) => format!("`{right}` is; the ABI's own spelling goes into `c`"),
-            None => "the ABI's own spelling goes into `c`".to_owned(),
+            _ if style == SYMBOL => "use letters, digits and `_`, and do not begin with a digit".to_owned(),
+            Some(right) => format!("write `{right}`, and put the ABI's name into `c`"),
+            None => "put the ABI's name into `c`".to_owned(),
         };
         let message = format!("`{name}` is not {style}");
         diagnostics.push(Diagnostic::new(Code::BadName, span, message).label(label));

@@ -1,4 +1,4 @@
-//! From the bytes of a file to text, and traces in it that are not part of any spec.
+//! Decodes files, and detects merge markers and invisible characters in them.
 
 use std::io;
 use std::string::FromUtf8Error;
@@ -6,27 +6,27 @@ use std::string::FromUtf8Error;
 use super::{FileId, Span};
 use crate::diagnostic::{Code, Diagnostic};
 
-/// The text of a file, and how its bytes had to be read.
+/// The text of a file, and its encoding.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// Without a byte order mark.
+    /// The text without a byte order mark.
     pub text: String,
-    /// The encoding of the bytes, if they were not UTF-8.
+    /// The encoding of the bytes.
     pub encoding: Encoding,
 }
 
 /// An encoding of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// The one that specs are written in.
+    /// The encoding of specs.
     Utf8,
     /// Two bytes for most characters.
     Utf16,
-    /// One byte for each character, at least for some.
+    /// One byte for each character, for at least some characters.
     Latin1 {
         /// The position of the first character that is not UTF-8.
         first: usize,
-        /// The number of them.
+        /// The number of such characters.
         count: usize,
     },
 }
@@ -34,7 +34,7 @@ pub enum Encoding {
 /// Decodes the result of [`super::Files::read`] in any known encoding.
 ///
 /// # Errors
-/// Errors of `read`, except about the encoding.
+/// Errors of `read` that do not concern the encoding.
 pub fn decode(read: io::Result<String>) -> io::Result<Decoded> {
     match read {
         Ok(text) => Ok(match utf16(text.as_bytes()) {
@@ -65,7 +65,7 @@ fn from_bytes(bytes: &[u8]) -> Decoded {
     Decoded { encoding: first.map_or(Encoding::Utf8, |first| Encoding::Latin1 { first, count }), text }
 }
 
-/// The text, if the bytes begin as UTF-16 does: with a byte order mark, or with two characters of ASCII.
+/// Returns the text, if the bytes begin like UTF-16: with a byte order mark, or with two ASCII characters.
 fn utf16(bytes: &[u8]) -> Option<String> {
     let unit: fn([u8; 2]) -> u16 = match bytes {
         [0xff, 0xfe, ..] | [1..=255, 0, 1..=255, 0, ..] => u16::from_le_bytes,
@@ -82,7 +82,7 @@ fn without_mark(text: &str) -> &str {
 }
 
 impl Decoded {
-    /// The encoding error.
+    /// Returns the diagnostic about the encoding, if it is not UTF-8.
     pub fn diagnostic(&self, file: FileId) -> Option<Diagnostic> {
         let place = |start: usize| {
             let length = self.text[start..].chars().next().map_or(0, char::len_utf8);
@@ -91,7 +91,7 @@ impl Decoded {
         match self.encoding {
             Encoding::Utf8 => None,
             Encoding::Utf16 => Some(
-                Diagnostic::new(Code::NotUtf8, place(0), "this file is UTF-16, and a spec is UTF-8")
+                Diagnostic::new(Code::NotUtf8, place(0), "this file is UTF-16, but a spec must be UTF-8")
                     .label("two bytes for each character")
                     .help("save it as UTF-8, for example with `iconv -f UTF-16 -t UTF-8`"),
             ),
@@ -111,14 +111,14 @@ impl Decoded {
     }
 }
 
-/// Traces of a merge, and characters that cannot be seen. A file with any of them is not read further.
+/// Detects merge markers and invisible characters. A file that contains any is not read further.
 pub fn traces(file: FileId, text: &str) -> Vec<Diagnostic> {
     let mut found = merge_markers(file, text);
     found.extend(invisible(file, text));
     found
 }
 
-/// One diagnostic for each region that a merge left, with all its markers.
+/// Returns one diagnostic for each unfinished merge, with all of its markers.
 fn merge_markers(file: FileId, text: &str) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut start = 0;
@@ -131,7 +131,7 @@ fn merge_markers(file: FileId, text: &str) -> Vec<Diagnostic> {
             before => {
                 found.extend(before);
                 found.push(
-                    Diagnostic::new(Code::MergeMarker, span, "a merge was left unfinished")
+                    Diagnostic::new(Code::MergeMarker, span, "this merge is unfinished")
                         .label(label)
                         .help("keep one of the two sides, and remove the lines with the markers"),
                 );
@@ -148,12 +148,12 @@ fn merge_marker(line: &str) -> Option<&'static str> {
         "<<<<<<<" if is_marker => Some("one side begins here"),
         "|||||||" if is_marker => Some("the common ancestor begins here"),
         "=======" if is_marker => Some("the other side begins here"),
-        ">>>>>>>" if is_marker => Some("and ends here"),
+        ">>>>>>>" if is_marker => Some("it ends here"),
         _ => None,
     }
 }
 
-/// One diagnostic for each such character, at the first place where it stands.
+/// Returns one diagnostic for each invisible character, at its first position.
 fn invisible(file: FileId, text: &str) -> Vec<Diagnostic> {
     let mut seen: Vec<(char, Span, usize)> = Vec::new();
     for (start, c) in text.char_indices().filter(|(_, c)| name(*c).is_some()) {
@@ -166,8 +166,8 @@ fn invisible(file: FileId, text: &str) -> Vec<Diagnostic> {
         let name = name(c)?;
         let message = format!("there is {name} (U+{:04X}) here", u32::from(c));
         let label = match count {
-            1 => "it cannot be seen".to_owned(),
-            _ => format!("it cannot be seen; the first of {count} in this file"),
+            1 => "it is invisible".to_owned(),
+            _ => format!("it is invisible; the first of {count} in this file"),
         };
         let help =
             format!("remove it, or write `\\u{:04x}` in double quotes where it is meant", u32::from(c));
@@ -176,7 +176,7 @@ fn invisible(file: FileId, text: &str) -> Vec<Diagnostic> {
     seen.into_iter().filter_map(diagnostic).collect()
 }
 
-/// The name of a character that is invisible or looks like another one.
+/// Returns the name of a character that is invisible or looks like another one.
 fn name(c: char) -> Option<&'static str> {
     match c {
         '\t' | '\n' | '\r' | ' '..='~' => None,
@@ -195,7 +195,7 @@ fn name(c: char) -> Option<&'static str> {
     }
 }
 
-/// The first tab that indents a line, which YAML does not allow.
+/// Returns a diagnostic for the first line that is indented with a tab, which YAML does not allow.
 pub fn indenting_tab(file: FileId, text: &str) -> Option<Diagnostic> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {

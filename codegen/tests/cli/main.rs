@@ -140,7 +140,11 @@ fn questions_are_answered() {
 
     let said = project.run(&["diff", "1.0", "1.1"]);
     assert!(said.out.contains("grew from 112 to 120 bytes"), "{}", said.out);
-    assert!(said.out.contains("it has `subscribe` there, which the host calls in its place"), "{}", said.out);
+    assert!(
+        said.out.contains("it has `subscribe` at this offset, which the host calls instead"),
+        "{}",
+        said.out
+    );
 
     let said = project.run_in("..", &["--spec", "questions/spec", "explain", "set_range"]);
     assert!(said.out.contains("spec/sensor_bus/sampling.yaml:"), "{}", said.out);

@@ -71,7 +71,7 @@ typedef struct CodecOpenArgs {
   const void* data;
   /** Its length in bytes. */
   size_t size;
-  /** The open image. Made by the call. */
+  /** The open image. Created by the call. */
   CodecImage* image;
   /** Width in pixels. */
   uint32_t width;
@@ -195,7 +195,7 @@ struct CodecApi {
    *
    * Frees the error and its message. Null is allowed, and does nothing.
    *
-   * @param[in] error The error. Gone after the call.
+   * @param[in] error The error. Destroyed by the call.
    * @note Required to load. When null: The host refuses the plugin.
    * @see error_code
    */
@@ -210,13 +210,13 @@ struct CodecApi {
    *
    * @param[in] data The file. Host memory, `size` bytes.
    * @param[in] size Its length in bytes.
-   * @param[out] image The open image. Made by the call.
+   * @param[out] image The open image. Created by the call.
    * @param[out] width Width in pixels.
    * @param[out] height Height in pixels.
    * @param[in] scale The image is made smaller by this factor, 1 to 8.
    * @param[out] has_alpha Whether pixels can be transparent.
-   * @return Null on success, else an error object, which `error_destroy` destroys. Its code is
-   *     `CODEC_DAMAGED`: `data` is no image of this format.
+   * @return Null on success, otherwise an error object, which `error_destroy` destroys. Its code
+   *     is `CODEC_DAMAGED`: `data` is no image of this format.
    * @note `scale` is passed since 1.1; before, it is 1.
    * @note `has_alpha` is passed since 1.1.
    * @note Required to load. When null: The host refuses the plugin.
@@ -229,9 +229,9 @@ struct CodecApi {
    *
    * Frees the image and its tiles.
    *
-   * @param[in] image The image. Gone after the call.
-   * @return Null on success, else an error object, which `error_destroy` destroys. Its code is
-   *     `CODEC_BAD_ARGUMENT`: `image` is not open.
+   * @param[in] image The image. Destroyed by the call.
+   * @return Null on success, otherwise an error object, which `error_destroy` destroys. Its code
+   *     is `CODEC_BAD_ARGUMENT`: `image` is not open.
    * @note Required to load. When null: The host refuses the plugin.
    * @see image_open
    */
@@ -246,8 +246,8 @@ struct CodecApi {
    * @param[out] pixels Where to put them. Host memory, `size` bytes.
    * @param[in] size Length of `pixels` in bytes.
    * @param[out] written How many bytes were written.
-   * @return Null on success, else an error object, which `error_destroy` destroys. Its code is
-   *     `CODEC_BAD_ARGUMENT`: `pixels` is too short, or `image` is not open.
+   * @return Null on success, otherwise an error object, which `error_destroy` destroys. Its code
+   *     is `CODEC_BAD_ARGUMENT`: `pixels` is too short, or `image` is not open.
    * @note Required to load. When null: The host refuses the plugin.
    * @see image_open
    */
@@ -260,7 +260,7 @@ struct CodecApi {
    *
    * @param[in] image The image.
    * @param[out] number How many there are.
-   * @return Null on success, else an error object, which `error_destroy` destroys.
+   * @return Null on success, otherwise an error object, which `error_destroy` destroys.
    * @note Required to load. When null: The host refuses the plugin.
    * @see image_tiles
    */
@@ -274,8 +274,8 @@ struct CodecApi {
    * @param[in] image The image.
    * @param[out] tiles The tiles. `number` elements.
    * @param[out] number How many there are.
-   * @return Null on success, else an error object, which `error_destroy` destroys. Its code is
-   *     `CODEC_BAD_ARGUMENT`: `image` is not open.
+   * @return Null on success, otherwise an error object, which `error_destroy` destroys. Its code
+   *     is `CODEC_BAD_ARGUMENT`: `image` is not open.
    * @note Required to load. When null: The host refuses the plugin.
    * @see tile_count, tile_rows
    */
@@ -289,8 +289,8 @@ struct CodecApi {
    * @param[in] tiles The tiles. `number` elements.
    * @param[in] number How many there are.
    * @param[out] rows Number of rows.
-   * @return Null on success, else an error object, which `error_destroy` destroys. Its code is
-   *     `CODEC_BAD_ARGUMENT`: a tile is none of an open image.
+   * @return Null on success, otherwise an error object, which `error_destroy` destroys. Its code
+   *     is `CODEC_BAD_ARGUMENT`: a tile is none of an open image.
    * @note Required to load. When null: The host refuses the plugin.
    * @see image_tiles
    */
@@ -306,8 +306,8 @@ struct CodecApi {
    * @param[out] text Where to put the text. `capacity` bytes.
    * @param[in] capacity Room for it in bytes.
    * @param[out] length Its length in bytes.
-   * @return Null on success, else an error object, which `error_destroy` destroys. Its code is
-   *     `CODEC_BAD_ARGUMENT`: there is no text under `key`.
+   * @return Null on success, otherwise an error object, which `error_destroy` destroys. Its code
+   *     is `CODEC_BAD_ARGUMENT`: there is no text under `key`.
    * @since 1.1
    * @note Optional. When null: The viewer shows no text.
    * @note Fallback: the caller gets `CODEC_NOT_SUPPORTED` with the message “This codec reads no

@@ -138,7 +138,7 @@ struct SensorBusTable {
    *
    * Finds the hardware and prepares it. A driver has one bus; opening it twice gives two handles.
    *
-   * @param[out] bus The open bus. Made by the call.
+   * @param[out] bus The open bus. Created by the call.
    * @retval BUS_OK On success.
    * @retval BUS_BROKEN The hardware is not there.
    * @note Required to load. When null: The host refuses the plugin.
@@ -151,7 +151,7 @@ struct SensorBusTable {
    *
    * Ends all subscriptions. No callback runs any more when the call has returned.
    *
-   * @param[in] bus The bus to close. Gone after the call.
+   * @param[in] bus The bus to close. Destroyed by the call.
    * @retval BUS_OK On success.
    * @retval BUS_BAD_ARGUMENT `bus` is not open.
    * @note The caller waits for the device.
@@ -187,8 +187,8 @@ struct SensorBusTable {
    * @note Optional. When null: The station takes every sensor for a thermometer without a
    *     period.
    * @note Fallback: the caller gets `BUS_UNSUPPORTED` with the message “This driver does not
-   *     describe its sensors.”. This is our rule and not the host's: a station that guesses writes
-   *     wrong logs.
+   *     describe its sensors.”. This differs from the host's behaviour: a station that guesses
+   *     writes wrong logs.
    * @see count_sensors
    */
   BusStatus (*list_sensors)(BusHandle bus, BusSensorInfo* sensors, size_t capacity);
@@ -229,8 +229,7 @@ struct SensorBusTable {
    * @retval BUS_BAD_ARGUMENT `bus` is not open, has no such sensor, or `low` is above `high`.
    * @since 1.1
    * @note Optional. When null: The station leaves the sensor at its own range.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see read_samples
    */
   BusStatus (*set_range)(BusHandle bus, uint32_t sensor, double low, double high);
@@ -265,8 +264,7 @@ struct SensorBusTable {
    * @retval BUS_OK On success.
    * @retval BUS_BAD_ARGUMENT `bus` is not open, or has no such sensor.
    * @note Optional. When null: The station ignores what still comes.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see subscribe
    */
   BusStatus (*unsubscribe)(BusHandle bus, uint32_t sensor);
@@ -330,12 +328,12 @@ typedef SensorBusTable SensorBusTable_v1_1;
   } while (0)
 
 /**
- * @brief What a plugin exports: the host calls it once, right after it opened the library.
+ * @brief The entry point of a plugin. The host calls it once, right after it opened the library.
  *
  * The station allocates the table and writes its size. A driver fills in what it has and gives its name; a
  * driver that does not know the size leaves the name null, and the station goes on without it.
  *
- * @param[in,out] params What host and plugin hand each other.
+ * @param[in,out] params The sizes and the table of the host, and the fields that the plugin sets.
  */
 void fieldwork_driver(DriverParams* params);
 

@@ -4,7 +4,7 @@
  * @file acl/acl_base.h
  * @brief The ACL runtime: error codes and data buffers and tensor descriptions.
  *
- * `acl/acl.h` includes it.
+ * Included by `acl/acl.h`.
  */
 
 #ifndef TENON_ACL_ACL_BASE_H
@@ -609,7 +609,7 @@ aclDataBuffer* aclCreateDataBuffer(void* data, size_t size);
  *
  * Destroys the record. The memory that it names stays as it is.
  *
- * @param[in] data_buffer The buffer. Gone after the call.
+ * @param[in] data_buffer The buffer. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `data_buffer` is null, or no living data buffer.
  * @see aclCreateDataBuffer
@@ -687,7 +687,7 @@ aclTensorDesc* aclCreateTensorDesc(
  *
  * Destroys the description. Null, and a handle without a live description, do nothing except to set a message.
  *
- * @param[in] desc The description. Gone after the call. May be null.
+ * @param[in] desc The description. Destroyed by the call. May be null.
  * @see aclCreateTensorDesc
  */
 void aclDestroyTensorDesc(const aclTensorDesc* desc);
@@ -827,7 +827,7 @@ const char* aclGetTensorDescName(aclTensorDesc* desc);
  *
  * @param[in] src_desc The description to start from.
  * @param[in] dst_format The format wanted.
- * @param[out] dst_desc The new description. Made by the call.
+ * @param[out] dst_desc The new description. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM There is no such description, or it has not as many
  *     dimensions as the format.

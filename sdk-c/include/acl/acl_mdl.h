@@ -4,7 +4,7 @@
  * @file acl/acl_mdl.h
  * @brief The ACL runtime: models and captured work.
  *
- * `acl/acl.h` includes it.
+ * Included by `acl/acl.h`.
  */
 
 #ifndef TENON_ACL_ACL_MDL_H
@@ -294,7 +294,7 @@ aclmdlConfigHandle* aclmdlCreateConfigHandle(void);
  *
  * Destroys the list.
  *
- * @param[in] handle The list. Gone after the call.
+ * @param[in] handle The list. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclmdlCreateConfigHandle
  */
@@ -342,7 +342,7 @@ aclmdlDesc* aclmdlCreateDesc(void);
  *
  * Destroys the description.
  *
- * @param[in] model_desc The description. Gone after the call.
+ * @param[in] model_desc The description. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclmdlCreateDesc
  */
@@ -597,7 +597,7 @@ aclmdlDataset* aclmdlCreateDataset(void);
  *
  * Destroys the set. The buffers in it stay.
  *
- * @param[in] dataset The set. Gone after the call.
+ * @param[in] dataset The set. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclmdlCreateDataset
  */
@@ -759,7 +759,7 @@ aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
  * The model instance holds the work that was recorded.
  *
  * @param[in] stream The stream; `NULL` is the default stream of the current context.
- * @param[out] model_ri The model instance. Made by the call.
+ * @param[out] model_ri The model instance. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclmdlRIExecuteAsync
  */
@@ -808,7 +808,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI model_ri, aclrtStream stream);
  *
  * Releases the model instance.
  *
- * @param[in] model_ri The model instance. Gone after the call.
+ * @param[in] model_ri The model instance. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclmdlRICaptureEnd
  */
@@ -841,7 +841,7 @@ aclError aclmdlRIDebugPrint(aclmdlRI model_ri);
  *
  * Creates an empty model instance, which streams that are bound to it fill.
  *
- * @param[out] model_ri The new model instance. Made by the call.
+ * @param[out] model_ri The new model instance. Created by the call.
  * @param[in] flag Reserved; 0.
  * @retval ACL_SUCCESS On success.
  * @see aclmdlRIBindStream, aclmdlRIBuildEnd

@@ -4,7 +4,7 @@
  * @file acl/acl_op.h
  * @brief The ACL runtime: operators and kernels.
  *
- * `acl/acl.h` includes it.
+ * Included by `acl/acl.h`.
  */
 
 #ifndef TENON_ACL_ACL_OP_H
@@ -135,7 +135,7 @@ aclopAttr* aclopCreateAttr(void);
  *
  * Destroys the set.
  *
- * @param[in] attr The set. Gone after the call. May be null.
+ * @param[in] attr The set. Destroyed by the call. May be null.
  * @see aclopCreateAttr
  */
 void aclopDestroyAttr(const aclopAttr* attr);
@@ -336,7 +336,7 @@ aclError aclopExecuteV2(
  * @param[in] num_outputs Number of outputs.
  * @param[in] output_desc Description of each output. `num_outputs` elements.
  * @param[in] op_attr The attributes; `NULL` if there are none.
- * @param[out] handle The operator. Made by the call.
+ * @param[out] handle The operator. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclopExecWithHandle
  */
@@ -349,7 +349,7 @@ aclError aclopCreateHandle(
  *
  * Gives back what `aclopCreateHandle` found.
  *
- * @param[in] handle The operator. Gone after the call. May be null.
+ * @param[in] handle The operator. Destroyed by the call. May be null.
  * @see aclopCreateHandle
  */
 void aclopDestroyHandle(aclopHandle* handle);
@@ -398,7 +398,7 @@ aclError aclopCast(
  * @param[in] src_desc The source tensor.
  * @param[in] dst_desc The destination tensor.
  * @param[in] truncate 1 to truncate numbers, 0 to round them.
- * @param[out] handle The operator. Made by the call.
+ * @param[out] handle The operator. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclopCast
  */
@@ -517,7 +517,7 @@ aclError aclblasGemvEx(
  * @param[in] data_type_x Type of X.
  * @param[in] data_type_y Type of Y.
  * @param[in] type The precision of the arithmetic.
- * @param[out] handle The operator. Made by the call.
+ * @param[out] handle The operator. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclblasGemvEx, aclopExecWithHandle
  */
@@ -573,7 +573,7 @@ aclError aclblasGemmEx(
  * @param[in] data_type_b Type of B.
  * @param[in] data_type_c Type of C.
  * @param[in] type The precision of the arithmetic.
- * @param[out] handle The operator. Made by the call.
+ * @param[out] handle The operator. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclblasGemmEx, aclopExecWithHandle
  */
@@ -616,7 +616,7 @@ aclError aclblasHgemv(
  * @param[in] m Rows of A.
  * @param[in] n Columns of A.
  * @param[in] type The precision of the arithmetic.
- * @param[out] handle The operator. Made by the call.
+ * @param[out] handle The operator. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclblasHgemv, aclopExecWithHandle
  */
@@ -664,7 +664,7 @@ aclError aclblasHgemm(
  * @param[in] n Columns of B and C.
  * @param[in] k Columns of A and rows of B.
  * @param[in] type The precision of the arithmetic.
- * @param[out] handle The operator. Made by the call.
+ * @param[out] handle The operator. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclblasHgemm, aclopExecWithHandle
  */
@@ -706,7 +706,7 @@ aclError aclblasS8gemv(
  * @param[in] m Rows of A.
  * @param[in] n Columns of A.
  * @param[in] type The precision of the arithmetic.
- * @param[out] handle The operator. Made by the call.
+ * @param[out] handle The operator. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclblasS8gemv, aclopExecWithHandle
  */
@@ -754,7 +754,7 @@ aclError aclblasS8gemm(
  * @param[in] n Columns of B and C.
  * @param[in] k Columns of A and rows of B.
  * @param[in] type The precision of the arithmetic.
- * @param[out] handle The operator. Made by the call.
+ * @param[out] handle The operator. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclblasS8gemm, aclopExecWithHandle
  */
@@ -779,7 +779,7 @@ aclrtBinary aclrtCreateBinary(const void* data, size_t data_len);
  *
  * Gives back what `aclrtCreateBinary` made.
  *
- * @param[in] binary The object. Gone after the call.
+ * @param[in] binary The object. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtCreateBinary
  */
@@ -791,7 +791,7 @@ aclError aclrtDestroyBinary(aclrtBinary binary);
  * Loads compiled kernels to the current device.
  *
  * @param[in] binary The object.
- * @param[out] bin_handle The kernels. Made by the call.
+ * @param[out] bin_handle The kernels. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtBinaryGetFunction
  */
@@ -802,7 +802,7 @@ aclError aclrtBinaryLoad(aclrtBinary binary, aclrtBinHandle* bin_handle);
  *
  * Takes kernels from the device.
  *
- * @param[in] bin_handle The kernels. Gone after the call.
+ * @param[in] bin_handle The kernels. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtBinaryLoad
  */
@@ -914,7 +914,7 @@ aclrtGroupInfo* aclrtCreateGroupInfo(void);
  *
  * Destroys the record.
  *
- * @param[in] group_info The record. Gone after the call.
+ * @param[in] group_info The record. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtCreateGroupInfo
  */

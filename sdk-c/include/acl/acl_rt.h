@@ -7,7 +7,7 @@
  * buffers, virtual memory, sharing memory, notifies, limits, modes and special copies, hints for
  * the cache, further work, jumps, failures of queued work, damaged hardware and snapshots.
  *
- * `acl/acl.h` includes it.
+ * Included by `acl/acl.h`.
  */
 
 #ifndef TENON_ACL_ACL_RT_H
@@ -2073,7 +2073,7 @@ aclError aclrtDevicePeerAccessStatus(int32_t device_id, int32_t peer_device_id, 
  * calling thread. The device need not be set before; it is opened if need be, and stays open
  * until the context is destroyed.
  *
- * @param[out] context The new context. Made by the call.
+ * @param[out] context The new context. Created by the call.
  * @param[in] device_id Number of the device.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_RT_INVALID_DEVICEID There is no device `device_id`.
@@ -2092,7 +2092,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t device_id);
  *
  * The default context of a device is not destroyed this way but by `aclrtResetDevice`.
  *
- * @param[in] context A context of `aclrtCreateContext`. Gone after the call.
+ * @param[in] context A context of `aclrtCreateContext`. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `context` is null.
  * @retval ACL_ERROR_RT_CONTEXT_NULL `context` is the default context of a device.
@@ -2235,7 +2235,7 @@ aclError aclrtGetPrimaryCtxState(int32_t device_id, uint32_t* flags, int32_t* ac
  *
  * Creates an empty stream in the current context.
  *
- * @param[out] stream The new stream. Made by the call.
+ * @param[out] stream The new stream. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_RT_CONTEXT_NULL The thread has no current context.
  * @retval ACL_ERROR_RT_NO_STREAM_RESOURCE There are as many streams as there may be.
@@ -2250,7 +2250,7 @@ aclError aclrtCreateStream(aclrtStream* stream);
  * `aclrtStreamGetFlags`; the devices here ignore priorities. A flag of `cpu_schedule` or
  * `device_use_only` is refused, since it asks for a stream that the host could not use.
  *
- * @param[out] stream The new stream. Made by the call.
+ * @param[out] stream The new stream. Created by the call.
  * @param[in] priority From 0, the most urgent, to 7.
  * @param[in] flag Bits of `aclrtStreamFlags`, or 0.
  * @retval ACL_SUCCESS On success.
@@ -2279,7 +2279,7 @@ aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void);
  *
  * Destroys settings. Streams that were made with them keep theirs.
  *
- * @param[in] handle The settings. Gone after the call.
+ * @param[in] handle The settings. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `handle` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There are no such settings, or they were destroyed.
@@ -2312,7 +2312,7 @@ aclError aclrtSetStreamConfigOpt(
  *
  * As `aclrtCreateStreamWithConfig`, with the priority and the flags of the settings.
  *
- * @param[out] stream The new stream. Made by the call.
+ * @param[out] stream The new stream. Created by the call.
  * @param[in] handle The settings; `NULL` for the defaults.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM The settings have a priority or a flag that there is not.
@@ -2331,7 +2331,7 @@ aclError aclrtCreateStreamV2(aclrtStream* stream, const aclrtStreamConfigHandle*
  * Waits for the work of the stream and destroys it. A callback that is queued has to be served meanwhile by
  * the thread that is subscribed. Events that were recorded on the stream stay.
  *
- * @param[in] stream A stream that the program made. Gone after the call.
+ * @param[in] stream A stream that the program made. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `stream` is null or a default stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
@@ -2349,7 +2349,7 @@ aclError aclrtDestroyStream(aclrtStream stream);
  * Destroys the stream and drops what is queued and can be dropped: callbacks that no thread took yet are not
  * called any more. Work that the device has already runs to its end, and the call waits for it.
  *
- * @param[in] stream A stream that the program made. Gone after the call.
+ * @param[in] stream A stream that the program made. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `stream` is null or a default stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
@@ -2463,7 +2463,7 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags);
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream or event, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtRecordEvent, aclrtStreamWaitEventWithTimeout
  */
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
@@ -2483,7 +2483,7 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream or event, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtStreamWaitEvent
  */
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout);
@@ -2574,7 +2574,7 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
  * Creates an event that streams can wait for and that knows the time. It was not recorded yet; until it is, it
  * counts as done. It belongs to the device of the current context.
  *
- * @param[out] event The new event. Made by the call.
+ * @param[out] event The new event. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_RT_CONTEXT_NULL The thread has no current context.
  * @retval ACL_ERROR_RT_NO_EVENT_RESOURCE There are as many events as there may be.
@@ -2589,7 +2589,7 @@ aclError aclrtCreateEvent(aclrtEvent* event);
  * event and it cannot be reset; without `time_line` it has no time. The flags `device_use_only`
  * and `ipc` are refused: there is nothing here that could use such an event.
  *
- * @param[out] event The new event. Made by the call.
+ * @param[out] event The new event. Created by the call.
  * @param[in] flag Bits of `aclrtEventFlags`, one at least.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `flag` is 0, has a bit that is none of `aclrtEventFlags`, or
@@ -2607,7 +2607,7 @@ aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag);
  * As `aclrtCreateEventWithFlag`, for an event that moves to a new place each time that it is recorded. Waits
  * that are queued keep to the record that they saw. It needs no `aclrtResetEvent`.
  *
- * @param[out] event The new event. Made by the call.
+ * @param[out] event The new event. Created by the call.
  * @param[in] flag Bits of `aclrtEventFlags`, one at least.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `flag` is 0, has a bit that is none of `aclrtEventFlags`, or
@@ -2624,7 +2624,7 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag);
  *
  * Destroys an event without waiting. Waits that are queued already keep their meaning.
  *
- * @param[in] event The event. Gone after the call.
+ * @param[in] event The event. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `event` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such event, or it was destroyed.
@@ -2648,7 +2648,7 @@ aclError aclrtDestroyEvent(aclrtEvent event);
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream or event, or it was destroyed.
  * @retval ACL_ERROR_RT_PARAM_INVALID Event and stream are of different devices.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtStreamWaitEvent, aclrtQueryEventStatus, aclrtSynchronizeEvent
  */
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
@@ -2670,7 +2670,7 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream or event, or it was destroyed.
  * @retval ACL_ERROR_RT_FEATURE_NOT_SUPPORT The event is one of `aclrtCreateEvent`, or has no
  *     `sync`.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtRecordEvent
  */
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
@@ -2848,7 +2848,7 @@ aclError aclrtGetEventAvailNum(uint32_t* event_count);
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream or event, or it was destroyed.
  * @retval ACL_ERROR_RT_PARAM_INVALID Event and stream are of different devices.
  * @retval ACL_ERROR_RT_FEATURE_NOT_SUPPORT `flag` is `external`.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtRecordEvent, aclrtStreamWaitEventWithFlag
  */
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
@@ -2870,7 +2870,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream or event, or it was destroyed.
  * @retval ACL_ERROR_RT_FEATURE_NOT_SUPPORT `flag` is `external`.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtStreamWaitEvent, aclrtRecordEventWithFlag
  */
 aclError aclrtStreamWaitEventWithFlag(
@@ -2894,7 +2894,7 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* handle);
  * Returns a handle of this process for an event of another one, to be destroyed like any other.
  *
  * @param[in] handle The handle received from the other process.
- * @param[out] event The event. Made by the call.
+ * @param[out] event The event. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtIpcGetEventHandle
  */
@@ -2964,7 +2964,7 @@ aclError aclrtSubscribeReport(uint64_t thread_id, aclrtStream stream);
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
  * @retval ACL_ERROR_RT_STREAM_NO_CB_REG No thread is subscribed to the stream.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtSubscribeReport, aclrtProcessReport, aclrtLaunchHostFunc
  */
 aclError aclrtLaunchCallback(
@@ -3023,7 +3023,7 @@ aclError aclrtUnSubscribeReport(uint64_t thread_id, aclrtStream stream);
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtLaunchCallback
  */
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args);
@@ -3237,7 +3237,7 @@ aclError aclrtSetDeviceTaskAbortCallback(
  * Allocates device memory in the current context, at an address that is a multiple of 64. The length is
  * rounded up to a multiple of 32, and 32 bytes more are behind it, for kernels that read ahead.
  *
- * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Made by the
+ * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Created by the
  *     call.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] policy The page policy.
@@ -3254,7 +3254,7 @@ aclError aclrtMalloc(void** dev_ptr, size_t size, aclrtMemMallocPolicy policy);
  *
  * As `aclrtMalloc`, but the length is only rounded up to a multiple of 32.
  *
- * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Made by the
+ * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Created by the
  *     call.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] policy The page policy.
@@ -3272,7 +3272,7 @@ aclError aclrtMallocAlign32(void** dev_ptr, size_t size, aclrtMemMallocPolicy po
  * As `aclrtMalloc`, for memory that the device caches. The program calls `aclrtMemFlush` and
  * `aclrtMemInvalidate` around what host and device both do there.
  *
- * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Made by the
+ * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Created by the
  *     call.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] policy The page policy.
@@ -3290,7 +3290,7 @@ aclError aclrtMallocCached(void** dev_ptr, size_t size, aclrtMemMallocPolicy pol
  * As `aclrtMalloc`. The attributes control accounting and placement. The devices here have
  * neither, so the attributes have no effect.
  *
- * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Made by the
+ * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Created by the
  *     call.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] policy The page policy.
@@ -3309,7 +3309,7 @@ aclError aclrtMallocWithCfg(
  *
  * As `aclrtMallocWithCfg`; the scheduler of the devices here has no separate memory.
  *
- * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Made by the
+ * @param[out] dev_ptr Address of the new memory. Device memory, `size` bytes. Created by the
  *     call.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] policy The page policy.
@@ -3329,8 +3329,8 @@ aclError aclrtMallocForTaskScheduler(
  * Frees memory of `aclrtMalloc` and its kin. Work that is queued must not use it any more: the call does
  * not wait for streams. It needs no current context.
  *
- * @param[in] dev_ptr Address that the allocation gave, not one inside it. Device memory. Gone
- *     after the call.
+ * @param[in] dev_ptr Address that the allocation gave, not one inside it. Device memory.
+ *     Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `dev_ptr` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID No such allocation, or it was freed already.
@@ -3343,7 +3343,7 @@ aclError aclrtFree(void* dev_ptr);
  *
  * Waits for all work of the memory's device and then does as `aclrtFree`.
  *
- * @param[in] dev_ptr Address that the allocation gave. Device memory. Gone after the call.
+ * @param[in] dev_ptr Address that the allocation gave. Device memory. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `dev_ptr` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID No such allocation, or it was freed already.
@@ -3358,7 +3358,8 @@ aclError aclrtFreeWithDevSync(void* dev_ptr);
  * Allocates host memory that the device reaches by itself, at an address that is a multiple of
  * 64. The program uses it like any other host memory.
  *
- * @param[out] host_ptr Address of the new memory. Host memory, `size` bytes. Made by the call.
+ * @param[out] host_ptr Address of the new memory. Host memory, `size` bytes. Created by the
+ *     call.
  * @param[in] size Length in bytes, at least 1.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `size` is 0.
@@ -3373,7 +3374,7 @@ aclError aclrtMallocHost(void** host_ptr, size_t size);
  *
  * As `aclrtMallocHost`. The attributes have no effect.
  *
- * @param[out] ptr Address of the new memory. Host memory, `size` bytes. Made by the call.
+ * @param[out] ptr Address of the new memory. Host memory, `size` bytes. Created by the call.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] cfg The attributes; `NULL` for none. 1 element.
  * @retval ACL_SUCCESS On success.
@@ -3389,7 +3390,7 @@ aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallocConfig* cf
  *
  * Frees memory of `aclrtMallocHost`. Queued copies must not use it any more. It needs no current context.
  *
- * @param[in] host_ptr Address that the allocation gave. Host memory. Gone after the call.
+ * @param[in] host_ptr Address that the allocation gave. Host memory. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `host_ptr` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID No such allocation, or it was freed already.
@@ -3402,7 +3403,7 @@ aclError aclrtFreeHost(void* host_ptr);
  *
  * Waits for all work of the memory's device and then does as `aclrtFreeHost`.
  *
- * @param[in] host_ptr Address that the allocation gave. Host memory. Gone after the call.
+ * @param[in] host_ptr Address that the allocation gave. Host memory. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `host_ptr` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID No such allocation, or it was freed already.
@@ -3496,7 +3497,7 @@ aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attribut
  *
  * @param[in] ptr An address inside of an allocation. Host or device memory.
  * @param[out] pbase The start of the allocation; the caller does not free it. Device memory.
- *     Made by the call. May be null.
+ *     Created by the call. May be null.
  * @param[out] psize The length in bytes. May be null.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `ptr` is null.
@@ -3515,7 +3516,7 @@ aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize);
  * @param[in] ptr The start of the memory. Host or device memory, `size` bytes.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] type The purpose of the registration.
- * @param[out] dev_ptr Address for the device. Device memory. Made by the call.
+ * @param[out] dev_ptr Address for the device. Device memory. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `ptr` is null, `size` is 0, or `type` is none of its values.
  * @retval ACL_ERROR_RT_CONTEXT_NULL The thread has no current context.
@@ -3549,7 +3550,7 @@ aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t flag);
  * `aclrtMallocHost`. An address inside such memory gives the matching address.
  *
  * @param[in] p_host Address for the host. Host or device memory.
- * @param[out] p_device Address for the device; it is not freed. Device memory. Made by the
+ * @param[out] p_device Address for the device; it is not freed. Device memory. Created by the
  *     call.
  * @param[in] flag Reserved; 0.
  * @retval ACL_SUCCESS On success.
@@ -3567,7 +3568,7 @@ aclError aclrtHostGetDevicePointer(void* p_host, void** p_device, uint32_t flag)
  * Undoes `aclrtHostRegister`. Queued work must not use the memory through it any more. The
  * memory itself stays the program's.
  *
- * @param[in] ptr The address that was registered. Host memory. Gone after the call.
+ * @param[in] ptr The address that was registered. Host memory. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `ptr` is null.
  * @retval ACL_ERROR_HOST_MEMORY_NOT_REGISTERED No registration begins at `ptr`.
@@ -3597,7 +3598,8 @@ aclError aclrtHostUnregister(void* ptr);
  * Makes a piece of memory that the host and the current device use at the same address, a multiple of 64. The length
  * is rounded up to a multiple of 2 MiB. New memory is not cleared; `aclrtFree` frees it.
  *
- * @param[out] ptr Address of the new memory. Unified memory, `size` bytes. Made by the call.
+ * @param[out] ptr Address of the new memory. Unified memory, `size` bytes. Created by the
+ *     call.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] flag A value of `aclrtMemAttachFlag`.
  * @retval ACL_SUCCESS On success.
@@ -3692,7 +3694,7 @@ aclError aclrtMemManagedGetAttrs(
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemManagedAdvise
  */
 aclError aclrtMemManagedPrefetchAsync(
@@ -3723,7 +3725,7 @@ aclError aclrtMemManagedPrefetchAsync(
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemManagedPrefetchAsync
  */
 aclError aclrtMemManagedPrefetchBatchAsync(
@@ -3823,7 +3825,7 @@ aclError aclrtDeviceGetP2PAtomicCapabilities(
  *
  * Does what `aclrtReserveMemAddress` does; no memory here goes past the cache.
  *
- * @param[out] vir_ptr The first address of the range. Made by the call.
+ * @param[out] vir_ptr The first address of the range. Created by the call.
  * @param[in] size Length in bytes, not 0; rounded up to the recommended granularity.
  * @param[in] alignment Reserved; 0.
  * @param[in] expect_ptr The first address that is wished for. `NULL` leaves it to the runtime;
@@ -4015,7 +4017,7 @@ aclError aclrtMemcpy(
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
  * @retval ACL_ERROR_RT_FEATURE_NOT_SUPPORT The copy stays within the host, or goes between
  *     devices that may not reach each other.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemcpy, aclrtSynchronizeStream
  */
 aclError aclrtMemcpyAsync(
@@ -4044,7 +4046,7 @@ aclError aclrtMemcpyAsync(
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemcpyAsync
  */
 aclError aclrtMemcpyAsyncWithCondition(
@@ -4103,7 +4105,7 @@ aclError aclrtMemcpy2d(
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
  * @retval ACL_ERROR_RT_FEATURE_NOT_SUPPORT `kind` is not one for rectangles.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemcpy2d, aclrtMemcpyAsync
  */
 aclError aclrtMemcpy2dAsync(
@@ -4194,7 +4196,7 @@ aclError aclrtMemcpyBatchV2(
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemcpyAsync, aclrtMemcpyBatch
  */
 aclError aclrtMemcpyBatchAsync(
@@ -4227,7 +4229,7 @@ aclError aclrtMemcpyBatchAsync(
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemcpyBatchAsync
  */
 aclError aclrtMemcpyBatchAsyncV2(
@@ -4274,7 +4276,7 @@ aclError aclrtMemset(void* dev_ptr, size_t max_count, int32_t value, size_t coun
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemset
  */
 aclError aclrtMemsetAsync(
@@ -4321,7 +4323,7 @@ aclError aclrtMemsetD32(void* ptr, size_t mem_size, uint32_t value, size_t n);
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemsetD32
  */
 aclError aclrtMemsetD32Async(
@@ -4343,7 +4345,7 @@ aclError aclrtMemsetD32Async(
  * Says where on the device a variable is.
  *
  * @param[in] symbol The variable.
- * @param[out] dev_ptr The device address; it is not freed. Device memory. Made by the call.
+ * @param[out] dev_ptr The device address; it is not freed. Device memory. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtGetSymbolSize
  */
@@ -4393,7 +4395,7 @@ aclError aclrtMemcpyFromSymbol(
  * @param[in] kind From where to where.
  * @param[in] stream The stream; `NULL` is the default stream of the current context.
  * @retval ACL_SUCCESS On success.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemcpyFromSymbol
  */
 aclError aclrtMemcpyFromSymbolAsync(
@@ -4429,7 +4431,7 @@ aclError aclrtMemcpyToSymbol(
  * @param[in] kind From where to where.
  * @param[in] stream The stream; `NULL` is the default stream of the current context.
  * @retval ACL_SUCCESS On success.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemcpyToSymbol
  */
 aclError aclrtMemcpyToSymbolAsync(
@@ -4457,7 +4459,7 @@ aclError aclrtMemcpyToSymbolAsync(
  * Creates a buffer with new memory, which is not cleared. Its data length is 0, and so are the
  * notes.
  *
- * @param[out] buf The new buffer. Made by the call.
+ * @param[out] buf The new buffer. Created by the call.
  * @param[in] size Length of its memory in bytes, at least 1 and at most 4 GiB.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `buf` is null, or `size` is 0.
@@ -4474,7 +4476,7 @@ aclError aclrtAllocBuf(aclrtMbuf* buf, size_t size);
  * Destroys a buffer, and its memory with the last buffer that refers to it. A buffer in a chain
  * leaves the chain; with the first one the chain ends, and the others are in none.
  *
- * @param[in] buf The buffer. Gone after the call.
+ * @param[in] buf The buffer. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `buf` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such buffer, or it was freed.
@@ -4488,7 +4490,7 @@ aclError aclrtFreeBuf(aclrtMbuf buf);
  * Says where the memory begins and how long it is. The program must not free it itself.
  *
  * @param[in] buf The buffer.
- * @param[out] data_ptr The start of the buffer's memory. Host memory. Made by the call.
+ * @param[out] data_ptr The start of the buffer's memory. Host memory. Created by the call.
  * @param[out] size The requested length of its memory in bytes.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `buf` is null.
@@ -4567,7 +4569,7 @@ aclError aclrtGetBufUserData(aclrtMbuf buf, void* data_ptr, size_t size, size_t 
  * and notes, and is in no chain.
  *
  * @param[in] buf The buffer that there is.
- * @param[out] new_buf The further buffer. Made by the call.
+ * @param[out] new_buf The further buffer. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `buf` or `new_buf` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such buffer, or it was freed.
@@ -4654,7 +4656,7 @@ aclError aclrtGetBufFromChain(aclrtMbuf head_buf, uint32_t index, aclrtMbuf* buf
  * Takes a range of addresses that nothing else in the process gets. There is no memory behind it yet: reading or
  * writing it ends the process, and a copy that names it is refused.
  *
- * @param[out] vir_ptr The first address of the range. Made by the call.
+ * @param[out] vir_ptr The first address of the range. Created by the call.
  * @param[in] size Length in bytes, not 0; rounded up to the recommended granularity.
  * @param[in] alignment Reserved; 0.
  * @param[in] expect_ptr The first address that is wished for. `NULL` leaves it to the runtime;
@@ -4676,7 +4678,7 @@ aclError aclrtReserveMemAddress(
  *
  * Ends a reservation. Everything in the range has to be unmapped before.
  *
- * @param[in] vir_ptr The first address of the range. Gone after the call.
+ * @param[in] vir_ptr The first address of the range. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `vir_ptr` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID `vir_ptr` is not the first address of a reservation, or
@@ -4691,7 +4693,7 @@ aclError aclrtReleaseMemAddress(void* vir_ptr);
  * Allocates memory without an address. It starts out as zeros; the original promises nothing about what is in it.
  * The memory goes when it is freed and the last mapping of it has ended.
  *
- * @param[out] handle The piece of memory. Made by the call.
+ * @param[out] handle The piece of memory. Created by the call.
  * @param[in] size Length in bytes: a multiple of the granularity, not 0.
  * @param[in] prop The properties of the allocation. 1 element.
  * @param[in] flags Reserved; 0.
@@ -4713,7 +4715,7 @@ aclError aclrtMallocPhysical(
  * Destroys the handle. Memory that is still mapped stays until it is unmapped, so the order of the two does not
  * matter for what runs; unmapping first is the order that the original asks for.
  *
- * @param[in] handle The piece of memory. Gone after the call.
+ * @param[in] handle The piece of memory. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `handle` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such piece of memory.
@@ -4817,7 +4819,7 @@ aclError aclrtMemGetAccess(void* vir_ptr, aclrtMemLocation* location, uint64_t* 
  * one; the memory goes with the last of its handles and mappings.
  *
  * @param[in] vir_ptr An address in a mapping.
- * @param[out] handle The piece of memory. Made by the call.
+ * @param[out] handle The piece of memory. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `vir_ptr` or `handle` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID Nothing is mapped at `vir_ptr`.
@@ -4887,7 +4889,7 @@ aclError aclrtMemExportToShareableHandle(
  *
  * @param[in] shareable_handle The number.
  * @param[in] device_id The device that is to use the memory.
- * @param[out] handle The handle. Made by the call.
+ * @param[out] handle The handle. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `handle` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID The number names no memory of this process.
@@ -4943,7 +4945,7 @@ aclError aclrtMemExportToShareableHandleV2(
  * @param[in] shareable_handle The address of the 8-byte value. Host memory.
  * @param[in] share_type The way; `default`.
  * @param[in] flags Reserved; 0.
- * @param[out] handle The handle. Made by the call.
+ * @param[out] handle The handle. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `shareable_handle` or `handle` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID The number names no memory of this process, or `flags` is
@@ -5016,7 +5018,7 @@ aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num);
  * Returns the address of the memory that a key names. It is the address that was exported, since both sides are in one
  * process; it must not be freed by who imports it.
  *
- * @param[out] dev_ptr The first address. Made by the call.
+ * @param[out] dev_ptr The first address. Created by the call.
  * @param[in] key The key.
  * @param[in] flags 1 lets another device of the process use it, 0 does not; the same here.
  * @retval ACL_SUCCESS On success.
@@ -5057,7 +5059,7 @@ aclError aclrtIpcMemClose(const char* key);
  * @retval ACL_ERROR_RT_ADDR_UNALIGNED `dev_addr` is not a multiple of 8.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtValueWait
  */
 aclError aclrtValueWrite(void* dev_addr, uint64_t value, uint32_t flag, aclrtStream stream);
@@ -5082,7 +5084,7 @@ aclError aclrtValueWrite(void* dev_addr, uint64_t value, uint32_t flag, aclrtStr
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
  * @retval ACL_ERROR_RT_FEATURE_NOT_SUPPORT The host cannot see the memory of the device.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtValueWrite
  */
 aclError aclrtValueWait(void* dev_addr, uint64_t value, uint32_t flag, aclrtStream stream);
@@ -5109,7 +5111,7 @@ aclError aclrtValueWait(void* dev_addr, uint64_t value, uint32_t flag, aclrtStre
  *
  * Creates a notify of the current device. It is not set.
  *
- * @param[out] notify The new notify. Made by the call.
+ * @param[out] notify The new notify. Created by the call.
  * @param[in] flag A value of `aclrtNotifyFlag`.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `notify` is null.
@@ -5126,7 +5128,7 @@ aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag);
  * handle and no queued record left that could set the flag, a wait for it ends, and the work after it runs: the
  * failure, `ACL_ERROR_RT_INVALID_HANDLE`, is the answer of the next call that waits for the stream.
  *
- * @param[in] notify The notify. Gone after the call.
+ * @param[in] notify The notify. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `notify` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such notify.
@@ -5145,7 +5147,7 @@ aclError aclrtDestroyNotify(aclrtNotify notify);
  * @retval ACL_ERROR_INVALID_PARAM `notify` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such notify or stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtWaitAndResetNotify
  */
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
@@ -5168,7 +5170,7 @@ aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
  * @retval ACL_ERROR_INVALID_PARAM `notify` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such notify or stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtRecordNotify, aclrtNotifyBatchReset
  */
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout);
@@ -5241,7 +5243,7 @@ aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num);
  *
  * Returns a further handle of the notify that a key names. It is the same flag; each handle is destroyed by itself.
  *
- * @param[out] notify The handle. Made by the call.
+ * @param[out] notify The handle. Created by the call.
  * @param[in] key The key.
  * @param[in] flags 2 lets another device of the process set it, 0 does not; the same here.
  * @retval ACL_SUCCESS On success.
@@ -5258,7 +5260,7 @@ aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t f
  *
  * Creates a number that streams change and wait for. It is 0.
  *
- * @param[out] cnt_notify The new notify. Made by the call.
+ * @param[out] cnt_notify The new notify. Created by the call.
  * @param[in] flag Reserved; 0.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `cnt_notify` is null.
@@ -5273,7 +5275,7 @@ aclError aclrtCntNotifyCreate(aclrtCntNotify* cnt_notify, uint64_t flag);
  *
  * Destroys it, by the rules of `aclrtDestroyNotify`.
  *
- * @param[in] cnt_notify The notify. Gone after the call.
+ * @param[in] cnt_notify The notify. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `cnt_notify` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such notify.
@@ -5294,7 +5296,7 @@ aclError aclrtCntNotifyDestroy(aclrtCntNotify cnt_notify);
  * @retval ACL_ERROR_RT_PARAM_INVALID The mode is none of the modes.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such notify or stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtCntNotifyWaitWithTimeout
  */
 aclError aclrtCntNotifyRecord(
@@ -5314,7 +5316,7 @@ aclError aclrtCntNotifyRecord(
  * @retval ACL_ERROR_RT_PARAM_INVALID The mode is none of the modes.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such notify or stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtCntNotifyRecord
  */
 aclError aclrtCntNotifyWaitWithTimeout(
@@ -5331,7 +5333,7 @@ aclError aclrtCntNotifyWaitWithTimeout(
  * @retval ACL_ERROR_INVALID_PARAM `cnt_notify` is null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such notify or stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtCntNotifyRecord
  */
 aclError aclrtCntNotifyReset(aclrtCntNotify cnt_notify, aclrtStream stream);
@@ -5508,7 +5510,7 @@ aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag);
  *     allocation.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtResetOverflowStatus
  */
 aclError aclrtGetOverflowStatus(void* output_addr, size_t output_size, aclrtStream stream);
@@ -5522,7 +5524,7 @@ aclError aclrtGetOverflowStatus(void* output_addr, size_t output_size, aclrtStre
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtGetOverflowStatus
  */
 aclError aclrtResetOverflowStatus(aclrtStream stream);
@@ -5542,7 +5544,7 @@ aclError aclrtResetOverflowStatus(aclrtStream stream);
  *     allocation.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtGetOverflowStatus
  */
 aclError aclrtGetFloatOverflowStatus(void* output_addr, uint64_t output_size, aclrtStream stream);
@@ -5556,7 +5558,7 @@ aclError aclrtGetFloatOverflowStatus(void* output_addr, uint64_t output_size, ac
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtResetOverflowStatus
  */
 aclError aclrtResetFloatOverflowStatus(aclrtStream stream);
@@ -5751,7 +5753,7 @@ aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value);
  *     cannot see the memory of the device.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtGetMemcpyDescSize
  */
 aclError aclrtReduceAsync(
@@ -5774,7 +5776,7 @@ aclError aclrtReduceAsync(
  *     such `cmo_type`.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtReduceAsync
  */
 aclError aclrtCmoAsync(void* src, size_t size, aclrtCmoType cmo_type, aclrtStream stream);
@@ -5833,7 +5835,7 @@ aclError aclrtSetMemcpyDesc(
  * @retval ACL_ERROR_RT_FEATURE_NOT_SUPPORT `kind` is another one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtSetMemcpyDesc
  */
 aclError aclrtMemcpyAsyncWithDesc(void* desc, aclrtMemcpyKind kind, aclrtStream stream);
@@ -5877,7 +5879,7 @@ aclError aclrtGetThreadLastTaskId(uint32_t* task_id);
  *     such `cmo_type`.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtCmoAsync, aclrtCmoWaitBarrier
  */
 aclError aclrtCmoAsyncWithBarrier(
@@ -5897,7 +5899,7 @@ aclError aclrtCmoAsyncWithBarrier(
  *     `flag` is not 0.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtCmoAsyncWithBarrier
  */
 aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo* task_info, aclrtStream stream, uint32_t flag);
@@ -5947,7 +5949,7 @@ aclError aclrtCmoSetDesc(void* cmo_desc, void* src, size_t size);
  *     longer within an allocation, there is no such `cmo_type`, or `reserve` is not null.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtCmoSetDesc
  */
 aclError aclrtCmoAsyncWithDesc(
@@ -5987,7 +5989,7 @@ aclError aclrtCmoAsyncWithDesc(
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream belongs to another context than the current
  *     one.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream, or it was destroyed.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtMemcpyAsync, aclrtMemcpyAsyncWithDesc
  */
 aclError aclrtMemcpyAsyncWithOffset(
@@ -6098,7 +6100,7 @@ aclError aclrtProfTrace(void* userdata, int32_t length, aclrtStream stream);
  *     allocation.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtGetOverflowStatus, aclrtNpuClearFloatOverFlowStatus
  */
 aclError aclrtNpuGetFloatOverFlowStatus(
@@ -6114,7 +6116,7 @@ aclError aclrtNpuGetFloatOverFlowStatus(
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_RT_INVALID_HANDLE There is no such stream.
  * @retval ACL_ERROR_RT_STREAM_CONTEXT The stream is of another context.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see aclrtNpuGetFloatOverFlowStatus
  */
 aclError aclrtNpuClearFloatOverFlowStatus(uint32_t check_mode, aclrtStream stream);
@@ -6124,7 +6126,7 @@ aclError aclrtNpuClearFloatOverFlowStatus(uint32_t check_mode, aclrtStream strea
  *
  * Says where in device memory the kernels of the current context write it.
  *
- * @param[out] overflow_addr The place; it is not freed. Device memory. Made by the call.
+ * @param[out] overflow_addr The place; it is not freed. Device memory. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtGetOverflowStatus
  */
@@ -6135,7 +6137,7 @@ aclError aclrtCtxGetFloatOverflowAddr(void** overflow_addr);
  *
  * Says where in device memory kernels find what their cores agree through.
  *
- * @param[out] addr The place; it is not freed. Device memory. Made by the call.
+ * @param[out] addr The place; it is not freed. Device memory. Created by the call.
  * @retval ACL_SUCCESS On success.
  */
 aclError aclrtGetHardwareSyncAddr(void** addr);
@@ -6157,7 +6159,7 @@ aclError aclrtGetHardwareSyncAddr(void** addr);
  *
  * Creates a label, which is in no stream yet.
  *
- * @param[out] label The new label. Made by the call.
+ * @param[out] label The new label. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtSetLabel, aclrtDestroyLabel
  */
@@ -6180,7 +6182,7 @@ aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream);
  *
  * Destroys a label.
  *
- * @param[in] label The label. Gone after the call.
+ * @param[in] label The label. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtCreateLabel
  */
@@ -6193,7 +6195,7 @@ aclError aclrtDestroyLabel(aclrtLabel label);
  *
  * @param[in] labels The labels. `num` elements.
  * @param[in] num The number of elements.
- * @param[out] label_list The new list. Made by the call.
+ * @param[out] label_list The new list. Created by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtSwitchLabelByIndex
  */
@@ -6204,7 +6206,7 @@ aclError aclrtCreateLabelList(aclrtLabel* labels, size_t num, aclrtLabelList* la
  *
  * Destroys a list. Its labels stay.
  *
- * @param[in] label_list The list. Gone after the call.
+ * @param[in] label_list The list. Destroyed by the call.
  * @retval ACL_SUCCESS On success.
  * @see aclrtCreateLabelList
  */

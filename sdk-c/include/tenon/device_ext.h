@@ -42,7 +42,7 @@
  * behaviour from `paddle/phi/backends/custom/custom_device.cc` and its callers, and from runs of the
  * released wheels. The note "observed on 3.3.1" means that a run of that wheel showed it.
  *
- * Enumerators are spelled as in the ABI, where some are as short as `ANY`, `SUM`, `AVG` and `MAX`:
+ * Enumerators have the names of the ABI, and some are as short as `ANY`, `SUM`, `AVG` and `MAX`:
  * keep this header apart from others that use such names, above all as macros.
  */
 
@@ -374,8 +374,7 @@ struct C_DeviceInterface {
    * @retval C_FAILED The backend cannot start; PaddlePaddle logs the failure and ends the
    *     process with `exit(-1)`.
    * @note Optional. When null: The host skips the call.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see finalize, init_device
    */
   C_Status (*initialize)(void);
@@ -393,8 +392,7 @@ struct C_DeviceInterface {
    *     with `exit(1)`.
    * @note The caller waits for the device.
    * @note Optional. When null: The host skips the call and closes the library.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see initialize, deinit_device
    */
   C_Status (*finalize)(void);
@@ -414,8 +412,7 @@ struct C_DeviceInterface {
    *     operation that came first.
    * @retval C_ERROR There is no such device.
    * @note Optional. When null: The host skips the call.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see deinit_device, set_device
    */
   C_Status (*init_device)(C_Device device);
@@ -466,8 +463,7 @@ struct C_DeviceInterface {
    * @retval C_ERROR There is no such device.
    * @note The caller waits for the device.
    * @note Optional. When null: The host skips the call.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see init_device, finalize
    */
   C_Status (*deinit_device)(C_Device device);
@@ -483,7 +479,7 @@ struct C_DeviceInterface {
    * succeeds.
    *
    * @param[in] device The device of the new stream.
-   * @param[out] stream The new stream. Made by the call.
+   * @param[out] stream The new stream. Created by the call.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED No further stream can be made; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such device.
@@ -503,13 +499,12 @@ struct C_DeviceInterface {
    * destroyed; return `C_ERROR` then, and do not crash.
    *
    * @param[in] device The device that the stream belongs to.
-   * @param[in] stream The stream to destroy. Gone after the call.
+   * @param[in] stream The stream to destroy. Destroyed by the call.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such stream, or it is of another device; PaddlePaddle raises an
    *     error.
    * @note Optional. When null: The host skips the call.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see create_stream, synchronize_stream
    */
   C_Status (*destroy_stream)(C_Device device, C_Stream stream);
@@ -530,7 +525,7 @@ struct C_DeviceInterface {
    * @note Optional. When null: The host calls `synchronize_stream` and treats the stream as
    *     done. The call waits, but the result is right.
    * @note Fallback: call `synchronize_stream(device, stream)`, then answer yes. The host does
-   *     the same when the pointer is null. It costs: the caller waits for the stream.
+   *     the same when the pointer is null. Cost: the caller waits for the stream.
    * @see synchronize_stream, query_event
    */
   C_Status (*query_stream)(C_Device device, C_Stream stream);
@@ -552,7 +547,7 @@ struct C_DeviceInterface {
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The callback could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such stream, or it is of another device.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host raises an error that says that callbacks are not
    *     supported on the device.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not call back
@@ -571,7 +566,7 @@ struct C_DeviceInterface {
    * host passes an uninitialised handle, so the function must write it if it succeeds.
    *
    * @param[in] device The device of the new event.
-   * @param[out] event The new event. Made by the call.
+   * @param[out] event The new event. Created by the call.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED No further event can be made; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such device.
@@ -596,7 +591,7 @@ struct C_DeviceInterface {
    * @retval C_FAILED The event could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such stream or event, or one is of another device; PaddlePaddle
    *     raises an error.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Required to load. When null: The host refuses the plugin.
    * @see stream_wait_event, query_event, synchronize_event
    */
@@ -609,7 +604,7 @@ struct C_DeviceInterface {
    * the record, although the handle is invalid. The call itself does not wait.
    *
    * @param[in] device The device that the event belongs to.
-   * @param[in] event The event to destroy. Gone after the call.
+   * @param[in] event The event to destroy. Destroyed by the call.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such event, or it is of another device; PaddlePaddle raises an
    *     error.
@@ -635,7 +630,7 @@ struct C_DeviceInterface {
    * @note Optional. When null: The host calls `synchronize_event` and treats the event as done.
    *     The call waits, but the result is right.
    * @note Fallback: call `synchronize_event(device, event)`, then answer yes. The host does the
-   *     same when the pointer is null. It costs: the caller waits for the event.
+   *     same when the pointer is null. Cost: the caller waits for the event.
    * @see synchronize_event, query_stream
    */
   C_Status (*query_event)(C_Device device, C_Event event);
@@ -678,8 +673,8 @@ struct C_DeviceInterface {
    * @note The caller waits for the device.
    * @note Optional. When null: The host does nothing and goes on, so it copies and frees memory
    *     that queued work still uses. This is harmless only if all work is synchronous.
-   * @note Fallback: call `synchronize_device(device)`. This is our rule and not the host's: the
-   *     host's rule, not to wait, lets it read results that are not there yet. It costs: the caller
+   * @note Fallback: call `synchronize_device(device)`. This differs from the host's behaviour:
+   *     the host's rule, not to wait, lets it read results that are not there yet. Cost: the caller
    *     waits for every stream of the device.
    * @see synchronize_device, query_stream, synchronize_event
    */
@@ -719,11 +714,11 @@ struct C_DeviceInterface {
    * @retval C_FAILED The wait could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such stream or event, or one is of another device; PaddlePaddle
    *     raises an error.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host does nothing and goes on, so the order between streams
    *     is silently lost and work starts before the work that it depends on.
-   * @note Fallback: call `synchronize_event(device, event)`. This is our rule and not the
-   *     host's: the host's rule, not to wait, loses the order between streams. It costs: the caller
+   * @note Fallback: call `synchronize_event(device, event)`. This differs from the host's
+   *     behaviour: the host's rule, not to wait, loses the order between streams. Cost: the caller
    *     waits for the event.
    * @see record_event, synchronize_event
    */
@@ -746,7 +741,7 @@ struct C_DeviceInterface {
    *
    * @param[in] device The device to allocate on.
    * @param[out] ptr Address of the new memory. For PaddlePaddle, null says that the memory does
-   *     not suffice. Device memory, `size` bytes. Made by the call.
+   *     not suffice. Device memory, `size` bytes. Created by the call.
    * @param[in] size Length in bytes.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The allocation failed for another reason than a lack of memory.
@@ -765,7 +760,7 @@ struct C_DeviceInterface {
    *
    * @param[in] device The device that the memory belongs to.
    * @param[in] ptr The address that the allocation returned, not one inside it. Device memory,
-   *     `size` bytes. Gone after the call. May be null.
+   *     `size` bytes. Destroyed by the call. May be null.
    * @param[in] size Length in bytes, the same as at the allocation.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR `ptr` is not the address of an allocation of `device`, or `size` differs
@@ -792,9 +787,9 @@ struct C_DeviceInterface {
    * @note The caller waits for the device.
    * @note Optional. When null: The host fills a buffer with the byte and copies it with
    *     `memory_copy_h2d`, after a wait for the stream of the device context.
-   * @note Fallback: take a host buffer `tmp` of `size` bytes filled with `value`, then call
+   * @note Fallback: allocate a host buffer `tmp` of `size` bytes filled with `value`, then call
    *     `memory_copy_h2d(device, dst: ptr, src: tmp, size)`. The host does the same when the pointer
-   *     is null. It costs: host memory of the same length, and a copy to the device.
+   *     is null. Cost: host memory of the same length, and a copy to the device.
    * @see memory_copy_h2d
    */
   C_Status (*device_memory_set)(C_Device device, void* ptr, uint8_t value, size_t size);
@@ -810,7 +805,7 @@ struct C_DeviceInterface {
    *
    * @param[in] device The device that is to reach the memory.
    * @param[out] ptr Address of the new memory. For PaddlePaddle, null says that the memory does
-   *     not suffice. Host memory, `size` bytes. Made by the call.
+   *     not suffice. Host memory, `size` bytes. Created by the call.
    * @param[in] size Length in bytes.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The memory cannot be had; PaddlePaddle raises an error.
@@ -830,7 +825,7 @@ struct C_DeviceInterface {
    * it until then, or wait. A null address is accepted and does nothing.
    *
    * @param[in] device The device that was named at the allocation.
-   * @param[in] ptr Address that the allocation gave. Host memory, `size` bytes. Gone after the
+   * @param[in] ptr Address that the allocation gave. Host memory, `size` bytes. Destroyed by the
    *     call. May be null.
    * @param[in] size Length in bytes, the same as at the allocation.
    * @retval C_SUCCESS On success.
@@ -853,7 +848,7 @@ struct C_DeviceInterface {
    *
    * @param[in] device The device that is to reach the memory.
    * @param[out] ptr Address of the new memory. For PaddlePaddle, null says that the memory does
-   *     not suffice. Unified memory, `size` bytes. Made by the call.
+   *     not suffice. Unified memory, `size` bytes. Created by the call.
    * @param[in] size Length in bytes.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The memory cannot be had; PaddlePaddle raises an error.
@@ -873,7 +868,7 @@ struct C_DeviceInterface {
    * it until then, or wait. A null address is accepted and does nothing.
    *
    * @param[in] device The device that was named at the allocation.
-   * @param[in] ptr Address that the allocation gave. Unified memory, `size` bytes. Gone after
+   * @param[in] ptr Address that the allocation gave. Unified memory, `size` bytes. Destroyed by
    *     the call. May be null.
    * @param[in] size Length in bytes, the same as at the allocation.
    * @retval C_SUCCESS On success.
@@ -949,10 +944,11 @@ struct C_DeviceInterface {
    * @note The caller waits for the device.
    * @note Optional. When null: The host silently copies nothing, so the destination does not
    *     change and no error is raised.
-   * @note Fallback: take a host buffer `tmp` of `size` bytes, then call `memory_copy_d2h(device,
-   *     dst: tmp, src, size)`, then call `memory_copy_h2d(device, dst, src: tmp, size)`. This is our
-   *     rule and not the host's: the host's rule, not to copy, leaves garbage in the destination. It
-   *     costs: host memory of the same length, and two copies over the bus.
+   * @note Fallback: allocate a host buffer `tmp` of `size` bytes, then call
+   *     `memory_copy_d2h(device, dst: tmp, src, size)`, then call `memory_copy_h2d(device, dst, src:
+   *     tmp, size)`. This differs from the host's behaviour: the host's rule, not to copy, leaves
+   *     garbage in the destination. Cost: host memory of the same length, and two copies over the
+   *     bus.
    * @see async_memory_copy_d2d, memory_copy_p2p
    */
   C_Status (*memory_copy_d2d)(C_Device device, void* dst, const void* src, size_t size);
@@ -977,10 +973,10 @@ struct C_DeviceInterface {
    * @note The caller waits for the device.
    * @note Optional. When null: The host copies to host memory with `memory_copy_d2h` and from
    *     there with `memory_copy_h2d`.
-   * @note Fallback: take a host buffer `tmp` of `size` bytes, then call `memory_copy_d2h(device:
-   *     src_device, dst: tmp, src, size)`, then call `memory_copy_h2d(device: dst_device, dst, src:
-   *     tmp, size)`. The host does the same when the pointer is null. It costs: host memory of the
-   *     same length, and two copies over the bus.
+   * @note Fallback: allocate a host buffer `tmp` of `size` bytes, then call
+   *     `memory_copy_d2h(device: src_device, dst: tmp, src, size)`, then call
+   *     `memory_copy_h2d(device: dst_device, dst, src: tmp, size)`. The host does the same when the
+   *     pointer is null. Cost: host memory of the same length, and two copies over the bus.
    * @see async_memory_copy_p2p, memory_copy_d2d
    */
   C_Status (*memory_copy_p2p)(
@@ -1008,13 +1004,13 @@ struct C_DeviceInterface {
    * @retval C_FAILED The copy could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR `stream` or `dst` is not of `device`, or `dst` and `size` leave their
    *     allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host waits for the stream of the device context, not for
    *     `stream`, and calls `memory_copy_h2d`. If the two differ, the copy overwrites memory that
    *     work on `stream` still uses.
    * @note Fallback: call `synchronize_stream(device, stream)`, then call
-   *     `memory_copy_h2d(device, dst, src, size)`. This is our rule and not the host's: the host
-   *     waits for the wrong stream. It costs: the caller waits for the stream, then for the copy.
+   *     `memory_copy_h2d(device, dst, src, size)`. This differs from the host's behaviour: the host
+   *     waits for the wrong stream. Cost: the caller waits for the stream, then for the copy.
    * @see memory_copy_h2d, async_memory_copy_d2h, synchronize_stream
    */
   C_Status (*async_memory_copy_h2d)(
@@ -1048,13 +1044,13 @@ struct C_DeviceInterface {
    * @retval C_FAILED The copy could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR `stream` or `src` is of another device, or `src` and `size` leave their
    *     allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host waits for the stream of the device context, not for
    *     `stream`, and calls `memory_copy_d2h`. If the two differ, the copy reads memory that work on
    *     `stream` has not written yet.
    * @note Fallback: call `synchronize_device(device)`, then call `memory_copy_d2h(device, dst,
-   *     src, size)`. This is our rule and not the host's: the host waits for the wrong stream, and
-   *     some of its handles are not streams. It costs: the caller waits for all work of the device,
+   *     src, size)`. This differs from the host's behaviour: the host waits for the wrong stream,
+   *     and some of its handles are not streams. Cost: the caller waits for all work of the device,
    *     then for the copy.
    * @see memory_copy_d2h, async_memory_copy_h2d, synchronize_stream
    */
@@ -1081,13 +1077,13 @@ struct C_DeviceInterface {
    * @retval C_FAILED The copy could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR `stream`, `dst` or `src` is not of `device`, or an address and `size` leave
    *     their allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host waits for the stream of the device context, not for
    *     `stream`, and calls `memory_copy_d2d`. If the two differ, the order of the copy among the
    *     work on `stream` is lost.
    * @note Fallback: call `synchronize_stream(device, stream)`, then call
-   *     `memory_copy_d2d(device, dst, src, size)`. This is our rule and not the host's: the host
-   *     waits for the wrong stream. It costs: the caller waits for the stream, then for the copy.
+   *     `memory_copy_d2d(device, dst, src, size)`. This differs from the host's behaviour: the host
+   *     waits for the wrong stream. Cost: the caller waits for the stream, then for the copy.
    * @see memory_copy_d2d, async_memory_copy_p2p, synchronize_stream
    */
   C_Status (*async_memory_copy_d2d)(
@@ -1116,14 +1112,14 @@ struct C_DeviceInterface {
    * @retval C_FAILED The copy could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR `stream` is not of one of the devices, `dst` or `src` is not of its device,
    *     or an address and `size` leave their allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host waits for the stream of the source device's context, not
    *     for `stream`, and calls `memory_copy_p2p` or, without that, copies through host memory. If
    *     the two streams differ, the order of the copy is lost.
    * @note Fallback: call `synchronize_device(device: src_device)`, then call
    *     `synchronize_device(device: dst_device)`, then call `memory_copy_p2p(dst_device, src_device,
-   *     dst, src, size)`. This is our rule and not the host's: the host waits for the wrong stream.
-   *     It costs: the caller waits for all work of both devices, then for the copy.
+   *     dst, src, size)`. This differs from the host's behaviour: the host waits for the wrong
+   *     stream. Cost: the caller waits for all work of both devices, then for the copy.
    * @see memory_copy_p2p, async_memory_copy_d2d, stream_wait_event
    */
   C_Status (*async_memory_copy_p2p)(
@@ -1162,7 +1158,7 @@ struct C_DeviceInterface {
    * plugin that lists 4 and 5 is then called with 0. The host ignores the status.
    *
    * @param[out] devices Room for the number of each device, in ascending order. As many elements
-   *     as `get_device_count` says.
+   *     as `get_device_count` returns.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The devices cannot be listed; PaddlePaddle ignores it and uses 0 for every
    *     number.
@@ -1211,8 +1207,8 @@ struct C_DeviceInterface {
    *     written.
    * @note Optional. When null: The host uses 1, so a tensor may begin at any address: after a
    *     tensor of 3 bytes, a tensor of 64-bit numbers begins at an odd address.
-   * @note Fallback: `count` is 256. This is our rule and not the host's: with the host's 1 byte,
-   *     tensors are misaligned; 256 bytes is the alignment of `cudaMalloc`. It costs: up to 255
+   * @note Fallback: `count` is 256. This differs from the host's behaviour: with the host's 1
+   *     byte, tensors are misaligned; 256 bytes is the alignment of `cudaMalloc`. Cost: up to 255
    *     bytes for each tensor.
    * @see device_extra_padding_size, device_max_chunk_size
    */
@@ -1234,7 +1230,7 @@ struct C_DeviceInterface {
    *     written.
    * @note Optional. When null: The host uses the value of `device_max_alloc_size`, or its own
    *     value if that is left out.
-   * @note Fallback: the value of `device_max_alloc_size(device)`. The host does the same when
+   * @note Fallback: the result of `device_max_alloc_size(device)`. The host does the same when
    *     the pointer is null.
    * @see device_max_alloc_size, device_min_chunk_size
    */
@@ -1298,8 +1294,8 @@ struct C_DeviceInterface {
    *     which is 0.92. Free memory below `device_min_chunk_size` counts as none. The host raises an
    *     error if there is none, or less than the flag states.
    * @note Fallback: the strategy `alloc_size`, which calls `device_memory_stats` and
-   *     `device_min_chunk_size`. The host does the same when the pointer is null. It costs: without
-   *     the host's flags, always 0.92 of the free memory; with none free, `C_FAILED`.
+   *     `device_min_chunk_size`. The host does the same when the pointer is null. Cost: without the
+   *     host's flags, always 0.92 of the free memory; with none free, `C_FAILED`.
    * @see device_realloc_size, device_memory_stats
    */
   C_Status (*device_init_alloc_size)(C_Device device, size_t* size);
@@ -1321,8 +1317,8 @@ struct C_DeviceInterface {
    *     set, else its value for `device_init_alloc_size` without the flag of that. It raises an
    *     error if there is no free memory, or less than the flag states.
    * @note Fallback: the strategy `alloc_size`, which calls `device_memory_stats` and
-   *     `device_min_chunk_size`. The host does the same when the pointer is null. It costs: without
-   *     the host's flags, always 0.92 of the free memory; with none free, `C_FAILED`.
+   *     `device_min_chunk_size`. The host does the same when the pointer is null. Cost: without the
+   *     host's flags, always 0.92 of the free memory; with none free, `C_FAILED`.
    * @see device_init_alloc_size, device_memory_stats
    */
   C_Status (*device_realloc_size)(C_Device device, size_t* size);
@@ -1341,7 +1337,7 @@ struct C_DeviceInterface {
    * @param[out] compute_capability The number, such as 80 for 8.0.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such device; PaddlePaddle ignores it.
-   * @note `device` is passed since 3.1; before, it is what `get_device` says.
+   * @note `device` is passed since 3.1; before, it is the result of `get_device`.
    * @note Optional. When null: The host takes 0.
    * @note Fallback: `compute_capability` is 0. The host does the same when the pointer is null.
    * @see get_runtime_version, get_driver_version, get_device_properties
@@ -1366,8 +1362,8 @@ struct C_DeviceInterface {
    * @since 3.1
    * @note Optional. When null: The host shows properties that are all empty.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not report its
-   *     properties.”. This is our rule and not the host's: outside PaddlePaddle there is no object
-   *     to fill, and success would claim that it was.
+   *     properties.”. This differs from the host's behaviour: outside PaddlePaddle there is no
+   *     object to fill, and success would claim that it was.
    * @see get_compute_capability, get_multi_process, device_memory_stats
    */
   C_Status (*get_device_properties)(C_Device device, void* device_properties);
@@ -1386,7 +1382,7 @@ struct C_DeviceInterface {
    * @param[out] version The version, such as 12040 for 12.4.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such device; PaddlePaddle ignores it.
-   * @note `device` is passed since 3.1; before, it is what `get_device` says.
+   * @note `device` is passed since 3.1; before, it is the result of `get_device`.
    * @note Optional. When null: The host takes 0.
    * @note Fallback: `version` is 0. The host does the same when the pointer is null.
    * @see get_driver_version
@@ -1407,7 +1403,7 @@ struct C_DeviceInterface {
    * @param[out] version The version, such as 12040 for 12.4.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such device; PaddlePaddle ignores it.
-   * @note `device` is passed since 3.1; before, it is what `get_device` says.
+   * @note `device` is passed since 3.1; before, it is the result of `get_device`.
    * @note Optional. When null: The host takes 0.
    * @note Fallback: `version` is 0. The host does the same when the pointer is null.
    * @see get_runtime_version
@@ -1559,7 +1555,7 @@ struct C_DeviceInterface {
    * C++ objects; the handle is null before the call, and the host ignores the status.
    *
    * @param[in] place The place of the device context.
-   * @param[out] eigen_device The new object. Made by the call.
+   * @param[out] eigen_device The new object. Created by the call.
    * @param[in] stream The stream for the object.
    * @param[in] allocator The allocator for the object's own memory.
    * @retval C_SUCCESS On success.
@@ -1583,13 +1579,12 @@ struct C_DeviceInterface {
    * PaddlePaddle ignores the status.
    *
    * @param[in] device The device that the object belongs to.
-   * @param[in,out] eigen_device The object to destroy. Gone after the call.
+   * @param[in,out] eigen_device The object to destroy. Destroyed by the call.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such object; PaddlePaddle ignores it.
    * @since 3.1
    * @note Optional. When null: The host skips the call.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see init_eigen_device
    */
   C_Status (*destroy_eigen_device)(C_Device device, C_EigenDevice* eigen_device);
@@ -1670,7 +1665,7 @@ struct C_DeviceInterface {
    * @param[in,out] unique_id The root id, the same bytes in all processes; only read.
    *     PaddlePaddle's header lacks the `const`.
    * @param[in] rank The rank of this process in the group.
-   * @param[out] comm The new communicator. Made by the call.
+   * @param[out] comm The new communicator. Created by the call.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The group did not come together; PaddlePaddle raises an error.
    * @retval C_ERROR `rank` is not less than `ranks`, or the root id is not from this device.
@@ -1693,7 +1688,7 @@ struct C_DeviceInterface {
    * The host calls it when a group ends, and near the end of the process for all remaining
    * communicators.
    *
-   * @param[in] comm The communicator to destroy. Gone after the call.
+   * @param[in] comm The communicator to destroy. Destroyed by the call.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such communicator; PaddlePaddle raises an error.
    * @note Optional. When null: The host raises an error that says that the function is not
@@ -1723,7 +1718,7 @@ struct C_DeviceInterface {
    * @retval C_FAILED The work could not be queued, or not for this type; PaddlePaddle raises an
    *     error.
    * @retval C_ERROR There is no such communicator or stream, or a buffer leaves its allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host raises an error that says that the function is not
    *     implemented on the device.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no collectives.”.
@@ -1751,7 +1746,7 @@ struct C_DeviceInterface {
    * @retval C_FAILED The work could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such communicator, stream or rank, or the buffer leaves its
    *     allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host raises an error that says that the function is not
    *     implemented on the device.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no collectives.”.
@@ -1782,7 +1777,7 @@ struct C_DeviceInterface {
    *     error.
    * @retval C_ERROR There is no such communicator, stream or rank, or a buffer leaves its
    *     allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host raises an error that says that the function is not
    *     implemented on the device.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no collectives.”.
@@ -1810,7 +1805,7 @@ struct C_DeviceInterface {
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The work could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such communicator or stream, or a buffer leaves its allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host raises an error that says that the function is not
    *     implemented on the device.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no collectives.”.
@@ -1841,7 +1836,7 @@ struct C_DeviceInterface {
    * @retval C_FAILED The work could not be queued, or not for this type; PaddlePaddle raises an
    *     error.
    * @retval C_ERROR There is no such communicator or stream, or a buffer leaves its allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host raises an error that says that the function is not
    *     implemented on the device.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no collectives.”.
@@ -1864,8 +1859,7 @@ struct C_DeviceInterface {
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The bracket cannot be opened; PaddlePaddle raises an error.
    * @note Optional. When null: The host skips the call; each collective starts separately.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see xccl_group_end
    */
   C_Status (*xccl_group_start)(void);
@@ -1882,8 +1876,7 @@ struct C_DeviceInterface {
    * @retval C_FAILED Something in the bracket could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR No bracket is open.
    * @note Optional. When null: The host skips the call.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see xccl_group_start
    */
   C_Status (*xccl_group_end)(void);
@@ -1906,7 +1899,7 @@ struct C_DeviceInterface {
    * @retval C_FAILED The work could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such communicator, stream or rank, or the buffer leaves its
    *     allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host raises an error that says that the function is not
    *     implemented on the device.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no collectives.”.
@@ -1934,7 +1927,7 @@ struct C_DeviceInterface {
    * @retval C_FAILED The work could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such communicator, stream or rank, or the buffer leaves its
    *     allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host raises an error that says that the function is not
    *     implemented on the device.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no collectives.”.
@@ -1970,15 +1963,15 @@ struct C_DeviceInterface {
    * @retval C_FAILED The work could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such communicator or stream, `rank` is wrong, or a buffer leaves
    *     its allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: With `xccl_send` and `xccl_recv`, the host receives from the
    *     lower ranks, sends to all others, copies the process's own part, and receives from the
    *     higher ranks. It copies on the device whose number is the rank of the process, which is the
    *     wrong one, or none, in a group over several machines. Without the two it raises an error.
    * @note Fallback: the strategy `all_to_all_by_send_recv`, which calls `xccl_send`,
-   *     `xccl_recv`, `async_memory_copy_d2d` and `get_device`. This is our rule and not the host's:
-   *     the steps are the host's, but the own part is copied on the current device, in stream order.
-   *     It costs: one exchange after the other.
+   *     `xccl_recv`, `async_memory_copy_d2d` and `get_device`. This differs from the host's
+   *     behaviour: the steps are the host's, but the own part is copied on the current device, in
+   *     stream order. Cost: one exchange after the other.
    * @see xccl_send, xccl_recv, xccl_all_gather
    */
   C_Status (*xccl_all_to_all)(
@@ -2001,8 +1994,8 @@ struct C_DeviceInterface {
    * `set_device`. A failure becomes an error in PaddlePaddle.
    *
    * @param[in] prof The host's collector.
-   * @param[out] user_data Any address, for the plugin's own use; `NULL` before the call. Made by
-   *     the call.
+   * @param[out] user_data Any address, for the plugin's own use; `NULL` before the call. Created
+   *     by the call.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The device cannot be profiled; PaddlePaddle raises an error.
    * @note Optional. When null: The host raises an error, so that a profile with custom devices
@@ -2022,8 +2015,8 @@ struct C_DeviceInterface {
    * A failure becomes an error in PaddlePaddle.
    *
    * @param[in] prof The host's collector.
-   * @param[in] user_data The value that `profiler_initialize` wrote. Gone after the call. May be
-   *     null.
+   * @param[in] user_data The value that `profiler_initialize` wrote. Destroyed by the call. May
+   *     be null.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED A resource could not be released; PaddlePaddle raises an error.
    * @note Optional. When null: The host raises an error.
@@ -2127,7 +2120,7 @@ struct C_DeviceInterface {
    * failure becomes an error in PaddlePaddle.
    *
    * @param[in] device The device that the handle is for.
-   * @param[out] blas_handle The new handle. Made by the call.
+   * @param[out] blas_handle The new handle. Created by the call.
    * @param[in] stream The stream in whose order calls with the handle run.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The handle cannot be made; PaddlePaddle raises an error.
@@ -2136,8 +2129,8 @@ struct C_DeviceInterface {
    * @note Optional. When null: The host leaves the handle as it was, which is null in its own
    *     contexts; a kernel that asks for the handle gets an error or a null handle.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no library of
-   *     linear algebra.”. This is our rule and not the host's: the host's rule counts as success and
-   *     leaves the handle unwritten.
+   *     linear algebra.”. This differs from the host's behaviour: the host's rule counts as success
+   *     and leaves the handle unwritten.
    * @see destroy_blas_handle, blas_set_math_mode, init_blaslt_handle
    */
   C_Status (*init_blas_handle)(C_Device device, C_BLASHandle* blas_handle, C_Stream stream);
@@ -2160,8 +2153,7 @@ struct C_DeviceInterface {
    * @since 3.2
    * @note Optional. When null: The host skips the call, so every handle computes in the default
    *     mode, which is at least as precise.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see init_blas_handle
    */
   C_Status (*blas_set_math_mode)(C_Device device, C_BLASHandle blas_handle, int32_t math_mode);
@@ -2175,7 +2167,7 @@ struct C_DeviceInterface {
    * failure becomes an error in PaddlePaddle.
    *
    * @param[in] device The device that the handle is for.
-   * @param[out] blaslt_handle The new handle. Made by the call.
+   * @param[out] blaslt_handle The new handle. Created by the call.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The handle cannot be made; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such device.
@@ -2183,8 +2175,8 @@ struct C_DeviceInterface {
    * @note Optional. When null: The host leaves the handle as it was, which is null in its own
    *     contexts; a kernel that asks for the handle gets an error.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no light library
-   *     of linear algebra.”. This is our rule and not the host's: the host's rule counts as success
-   *     and leaves the handle unwritten.
+   *     of linear algebra.”. This differs from the host's behaviour: the host's rule counts as
+   *     success and leaves the handle unwritten.
    * @see destroy_blaslt_handle, init_blas_handle
    */
   C_Status (*init_blaslt_handle)(C_Device device, C_BLASLtHandle* blaslt_handle);
@@ -2199,13 +2191,12 @@ struct C_DeviceInterface {
    * PaddlePaddle.
    *
    * @param[in] device The device that the handle is for.
-   * @param[in] blas_handle The handle to destroy. Gone after the call.
+   * @param[in] blas_handle The handle to destroy. Destroyed by the call.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such handle; PaddlePaddle raises an error.
    * @since 3.2
    * @note Optional. When null: The host skips the call.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see init_blas_handle
    */
   C_Status (*destroy_blas_handle)(C_Device device, C_BLASHandle blas_handle);
@@ -2220,13 +2211,12 @@ struct C_DeviceInterface {
    * PaddlePaddle.
    *
    * @param[in] device The device that the handle is for.
-   * @param[in] blaslt_handle The handle to destroy. Gone after the call.
+   * @param[in] blaslt_handle The handle to destroy. Destroyed by the call.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such handle; PaddlePaddle raises an error.
    * @since 3.2
    * @note Optional. When null: The host skips the call.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see init_blaslt_handle
    */
   C_Status (*destroy_blaslt_handle)(C_Device device, C_BLASLtHandle blaslt_handle);
@@ -2250,8 +2240,8 @@ struct C_DeviceInterface {
    * @note Optional. When null: The host goes on as if the stream captured; the work runs at once
    *     and the graph is garbage.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not capture
-   *     graphs.”. This is our rule and not the host's: the host's rule treats a capture that never
-   *     began as a success.
+   *     graphs.”. This differs from the host's behaviour: the host's rule treats a capture that
+   *     never began as a success.
    * @see cuda_stream_end_captrue, cuda_stream_capture_info
    */
   C_Status (*cuda_stream_begin_capture)(C_Device device, C_Stream stream, C_StreamCaptureMode mode);
@@ -2267,14 +2257,14 @@ struct C_DeviceInterface {
    *
    * @param[in] device The device that the stream belongs to.
    * @param[in] stream The stream on which the capture began.
-   * @param[out] graph The captured graph. Made by the call.
+   * @param[out] graph The captured graph. Created by the call.
    * @retval C_SUCCESS On success.
    * @retval C_FAILED The capture was invalidated; PaddlePaddle raises an error.
    * @retval C_ERROR The stream does not capture.
    * @since 3.3
    * @note Optional. When null: The host goes on with a handle that was never written.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not capture
-   *     graphs.”. This is our rule and not the host's: the host's rule goes on with a handle that
+   *     graphs.”. This differs from the host's behaviour: the host's rule goes on with a handle that
    *     was never written.
    * @see cuda_stream_begin_capture, cuda_graph_instantiate, cuda_graph_destroy
    */
@@ -2295,11 +2285,11 @@ struct C_DeviceInterface {
    * @retval C_FAILED The graph could not be queued; PaddlePaddle raises an error.
    * @retval C_ERROR There is no such graph or stream.
    * @since 3.3
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host treats the launch as a success, and the work is silently
    *     not done.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not launch
-   *     graphs.”. This is our rule and not the host's: the host's rule silently does not do the
+   *     graphs.”. This differs from the host's behaviour: the host's rule silently does not do the
    *     work.
    * @see cuda_graph_instantiate
    */
@@ -2313,14 +2303,13 @@ struct C_DeviceInterface {
    * PaddlePaddle calls it in a C++ destructor, from which an error cannot be raised: a failure
    * there may end the process.
    *
-   * @param[in] graph The graph to destroy. Gone after the call.
+   * @param[in] graph The graph to destroy. Destroyed by the call.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such graph.
    * @since 3.3
    * @note Optional. When null: The host skips the call. A device that captures graphs then leaks
    *     them.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see cuda_stream_end_captrue, cuda_graph_exec_destroy
    */
   C_Status (*cuda_graph_destroy)(C_CudaGraph graph);
@@ -2333,14 +2322,13 @@ struct C_DeviceInterface {
    * PaddlePaddle calls it in a C++ destructor, from which an error cannot be raised: a failure
    * there may end the process.
    *
-   * @param[in] exec The executable graph to destroy. Gone after the call.
+   * @param[in] exec The executable graph to destroy. Destroyed by the call.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such graph.
    * @since 3.3
    * @note Optional. When null: The host skips the call. A device that launches graphs then leaks
    *     them.
-   * @note Fallback: nothing is done, and that counts as success. The host does the same when the
-   *     pointer is null.
+   * @note Fallback: does nothing, and succeeds. The host does the same when the pointer is null.
    * @see cuda_graph_instantiate
    */
   C_Status (*cuda_graph_exec_destroy)(C_GraphExec exec);
@@ -2354,10 +2342,10 @@ struct C_DeviceInterface {
    *
    * PaddlePaddle passes none. A failure becomes an error in PaddlePaddle.
    *
-   * @param[out] exec The executable graph. Made by the call.
+   * @param[out] exec The executable graph. Created by the call.
    * @param[in,out] graph Address of the graph; only read.
    * @param[out] error_node Receives the node that caused the failure; it belongs to the graph.
-   *     PaddlePaddle passes null. Made by the call. May be null.
+   *     PaddlePaddle passes null. Created by the call. May be null.
    * @param[out] log_buffer Room for a message with its zero byte. PaddlePaddle passes null.
    *     `buffer_size` elements. May be null.
    * @param[in] buffer_size Length of `log_buffer` in bytes; 0 if it is `NULL`.
@@ -2367,7 +2355,7 @@ struct C_DeviceInterface {
    * @since 3.3
    * @note Optional. When null: The host goes on with a handle that was never written.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not launch
-   *     graphs.”. This is our rule and not the host's: the host's rule goes on with a handle that
+   *     graphs.”. This differs from the host's behaviour: the host's rule goes on with a handle that
    *     was never written.
    * @see cuda_graph_launch, cuda_graph_exec_destroy, get_parameter_setter_for_exec_graph
    */
@@ -2394,7 +2382,7 @@ struct C_DeviceInterface {
    * @since 3.3
    * @note Optional. When null: The host goes on with the largest possible number of nodes.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not capture
-   *     graphs.”. This is our rule and not the host's: the host's rule goes on with a number that
+   *     graphs.”. This differs from the host's behaviour: the host's rule goes on with a number that
    *     was never written.
    * @see cuda_stream_end_captrue
    */
@@ -2417,15 +2405,15 @@ struct C_DeviceInterface {
    * @param[out] graph The graph that is being captured; borrowed. May be null.
    * @param[out] dependencies The node that the next piece of work on the stream will follow. May
    *     be null.
-   * @param[out] edge_data Address of data about the edges to these nodes; borrowed. Made by the
-   *     call. May be null.
+   * @param[out] edge_data Address of data about the edges to these nodes; borrowed. Created by
+   *     the call. May be null.
    * @param[out] num_dependencies Number of such nodes. May be null.
    * @retval C_SUCCESS On success.
    * @retval C_ERROR There is no such stream; PaddlePaddle raises an error.
    * @since 3.3
    * @note Optional. When null: The host goes on with outputs that were never written.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not capture
-   *     graphs.”. This is our rule and not the host's: the host's rule goes on with outputs that
+   *     graphs.”. This differs from the host's behaviour: the host's rule goes on with outputs that
    *     were never written.
    * @see cuda_stream_begin_capture
    */
@@ -2453,7 +2441,7 @@ struct C_DeviceInterface {
    * @since 3.3
    * @note Optional. When null: The host has no setters for the graph and launches it as it is.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device has no parameter
-   *     setters.”. This is our rule and not the host's: outside the host, success would leave the
+   *     setters.”. This differs from the host's behaviour: outside the host, success would leave the
    *     struct unwritten.
    * @see cuda_graph_instantiate, cuda_graph_launch
    */
@@ -2478,8 +2466,8 @@ struct C_DeviceInterface {
    * @note Optional. When null: The host skips the call; no file is written, and no error is
    *     raised.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not print
-   *     graphs.”. This is our rule and not the host's: the caller gets an error instead of a missing
-   *     file.
+   *     graphs.”. This differs from the host's behaviour: the caller gets an error instead of a
+   *     missing file.
    * @see cuda_graph_get_nodes
    */
   C_Status (*cuda_graph_debug_dot_print)(C_CudaGraph graph, const char* path, uint32_t flags);
@@ -2500,8 +2488,8 @@ struct C_DeviceInterface {
    * @note Optional. When null: The host skips the call, and the mode does not change. This is
    *     right for a device whose captures do not forbid any calls.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not capture
-   *     graphs.”. This is our rule and not the host's: success would return a previous mode that was
-   *     never set.
+   *     graphs.”. This differs from the host's behaviour: success would return a previous mode that
+   *     was never set.
    * @see cuda_stream_begin_capture
    */
   C_Status (*cuda_thread_exchange_stream_capthure_mode)(C_StreamCaptureMode* mode);
@@ -2530,7 +2518,7 @@ struct C_DeviceInterface {
    * @retval C_FAILED The work could not be queued, or not for this type; PaddlePaddle raises an
    *     error.
    * @retval C_ERROR `stream`, `x` or `y` is not of `device`, or a vector leaves its allocation.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional. When null: The host raises an error that says that the operation is not
    *     implemented on the device.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device cannot add scaled
@@ -2689,7 +2677,7 @@ typedef C_DeviceInterface C_DeviceInterface_v3_3;
   } while (0)
 
 /**
- * @brief What a plugin exports: the host calls it once, right after it opened the library.
+ * @brief The entry point of a plugin. The host calls it once, right after it opened the library.
  *
  * On `import paddle` the host opens every file that ends in `.so` in one folder: the folder that
  * the environment variable `CUSTOM_DEVICE_ROOT` names, else `paddle_custom_device` in
@@ -2710,7 +2698,7 @@ typedef C_DeviceInterface C_DeviceInterface_v3_3;
  * taken, it calls `finalize` and closes the library again. At the end of the process it calls `finalize`
  * and closes the library, so no thread of the plugin may outlive `finalize`.
  *
- * @param[in,out] params What host and plugin hand each other.
+ * @param[in,out] params The sizes and the table of the host, and the fields that the plugin sets.
  */
 void InitPlugin(CustomRuntimeParams* params);
 
@@ -2759,12 +2747,12 @@ typedef struct TenonDeviceExtension {
    *     cannot capture a fill.
    * @retval C_ERROR `stream` or `dst` is not of `device`, `dst` and `size` leave their
    *     allocation, or a length is wrong.
-   * @note The work runs in the order of `stream`; the call may return before it is done.
+   * @note The work runs in the order of `stream`; the call may return before it is complete.
    * @note Optional.
    * @note Fallback: the strategy `fill_by_copies`, which calls `async_memory_copy_h2d` and
-   *     `async_memory_copy_d2d`. This is our rule and not the host's: hosts do not know the
-   *     function. It costs: a copy of up to 64 KiB from pageable memory, for which a device may
-   *     wait, and copies within the device.
+   *     `async_memory_copy_d2d`. This differs from the host's behaviour: hosts do not know the
+   *     function. Cost: a copy of up to 64 KiB from pageable memory, for which a device may wait,
+   *     and copies within the device.
    * @see device_memory_set, async_memory_copy_d2d
    */
   C_Status (*async_memory_fill)(
@@ -2789,9 +2777,9 @@ typedef struct TenonDeviceExtension {
    *     its record is captured.
    * @note Optional.
    * @note Fallback: the caller gets `C_FAILED` with the message “This device does not measure the
-   *     time between events.”. This is our rule and not the host's: hosts do not know the function.
-   *     Only the device knows when an event completed: a callback at each record would measure when
-   *     the host was told, and delay the records of programs that never ask for a time.
+   *     time between events.”. This differs from the host's behaviour: hosts do not know the
+   *     function. Only the device knows when an event completed: a callback at each record would
+   *     measure when the host was told, and delay the records of programs that never ask for a time.
    * @see record_event, query_event
    */
   C_Status (*event_elapsed_time)(C_Device device, C_Event start, C_Event end, int64_t* elapsed);

@@ -39,7 +39,7 @@ extern "C" {
  * Prepares state that all devices share, such as a driver, a thread pool or a log.
  *
  * @param[in] plugin The plugin.
- * @retval TENON_BUSY Always: the library calls it by itself.
+ * @retval TENON_BUSY Always: only the library may call this function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_finalize, tenon_init_device
@@ -53,7 +53,7 @@ tenon_status tenon_initialize(tenon_plugin plugin);
  * invalid.
  *
  * @param[in] plugin The plugin.
- * @retval TENON_BUSY Always: the library calls it by itself.
+ * @retval TENON_BUSY Always: only the library may call this function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_initialize, tenon_deinit_device
@@ -66,7 +66,7 @@ tenon_status tenon_finalize(tenon_plugin plugin);
  * Prepares one device for use.
  *
  * @param[in] device The device to prepare.
- * @retval TENON_BUSY Always: the library calls it by itself.
+ * @retval TENON_BUSY Always: only the library may call this function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_deinit_device, tenon_set_device
@@ -79,7 +79,7 @@ tenon_status tenon_init_device(tenon_device device);
  * Releases the resources of `tenon_init_device`. Queued work must complete first.
  *
  * @param[in] device The device to shut down.
- * @retval TENON_BUSY Always: the library calls it by itself.
+ * @retval TENON_BUSY Always: only the library may call this function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_init_device, tenon_finalize
@@ -110,7 +110,7 @@ tenon_status tenon_set_device(tenon_device device);
  * @param[out] device The current device of the calling thread.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR The backend is not initialised.
- * @retval TENON_NOT_FOUND Nobody has opened that device.
+ * @retval TENON_NOT_FOUND That device is not open.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_set_device
@@ -156,7 +156,7 @@ tenon_status tenon_get_device_count(tenon_plugin plugin, size_t* count);
  *
  * @param[in] plugin The plugin.
  * @param[out] devices Room for the number of each device, in ascending order. As many elements
- *     as `tenon_get_device_count` says.
+ *     as `tenon_get_device_count` returns.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The devices cannot be listed.
  * @par Threads
@@ -175,7 +175,7 @@ tenon_status tenon_get_device_list(tenon_plugin plugin, size_t* devices);
  * @param[out] compute_capability The number, such as 80 for 8.0.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `compute_capability` is 0.
+ * @note If the plugin lacks the function: `compute_capability` is 0.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_get_runtime_version, tenon_get_driver_version, tenon_get_device_properties
@@ -192,7 +192,7 @@ tenon_status tenon_get_compute_capability(tenon_device device, size_t* compute_c
  * @param[out] version The version, such as 12040 for 12.4.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `version` is 0.
+ * @note If the plugin lacks the function: `version` is 0.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_get_driver_version
@@ -209,7 +209,7 @@ tenon_status tenon_get_runtime_version(tenon_device device, size_t* version);
  * @param[out] version The version, such as 12040 for 12.4.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `version` is 0.
+ * @note If the plugin lacks the function: `version` is 0.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_get_runtime_version
@@ -230,12 +230,12 @@ tenon_status tenon_get_driver_version(tenon_device device, size_t* version);
  * is undefined.
  *
  * @param[in] device The device to allocate on.
- * @param[out] ptr Address of the new memory. Device memory, `size` bytes. Made by the call.
+ * @param[out] ptr Address of the new memory. Device memory, `size` bytes. Created by the call.
  * @param[in] size Length in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The allocation failed for another reason than a lack of memory.
  * @retval TENON_ERROR There is no such device.
- * @retval TENON_OUT_OF_MEMORY There are no `size` bytes.
+ * @retval TENON_OUT_OF_MEMORY `size` bytes cannot be allocated.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_device_memory_deallocate, tenon_device_memory_stats
@@ -251,13 +251,13 @@ tenon_status tenon_device_memory_allocate(tenon_device device, void** ptr, size_
  *
  * @param[in] device The device that the memory belongs to.
  * @param[in] ptr The address that the allocation returned, not one inside it. Device memory,
- *     `size` bytes. Gone after the call. May be null.
+ *     `size` bytes. Destroyed by the call. May be null.
  * @param[in] size Length in bytes, the same as at the allocation.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR `ptr` is not the address of an allocation of `device`, or `size` differs
  *     from its length.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `ptr` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `ptr`.
  * @see tenon_device_memory_allocate
  */
 tenon_status tenon_device_memory_deallocate(tenon_device device, void* ptr, size_t size);
@@ -275,9 +275,9 @@ tenon_status tenon_device_memory_deallocate(tenon_device device, void* ptr, size
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR `ptr` and `size` do not lie within one allocation of `device`.
  * @note The caller waits for the device.
- * @note Where the plugin has none: take a host buffer `tmp` of `size` bytes filled with
- *     `value`, then call `tenon_memory_copy_h2d(device, dst: ptr, src: tmp, size)`. It costs: host
- *     memory of the same length, and a copy to the device.
+ * @note If the plugin lacks the function: allocate a host buffer `tmp` of `size` bytes filled
+ *     with `value`, then call `tenon_memory_copy_h2d(device, dst: ptr, src: tmp, size)`. Cost:
+ *     host memory of the same length, and a copy to the device.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_memory_copy_h2d
@@ -291,13 +291,13 @@ tenon_status tenon_device_memory_set(tenon_device device, void* ptr, uint8_t val
  * wait. The content is undefined.
  *
  * @param[in] device The device that is to reach the memory.
- * @param[out] ptr Address of the new memory. Host memory, `size` bytes. Made by the call.
+ * @param[out] ptr Address of the new memory. Host memory, `size` bytes. Created by the call.
  * @param[in] size Length in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The memory cannot be had.
  * @retval TENON_ERROR There is no such device.
- * @retval TENON_OUT_OF_MEMORY There are no `size` bytes.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_OUT_OF_MEMORY `size` bytes cannot be allocated.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_host_memory_deallocate, tenon_async_memory_copy_h2d
@@ -311,15 +311,15 @@ tenon_status tenon_host_memory_allocate(tenon_device device, void** ptr, size_t 
  * keep it until then, or wait. A null address is accepted and does nothing.
  *
  * @param[in] device The device that was named at the allocation.
- * @param[in] ptr Address that the allocation gave. Host memory, `size` bytes. Gone after the
+ * @param[in] ptr Address that the allocation gave. Host memory, `size` bytes. Destroyed by the
  *     call. May be null.
  * @param[in] size Length in bytes, the same as at the allocation.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR `ptr` is not the address of such an allocation, or `size` differs from
  *     its length.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `ptr` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `ptr`.
  * @see tenon_host_memory_allocate
  */
 tenon_status tenon_host_memory_deallocate(tenon_device device, void* ptr, size_t size);
@@ -332,13 +332,14 @@ tenon_status tenon_host_memory_deallocate(tenon_device device, void* ptr, size_t
  * content is undefined.
  *
  * @param[in] device The device that is to reach the memory.
- * @param[out] ptr Address of the new memory. Unified memory, `size` bytes. Made by the call.
+ * @param[out] ptr Address of the new memory. Unified memory, `size` bytes. Created by the
+ *     call.
  * @param[in] size Length in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The memory cannot be had.
  * @retval TENON_ERROR There is no such device.
- * @retval TENON_OUT_OF_MEMORY There are no `size` bytes.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_OUT_OF_MEMORY `size` bytes cannot be allocated.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_unified_memory_deallocate
@@ -352,15 +353,15 @@ tenon_status tenon_unified_memory_allocate(tenon_device device, void** ptr, size
  * keep it until then, or wait. A null address is accepted and does nothing.
  *
  * @param[in] device The device that was named at the allocation.
- * @param[in] ptr Address that the allocation gave. Unified memory, `size` bytes. Gone after
+ * @param[in] ptr Address that the allocation gave. Unified memory, `size` bytes. Destroyed by
  *     the call. May be null.
  * @param[in] size Length in bytes, the same as at the allocation.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR `ptr` is not the address of such an allocation, or `size` differs from
  *     its length.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `ptr` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `ptr`.
  * @see tenon_unified_memory_allocate
  */
 tenon_status tenon_unified_memory_deallocate(tenon_device device, void* ptr, size_t size);
@@ -420,10 +421,10 @@ tenon_status tenon_memory_copy_d2h(tenon_device device, void* dst, const void* s
  * @retval TENON_ERROR `dst` or `src`, with `size`, does not lie within one allocation of
  *     `device`.
  * @note The caller waits for the device.
- * @note Where the plugin has none: take a host buffer `tmp` of `size` bytes, then call
- *     `tenon_memory_copy_d2h(device, dst: tmp, src, size)`, then call
- *     `tenon_memory_copy_h2d(device, dst, src: tmp, size)`. It costs: host memory of the same
- *     length, and two copies over the bus.
+ * @note If the plugin lacks the function: allocate a host buffer `tmp` of `size` bytes, then
+ *     call `tenon_memory_copy_d2h(device, dst: tmp, src, size)`, then call
+ *     `tenon_memory_copy_h2d(device, dst, src: tmp, size)`. Cost: host memory of the same length,
+ *     and two copies over the bus.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_async_memory_copy_d2d, tenon_memory_copy_p2p
@@ -446,10 +447,10 @@ tenon_status tenon_memory_copy_d2d(tenon_device device, void* dst, const void* s
  * @retval TENON_ERROR `dst` or `src`, with `size`, does not lie within one allocation of its
  *     device.
  * @note The caller waits for the device.
- * @note Where the plugin has none: take a host buffer `tmp` of `size` bytes, then call
- *     `tenon_memory_copy_d2h(device: src_device, dst: tmp, src, size)`, then call
- *     `tenon_memory_copy_h2d(device: dst_device, dst, src: tmp, size)`. It costs: host memory of
- *     the same length, and two copies over the bus.
+ * @note If the plugin lacks the function: allocate a host buffer `tmp` of `size` bytes, then
+ *     call `tenon_memory_copy_d2h(device: src_device, dst: tmp, src, size)`, then call
+ *     `tenon_memory_copy_h2d(device: dst_device, dst, src: tmp, size)`. Cost: host memory of the
+ *     same length, and two copies over the bus.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_async_memory_copy_p2p, tenon_memory_copy_d2d
@@ -476,10 +477,10 @@ tenon_status tenon_memory_copy_p2p(
  * @retval TENON_FAILED The copy could not be queued.
  * @retval TENON_ERROR `stream` or `dst` is not of `device`, or `dst` and `size` leave their
  *     allocation.
- * @note The work runs in the order of `stream`; the call may return before it is done.
- * @note Where the plugin has none: call `tenon_synchronize_stream(device, stream)`, then call
- *     `tenon_memory_copy_h2d(device, dst, src, size)`. It costs: the caller waits for the stream,
- *     then for the copy.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
+ * @note If the plugin lacks the function: call `tenon_synchronize_stream(device, stream)`,
+ *     then call `tenon_memory_copy_h2d(device, dst, src, size)`. Cost: the caller waits for the
+ *     stream, then for the copy.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_memory_copy_h2d, tenon_async_memory_copy_d2h, tenon_synchronize_stream
@@ -509,10 +510,10 @@ tenon_status tenon_async_memory_copy_h2d(
  * @retval TENON_FAILED The copy could not be queued.
  * @retval TENON_ERROR `stream` or `src` is of another device, or `src` and `size` leave their
  *     allocation.
- * @note The work runs in the order of `stream`; the call may return before it is done.
- * @note Where the plugin has none: call `tenon_synchronize_device(device)`, then call
- *     `tenon_memory_copy_d2h(device, dst, src, size)`. It costs: the caller waits for all work of
- *     the device, then for the copy.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
+ * @note If the plugin lacks the function: call `tenon_synchronize_device(device)`, then call
+ *     `tenon_memory_copy_d2h(device, dst, src, size)`. Cost: the caller waits for all work of the
+ *     device, then for the copy.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_memory_copy_d2h, tenon_async_memory_copy_h2d, tenon_synchronize_stream
@@ -538,10 +539,10 @@ tenon_status tenon_async_memory_copy_d2h(
  * @retval TENON_FAILED The copy could not be queued.
  * @retval TENON_ERROR `stream`, `dst` or `src` is not of `device`, or an address and `size`
  *     leave their allocation.
- * @note The work runs in the order of `stream`; the call may return before it is done.
- * @note Where the plugin has none: call `tenon_synchronize_stream(device, stream)`, then call
- *     `tenon_memory_copy_d2d(device, dst, src, size)`. It costs: the caller waits for the stream,
- *     then for the copy.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
+ * @note If the plugin lacks the function: call `tenon_synchronize_stream(device, stream)`,
+ *     then call `tenon_memory_copy_d2d(device, dst, src, size)`. Cost: the caller waits for the
+ *     stream, then for the copy.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_memory_copy_d2d, tenon_async_memory_copy_p2p, tenon_synchronize_stream
@@ -568,11 +569,11 @@ tenon_status tenon_async_memory_copy_d2d(
  * @retval TENON_FAILED The copy could not be queued.
  * @retval TENON_ERROR `stream` is not of one of the devices, `dst` or `src` is not of its
  *     device, or an address and `size` leave their allocation.
- * @note The work runs in the order of `stream`; the call may return before it is done.
- * @note Where the plugin has none: call `tenon_synchronize_device(device: src_device)`, then
- *     call `tenon_synchronize_device(device: dst_device)`, then call
- *     `tenon_memory_copy_p2p(dst_device, src_device, dst, src, size)`. It costs: the caller waits
- *     for all work of both devices, then for the copy.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
+ * @note If the plugin lacks the function: call `tenon_synchronize_device(device: src_device)`,
+ *     then call `tenon_synchronize_device(device: dst_device)`, then call
+ *     `tenon_memory_copy_p2p(dst_device, src_device, dst, src, size)`. Cost: the caller waits for
+ *     all work of both devices, then for the copy.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_memory_copy_p2p, tenon_async_memory_copy_d2d, tenon_stream_wait_event
@@ -592,7 +593,7 @@ tenon_status tenon_async_memory_copy_p2p(
  * @param[out] free_memory The free bytes; at most `total_memory`.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `total_memory` is 0 and `free_memory` is 0.
+ * @note If the plugin lacks the function: `total_memory` is 0 and `free_memory` is 0.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_device_init_alloc_size, tenon_device_realloc_size, tenon_device_max_alloc_size
@@ -621,10 +622,10 @@ tenon_status tenon_device_memory_stats(
  *     cannot capture a fill.
  * @retval TENON_ERROR `stream` or `dst` is not of `device`, `dst` and `size` leave their
  *     allocation, or a length is wrong.
- * @note The work runs in the order of `stream`; the call may return before it is done.
- * @note Where the plugin has none: the strategy `fill_by_copies`, which calls
- *     `tenon_async_memory_copy_h2d` and `tenon_async_memory_copy_d2d`. It costs: a copy of up to
- *     64 KiB from pageable memory, for which a device may wait, and copies within the device.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
+ * @note If the plugin lacks the function: the strategy `fill_by_copies`, which calls
+ *     `tenon_async_memory_copy_h2d` and `tenon_async_memory_copy_d2d`. Cost: a copy of up to 64
+ *     KiB from pageable memory, for which a device may wait, and copies within the device.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_device_memory_set, tenon_async_memory_copy_d2d
@@ -644,7 +645,8 @@ tenon_status tenon_async_memory_fill(
  * @param[out] count The unit in bytes, at least 1.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `count` is 256. It costs: up to 255 bytes for each tensor.
+ * @note If the plugin lacks the function: `count` is 256. Cost: up to 255 bytes for each
+ *     tensor.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_device_extra_padding_size, tenon_device_max_chunk_size
@@ -662,7 +664,7 @@ tenon_status tenon_device_min_chunk_size(tenon_device device, size_t* count);
  * @param[out] count The largest chunk in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: the value of `tenon_device_max_alloc_size(device)`.
+ * @note If the plugin lacks the function: the result of `tenon_device_max_alloc_size(device)`.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_device_max_alloc_size, tenon_device_min_chunk_size
@@ -678,7 +680,7 @@ tenon_status tenon_device_max_chunk_size(tenon_device device, size_t* count);
  * @param[out] count The largest allocation in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: the strategy `max_of_init_and_realloc`, which calls
+ * @note If the plugin lacks the function: the strategy `max_of_init_and_realloc`, which calls
  *     `tenon_device_init_alloc_size` and `tenon_device_realloc_size`.
  * @par Threads
  *     Any thread, also several at once.
@@ -697,7 +699,7 @@ tenon_status tenon_device_max_alloc_size(tenon_device device, size_t* count);
  * @param[out] size The padding in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `size` is 0.
+ * @note If the plugin lacks the function: `size` is 0.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_device_min_chunk_size
@@ -713,8 +715,8 @@ tenon_status tenon_device_extra_padding_size(tenon_device device, size_t* size);
  * @param[out] size The first chunk in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: the strategy `alloc_size`, which calls
- *     `tenon_device_memory_stats` and `tenon_device_min_chunk_size`. It costs: without the host's
+ * @note If the plugin lacks the function: the strategy `alloc_size`, which calls
+ *     `tenon_device_memory_stats` and `tenon_device_min_chunk_size`. Cost: without the host's
  *     flags, always 0.92 of the free memory; with none free, `TENON_FAILED`.
  * @par Threads
  *     Any thread, also several at once.
@@ -731,8 +733,8 @@ tenon_status tenon_device_init_alloc_size(tenon_device device, size_t* size);
  * @param[out] size Each further chunk in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: the strategy `alloc_size`, which calls
- *     `tenon_device_memory_stats` and `tenon_device_min_chunk_size`. It costs: without the host's
+ * @note If the plugin lacks the function: the strategy `alloc_size`, which calls
+ *     `tenon_device_memory_stats` and `tenon_device_min_chunk_size`. Cost: without the host's
  *     flags, always 0.92 of the free memory; with none free, `TENON_FAILED`.
  * @par Threads
  *     Any thread, also several at once.
@@ -753,11 +755,11 @@ tenon_status tenon_device_realloc_size(tenon_device device, size_t* size);
  * Creates an empty stream on the device.
  *
  * @param[in] device The device of the new stream.
- * @param[out] stream The new stream. Made by the call.
+ * @param[out] stream The new stream. Created by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED No further stream can be made.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `stream` is null.
+ * @note If the plugin lacks the function: `stream` is null.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_destroy_stream, tenon_synchronize_stream
@@ -771,12 +773,12 @@ tenon_status tenon_create_stream(tenon_device device, tenon_stream* stream);
  * it. A null stream is accepted and does nothing.
  *
  * @param[in] device The device that the stream belongs to.
- * @param[in] stream The stream to destroy. Gone after the call.
+ * @param[in] stream The stream to destroy. Destroyed by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such stream, or it is of another device.
- * @note Where the plugin has none: nothing is done, and that counts as success.
+ * @note If the plugin lacks the function: does nothing, and succeeds.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `stream` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `stream`.
  * @see tenon_create_stream, tenon_synchronize_stream
  */
 tenon_status tenon_destroy_stream(tenon_device device, tenon_stream stream);
@@ -792,8 +794,8 @@ tenon_status tenon_destroy_stream(tenon_device device, tenon_stream stream);
  *     is not done yet.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such stream, or it is of another device.
- * @note Where the plugin has none: call `tenon_synchronize_stream(device, stream)`, then
- *     answer yes. It costs: the caller waits for the stream.
+ * @note If the plugin lacks the function: call `tenon_synchronize_stream(device, stream)`,
+ *     then answer yes. Cost: the caller waits for the stream.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_synchronize_stream, tenon_query_event
@@ -812,7 +814,7 @@ tenon_status tenon_query_stream(tenon_device device, tenon_stream stream, bool* 
  * @retval TENON_FAILED Work on the stream failed.
  * @retval TENON_ERROR There is no such stream, or it is of another device.
  * @note The caller waits for the device.
- * @note Where the plugin has none: call `tenon_synchronize_device(device)`. It costs: the
+ * @note If the plugin lacks the function: call `tenon_synchronize_device(device)`. Cost: the
  *     caller waits for every stream of the device.
  * @par Threads
  *     Any thread, also several at once.
@@ -834,8 +836,8 @@ tenon_status tenon_synchronize_stream(tenon_device device, tenon_stream stream);
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The callback could not be queued.
  * @retval TENON_ERROR There is no such stream, or it is of another device.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_record_event, tenon_synchronize_stream
@@ -858,8 +860,8 @@ tenon_status tenon_stream_add_callback(
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The wait could not be queued.
  * @retval TENON_ERROR There is no such stream or event, or one is of another device.
- * @note The work runs in the order of `stream`; the call may return before it is done.
- * @note Where the plugin has none: call `tenon_synchronize_event(device, event)`. It costs:
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
+ * @note If the plugin lacks the function: call `tenon_synchronize_event(device, event)`. Cost:
  *     the caller waits for the event.
  * @par Threads
  *     Any thread, also several at once.
@@ -880,7 +882,7 @@ tenon_status tenon_stream_wait_event(tenon_device device, tenon_stream stream, t
  * Creates an event that was not recorded yet; such an event counts as done.
  *
  * @param[in] device The device of the new event.
- * @param[out] event The new event. Made by the call.
+ * @param[out] event The new event. Created by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED No further event can be made.
  * @retval TENON_ERROR There is no such device.
@@ -897,11 +899,11 @@ tenon_status tenon_create_event(tenon_device device, tenon_event* event);
  * record, although the handle is invalid. The call itself does not wait.
  *
  * @param[in] device The device that the event belongs to.
- * @param[in] event The event to destroy. Gone after the call.
+ * @param[in] event The event to destroy. Destroyed by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such event, or it is of another device.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `event` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `event`.
  * @see tenon_create_event
  */
 tenon_status tenon_destroy_event(tenon_device device, tenon_event event);
@@ -919,7 +921,7 @@ tenon_status tenon_destroy_event(tenon_device device, tenon_event event);
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The event could not be queued.
  * @retval TENON_ERROR There is no such stream or event, or one is of another device.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_stream_wait_event, tenon_query_event, tenon_synchronize_event
@@ -938,8 +940,8 @@ tenon_status tenon_record_event(tenon_device device, tenon_stream stream, tenon_
  *     is not done yet.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such event, or it is of another device.
- * @note Where the plugin has none: call `tenon_synchronize_event(device, event)`, then answer
- *     yes. It costs: the caller waits for the event.
+ * @note If the plugin lacks the function: call `tenon_synchronize_event(device, event)`, then
+ *     answer yes. Cost: the caller waits for the event.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_synchronize_event, tenon_query_stream
@@ -981,7 +983,7 @@ tenon_status tenon_synchronize_event(tenon_device device, tenon_event event);
  * @retval TENON_FAILED `start` or `end` has not completed yet.
  * @retval TENON_ERROR There is no such event, one is of another device or was never recorded,
  *     or its record is captured.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_record_event, tenon_query_event
@@ -1008,8 +1010,8 @@ tenon_status tenon_event_elapsed_time(
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The properties cannot be determined.
  * @retval TENON_ERROR There is no such device.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.1 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.1 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_get_compute_capability, tenon_get_multi_process, tenon_device_memory_stats
@@ -1025,8 +1027,8 @@ tenon_status tenon_get_device_properties(tenon_device device, void* device_prope
  * @param[out] multi_process Number of multiprocessors.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `multi_process` is 0.
- * @note Plugins for releases before 3.1 of the host have none.
+ * @note If the plugin lacks the function: `multi_process` is 0.
+ * @note Plugins for releases before 3.1 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_get_max_threads_per_mp, tenon_get_max_threads_per_block
@@ -1042,8 +1044,8 @@ tenon_status tenon_get_multi_process(tenon_device device, size_t* multi_process)
  * @param[out] threads_per_mp Maximum number of threads per multiprocessor.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `threads_per_mp` is 0.
- * @note Plugins for releases before 3.1 of the host have none.
+ * @note If the plugin lacks the function: `threads_per_mp` is 0.
+ * @note Plugins for releases before 3.1 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_get_multi_process, tenon_get_max_threads_per_block
@@ -1059,8 +1061,8 @@ tenon_status tenon_get_max_threads_per_mp(tenon_device device, size_t* threads_p
  * @param[out] threads_per_block Maximum number of threads per block.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `threads_per_block` is 0.
- * @note Plugins for releases before 3.1 of the host have none.
+ * @note If the plugin lacks the function: `threads_per_block` is 0.
+ * @note Plugins for releases before 3.1 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_get_max_threads_per_mp, tenon_get_max_grid_dim_size
@@ -1076,8 +1078,8 @@ tenon_status tenon_get_max_threads_per_block(tenon_device device, size_t* thread
  * @param[out] grid_dim_size Maximum number of blocks along x, y and z. 3 elements.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `grid_dim_size` is 0.
- * @note Plugins for releases before 3.1 of the host have none.
+ * @note If the plugin lacks the function: `grid_dim_size` is 0.
+ * @note Plugins for releases before 3.1 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_get_max_threads_per_block
@@ -1093,8 +1095,8 @@ tenon_status tenon_get_max_grid_dim_size(tenon_device device, uint32_t* grid_dim
  * @param[out] supported True if the type is supported.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `supported` is false.
- * @note Plugins for releases before 3.2 of the host have none.
+ * @note If the plugin lacks the function: `supported` is false.
+ * @note Plugins for releases before 3.2 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_is_bfloat16_supported
@@ -1110,8 +1112,8 @@ tenon_status tenon_is_float16_supported(tenon_device device, bool* supported);
  * @param[out] supported True if the type is supported.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `supported` is false.
- * @note Plugins for releases before 3.2 of the host have none.
+ * @note If the plugin lacks the function: `supported` is false.
+ * @note Plugins for releases before 3.2 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_is_float16_supported
@@ -1127,8 +1129,8 @@ tenon_status tenon_is_bfloat16_supported(tenon_device device, bool* supported);
  * @param[out] supported True if the type is supported.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such device.
- * @note Where the plugin has none: `supported` is false.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @note If the plugin lacks the function: `supported` is false.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_is_float16_supported, tenon_init_blas_handle
@@ -1144,13 +1146,13 @@ tenon_status tenon_is_dnn_supported(tenon_device device, bool* supported);
  *
  * @param[in] plugin The plugin.
  * @param[in] place The place of the device context.
- * @param[out] eigen_device The new object. Made by the call.
+ * @param[out] eigen_device The new object. Created by the call.
  * @param[in] stream The stream for the object.
  * @param[in] allocator The allocator for the object's own memory.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The object cannot be made.
- * @note Where the plugin has none: `eigen_device` is null.
- * @note Plugins for releases before 3.1 of the host have none.
+ * @note If the plugin lacks the function: `eigen_device` is null.
+ * @note Plugins for releases before 3.1 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_destroy_eigen_device
@@ -1165,13 +1167,14 @@ tenon_status tenon_init_eigen_device(
  * Destroys an object of `tenon_init_eigen_device`, when the device context ends.
  *
  * @param[in] device The device that the object belongs to.
- * @param[in,out] eigen_device The object to destroy. Gone after the call.
+ * @param[in,out] eigen_device The object to destroy. Destroyed by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such object.
- * @note Where the plugin has none: nothing is done, and that counts as success.
- * @note Plugins for releases before 3.1 of the host have none.
+ * @note If the plugin lacks the function: does nothing, and succeeds.
+ * @note Plugins for releases before 3.1 of the host lack the function.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `eigen_device` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use
+ *     `eigen_device`.
  * @see tenon_init_eigen_device
  */
 tenon_status tenon_destroy_eigen_device(tenon_device device, tenon_eigen_device* eigen_device);
@@ -1193,8 +1196,8 @@ tenon_status tenon_destroy_eigen_device(tenon_device device, tenon_eigen_device*
  * @param[out] comm_name Room for the name and its zero byte. 128 elements.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such communicator.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.0 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.0 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_comm_init_rank
@@ -1211,7 +1214,7 @@ tenon_status tenon_xccl_get_comm_name(
  * @param[out] size Length of a root id in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED Collectives are not available.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_get_unique_id
@@ -1231,7 +1234,7 @@ tenon_status tenon_xccl_get_unique_id_size(tenon_plugin plugin, size_t* size);
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED No root id can be made.
  * @retval TENON_ERROR The buffer is too short.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_get_unique_id_size, tenon_xccl_comm_init_rank
@@ -1248,11 +1251,11 @@ tenon_status tenon_xccl_get_unique_id(tenon_plugin plugin, tenon_collective_root
  * @param[in] ranks Number of processes in the group.
  * @param[in,out] unique_id The root id, the same bytes in all processes; only read.
  * @param[in] rank The rank of this process in the group.
- * @param[out] comm The new communicator. Made by the call.
+ * @param[out] comm The new communicator. Created by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The group did not come together.
  * @retval TENON_ERROR `rank` is not less than `ranks`, or the root id is not from this device.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @note The caller waits for the device.
  * @par Threads
  *     Any thread, also several at once.
@@ -1268,12 +1271,12 @@ tenon_status tenon_xccl_comm_init_rank(
  * Leaves the group and destroys the communicator. Collectives that are queued must be done before.
  *
  * @param[in] plugin The plugin.
- * @param[in] comm The communicator to destroy. Gone after the call.
+ * @param[in] comm The communicator to destroy. Destroyed by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such communicator.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `comm` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `comm`.
  * @see tenon_xccl_comm_init_rank
  */
 tenon_status tenon_xccl_destroy_comm(tenon_plugin plugin, tenon_collective_comm comm);
@@ -1299,8 +1302,8 @@ tenon_status tenon_xccl_destroy_comm(tenon_plugin plugin, tenon_collective_comm 
  * @retval TENON_FAILED The work could not be queued, or not for this type.
  * @retval TENON_ERROR There is no such communicator or stream, or a buffer leaves its
  *     allocation.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_reduce, tenon_xccl_reduce_scatter
@@ -1328,8 +1331,8 @@ tenon_status tenon_xccl_all_reduce(
  * @retval TENON_FAILED The work could not be queued.
  * @retval TENON_ERROR There is no such communicator, stream or rank, or the buffer leaves its
  *     allocation.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_all_gather
@@ -1360,8 +1363,8 @@ tenon_status tenon_xccl_broadcast(
  * @retval TENON_FAILED The work could not be queued, or not for this type.
  * @retval TENON_ERROR There is no such communicator, stream or rank, or a buffer leaves its
  *     allocation.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_all_reduce
@@ -1390,8 +1393,8 @@ tenon_status tenon_xccl_reduce(
  * @retval TENON_FAILED The work could not be queued.
  * @retval TENON_ERROR There is no such communicator or stream, or a buffer leaves its
  *     allocation.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_reduce_scatter, tenon_xccl_all_to_all
@@ -1421,8 +1424,8 @@ tenon_status tenon_xccl_all_gather(
  * @retval TENON_FAILED The work could not be queued, or not for this type.
  * @retval TENON_ERROR There is no such communicator or stream, or a buffer leaves its
  *     allocation.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_all_reduce, tenon_xccl_all_gather
@@ -1442,7 +1445,7 @@ tenon_status tenon_xccl_reduce_scatter(
  * @param[in] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The bracket cannot be opened.
- * @note Where the plugin has none: nothing is done, and that counts as success.
+ * @note If the plugin lacks the function: does nothing, and succeeds.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_group_end
@@ -1459,7 +1462,7 @@ tenon_status tenon_xccl_group_start(tenon_plugin plugin);
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED Something in the bracket could not be queued.
  * @retval TENON_ERROR No bracket is open.
- * @note Where the plugin has none: nothing is done, and that counts as success.
+ * @note If the plugin lacks the function: does nothing, and succeeds.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_group_start
@@ -1485,8 +1488,8 @@ tenon_status tenon_xccl_group_end(tenon_plugin plugin);
  * @retval TENON_FAILED The work could not be queued.
  * @retval TENON_ERROR There is no such communicator, stream or rank, or the buffer leaves its
  *     allocation.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_recv, tenon_xccl_group_start
@@ -1513,8 +1516,8 @@ tenon_status tenon_xccl_send(
  * @retval TENON_FAILED The work could not be queued.
  * @retval TENON_ERROR There is no such communicator, stream or rank, or the buffer leaves its
  *     allocation.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_send, tenon_xccl_group_start
@@ -1549,10 +1552,10 @@ tenon_status tenon_xccl_recv(
  * @retval TENON_FAILED The work could not be queued.
  * @retval TENON_ERROR There is no such communicator or stream, `rank` is wrong, or a buffer
  *     leaves its allocation.
- * @note The work runs in the order of `stream`; the call may return before it is done.
- * @note Where the plugin has none: the strategy `all_to_all_by_send_recv`, which calls
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
+ * @note If the plugin lacks the function: the strategy `all_to_all_by_send_recv`, which calls
  *     `tenon_xccl_send`, `tenon_xccl_recv`, `tenon_async_memory_copy_d2d` and `tenon_get_device`.
- *     It costs: one exchange after the other.
+ *     Cost: one exchange after the other.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_xccl_send, tenon_xccl_recv, tenon_xccl_all_gather
@@ -1578,11 +1581,11 @@ tenon_status tenon_xccl_all_to_all(
  *
  * @param[in] plugin The plugin.
  * @param[in] prof The host's collector.
- * @param[out] user_data Any address, for the plugin's own use; `NULL` before the call. Made by
- *     the call.
+ * @param[out] user_data Any address, for the plugin's own use; `NULL` before the call. Created
+ *     by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The device cannot be profiled.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_profiler_finalize, tenon_profiler_prepare_tracing
@@ -1597,13 +1600,13 @@ tenon_status tenon_profiler_initialize(tenon_plugin plugin, tenon_profiler prof,
  *
  * @param[in] plugin The plugin.
  * @param[in] prof The host's collector.
- * @param[in] user_data The value that `tenon_profiler_initialize` wrote. Gone after the call.
- *     May be null.
+ * @param[in] user_data The value that `tenon_profiler_initialize` wrote. Destroyed by the
+ *     call. May be null.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED A resource could not be released.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `user_data` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `user_data`.
  * @see tenon_profiler_initialize
  */
 tenon_status tenon_profiler_finalize(tenon_plugin plugin, tenon_profiler prof, void* user_data);
@@ -1619,7 +1622,7 @@ tenon_status tenon_profiler_finalize(tenon_plugin plugin, tenon_profiler prof, v
  * @param[in] user_data The value that `tenon_profiler_initialize` wrote. May be null.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The device cannot be profiled.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_profiler_start_tracing
@@ -1638,7 +1641,7 @@ tenon_status tenon_profiler_prepare_tracing(
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED Recording cannot begin.
  * @retval TENON_ERROR The device records already.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_profiler_prepare_tracing, tenon_profiler_stop_tracing
@@ -1657,7 +1660,7 @@ tenon_status tenon_profiler_start_tracing(
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED Recording cannot be ended.
  * @retval TENON_ERROR The device does not record.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_profiler_start_tracing, tenon_profiler_collect_trace_data
@@ -1677,7 +1680,7 @@ tenon_status tenon_profiler_stop_tracing(tenon_plugin plugin, tenon_profiler pro
  * @param[in] user_data The value that `tenon_profiler_initialize` wrote. May be null.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The events are lost.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_profiler_stop_tracing
@@ -1698,13 +1701,13 @@ tenon_status tenon_profiler_collect_trace_data(
  * Creates a handle whose calls run in the order of a stream.
  *
  * @param[in] device The device that the handle is for.
- * @param[out] blas_handle The new handle. Made by the call.
+ * @param[out] blas_handle The new handle. Created by the call.
  * @param[in] stream The stream in whose order calls with the handle run.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The handle cannot be made.
  * @retval TENON_ERROR There is no such device or stream.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.2 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.2 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_destroy_blas_handle, tenon_blas_set_math_mode, tenon_init_blaslt_handle
@@ -1724,8 +1727,8 @@ tenon_status tenon_init_blas_handle(
  * @param[in] math_mode 0 for the default, 1 for tensor cores, 2 for TF32.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such handle, or no such mode.
- * @note Where the plugin has none: nothing is done, and that counts as success.
- * @note Plugins for releases before 3.2 of the host have none.
+ * @note If the plugin lacks the function: does nothing, and succeeds.
+ * @note Plugins for releases before 3.2 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_init_blas_handle
@@ -1739,12 +1742,12 @@ tenon_status tenon_blas_set_math_mode(
  * Creates a BLASLt handle, which is not bound to a stream.
  *
  * @param[in] device The device that the handle is for.
- * @param[out] blaslt_handle The new handle. Made by the call.
+ * @param[out] blaslt_handle The new handle. Created by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The handle cannot be made.
  * @retval TENON_ERROR There is no such device.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.2 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.2 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_destroy_blaslt_handle, tenon_init_blas_handle
@@ -1758,13 +1761,13 @@ tenon_status tenon_init_blaslt_handle(tenon_device device, tenon_blas_lt_handle*
  * complete.
  *
  * @param[in] device The device that the handle is for.
- * @param[in] blas_handle The handle to destroy. Gone after the call.
+ * @param[in] blas_handle The handle to destroy. Destroyed by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such handle.
- * @note Where the plugin has none: nothing is done, and that counts as success.
- * @note Plugins for releases before 3.2 of the host have none.
+ * @note If the plugin lacks the function: does nothing, and succeeds.
+ * @note Plugins for releases before 3.2 of the host lack the function.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `blas_handle` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `blas_handle`.
  * @see tenon_init_blas_handle
  */
 tenon_status tenon_destroy_blas_handle(tenon_device device, tenon_blas_handle blas_handle);
@@ -1776,13 +1779,14 @@ tenon_status tenon_destroy_blas_handle(tenon_device device, tenon_blas_handle bl
  * still complete.
  *
  * @param[in] device The device that the handle is for.
- * @param[in] blaslt_handle The handle to destroy. Gone after the call.
+ * @param[in] blaslt_handle The handle to destroy. Destroyed by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such handle.
- * @note Where the plugin has none: nothing is done, and that counts as success.
- * @note Plugins for releases before 3.2 of the host have none.
+ * @note If the plugin lacks the function: does nothing, and succeeds.
+ * @note Plugins for releases before 3.2 of the host lack the function.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `blaslt_handle` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use
+ *     `blaslt_handle`.
  * @see tenon_init_blaslt_handle
  */
 tenon_status tenon_destroy_blaslt_handle(tenon_device device, tenon_blas_lt_handle blaslt_handle);
@@ -1807,8 +1811,8 @@ tenon_status tenon_destroy_blaslt_handle(tenon_device device, tenon_blas_lt_hand
  * @retval TENON_FAILED The work could not be queued, or not for this type.
  * @retval TENON_ERROR `stream`, `x` or `y` is not of `device`, or a vector leaves its
  *     allocation.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_init_blas_handle
@@ -1837,8 +1841,8 @@ tenon_status tenon_blas_axpby(
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The stream cannot capture.
  * @retval TENON_ERROR There is no such stream, it is null, or it captures already.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_cuda_stream_end_capture, tenon_cuda_stream_capture_info
@@ -1854,12 +1858,12 @@ tenon_status tenon_cuda_stream_begin_capture(
  *
  * @param[in] device The device that the stream belongs to.
  * @param[in] stream The stream on which the capture began.
- * @param[out] graph The captured graph. Made by the call.
+ * @param[out] graph The captured graph. Created by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The capture was invalidated.
  * @retval TENON_ERROR The stream does not capture.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_cuda_stream_begin_capture, tenon_cuda_graph_instantiate, tenon_cuda_graph_destroy
@@ -1879,9 +1883,9 @@ tenon_status tenon_cuda_stream_end_capture(
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The graph could not be queued.
  * @retval TENON_ERROR There is no such graph or stream.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note The work runs in the order of `stream`; the call may return before it is done.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_cuda_graph_instantiate
@@ -1895,13 +1899,13 @@ tenon_status tenon_cuda_graph_launch(
  * Destroys a graph. Executable graphs that were created from it stay valid.
  *
  * @param[in] plugin The plugin.
- * @param[in] graph The graph to destroy. Gone after the call.
+ * @param[in] graph The graph to destroy. Destroyed by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such graph.
- * @note Where the plugin has none: nothing is done, and that counts as success.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @note If the plugin lacks the function: does nothing, and succeeds.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `graph` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `graph`.
  * @see tenon_cuda_stream_end_capture, tenon_cuda_graph_exec_destroy
  */
 tenon_status tenon_cuda_graph_destroy(tenon_plugin plugin, tenon_graph graph);
@@ -1912,13 +1916,13 @@ tenon_status tenon_cuda_graph_destroy(tenon_plugin plugin, tenon_graph graph);
  * Destroys an executable graph; a queued launch still completes.
  *
  * @param[in] plugin The plugin.
- * @param[in] exec The executable graph to destroy. Gone after the call.
+ * @param[in] exec The executable graph to destroy. Destroyed by the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such graph.
- * @note Where the plugin has none: nothing is done, and that counts as success.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @note If the plugin lacks the function: does nothing, and succeeds.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
- *     Any thread, also several at once. Nobody may use `exec` once the call has begun.
+ *     Any thread, also several at once. After the call has begun, no thread may use `exec`.
  * @see tenon_cuda_graph_instantiate
  */
 tenon_status tenon_cuda_graph_exec_destroy(tenon_plugin plugin, tenon_graph_exec exec);
@@ -1931,18 +1935,18 @@ tenon_status tenon_cuda_graph_exec_destroy(tenon_plugin plugin, tenon_graph_exec
  * them.
  *
  * @param[in] plugin The plugin.
- * @param[out] exec The executable graph. Made by the call.
+ * @param[out] exec The executable graph. Created by the call.
  * @param[in,out] graph Address of the graph; only read.
  * @param[out] error_node Receives the node that caused the failure; it belongs to the graph.
- *     Made by the call. May be null.
+ *     Created by the call. May be null.
  * @param[out] log_buffer Room for a message with its zero byte. `buffer_size` elements. May be
  *     null.
  * @param[in] buffer_size Length of `log_buffer` in bytes; 0 if it is `NULL`.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The graph cannot be made executable.
  * @retval TENON_ERROR There is no such graph.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_cuda_graph_launch, tenon_cuda_graph_exec_destroy,
@@ -1967,8 +1971,8 @@ tenon_status tenon_cuda_graph_instantiate(
  *     nodes written; of all nodes if `nodes` is `NULL`.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such graph.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_cuda_stream_end_capture
@@ -1989,13 +1993,13 @@ tenon_status tenon_cuda_graph_get_nodes(
  * @param[out] graph The graph that is being captured; borrowed. May be null.
  * @param[out] dependencies The node that the next piece of work on the stream will follow. May
  *     be null.
- * @param[out] edge_data Address of data about the edges to these nodes; borrowed. Made by the
- *     call. May be null.
+ * @param[out] edge_data Address of data about the edges to these nodes; borrowed. Created by
+ *     the call. May be null.
  * @param[out] num_dependencies Number of such nodes. May be null.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such stream.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_cuda_stream_begin_capture
@@ -2016,8 +2020,8 @@ tenon_status tenon_cuda_stream_capture_info(
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The setters cannot be determined.
  * @retval TENON_ERROR There is no such graph.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_cuda_graph_instantiate, tenon_cuda_graph_launch
@@ -2037,8 +2041,8 @@ tenon_status tenon_get_parameter_setter_for_exec_graph(
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The file cannot be written.
  * @retval TENON_ERROR There is no such graph.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_cuda_graph_get_nodes
@@ -2055,8 +2059,8 @@ tenon_status tenon_cuda_graph_debug_dot_print(
  * @param[in,out] mode In: the mode to set. Out: the previous mode.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such mode.
- * @retval TENON_UNSUPPORTED The plugin has no such function.
- * @note Plugins for releases before 3.3 of the host have none.
+ * @retval TENON_UNSUPPORTED The plugin lacks the function.
+ * @note Plugins for releases before 3.3 of the host lack the function.
  * @par Threads
  *     Any thread, also several at once.
  * @see tenon_cuda_stream_begin_capture

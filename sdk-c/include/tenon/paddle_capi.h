@@ -1048,8 +1048,8 @@ int64_t PD_TensorGetStride(const PD_Tensor* tensor, size_t index, C_Status* stat
  * the caller and hold `size_t`: free each with `PD_DeleteInt64List`. On failure neither is written.
  *
  * @param[in] tensor The tensor to ask.
- * @param[out] data The levels one after the other. Made by the call.
- * @param[out] offset The start of each level, and the end of the last. Made by the call.
+ * @param[out] data The levels one after the other. Created by the call.
+ * @param[out] offset The start of each level, and the end of the last. Created by the call.
  * @param[out] status The status of the call.
  * @see PD_TensorResetLoD, PD_DeleteInt64List
  */
@@ -1204,7 +1204,7 @@ PD_Tensor* PD_NewTensor(void);
  * Gives up its memory, which is freed if no other tensor shares it. Null is allowed. Never call it for a
  * tensor that Paddle has handed to a kernel.
  *
- * @param[in] tensor A tensor that `PD_NewTensor` made. Gone after the call. May be null.
+ * @param[in] tensor A tensor that `PD_NewTensor` made. Destroyed by the call. May be null.
  * @see PD_NewTensor
  */
 void PD_DeleteTensor(PD_Tensor* tensor);
@@ -1810,7 +1810,7 @@ uint64_t PD_DeviceContextGetRandom(const PD_DeviceContext* ctx, C_Status* status
  *
  * Frees the array, not what the pointers point to.
  *
- * @param[in] list A list of pointers that was made for the caller. Gone after the call.
+ * @param[in] list A list of pointers that was made for the caller. Destroyed by the call.
  */
 void PD_DeletePointerList(PD_List list);
 
@@ -1819,7 +1819,7 @@ void PD_DeletePointerList(PD_List list);
  *
  * Lists of truth values are lists of bytes.
  *
- * @param[in] list A list of bytes that was made for the caller. Gone after the call.
+ * @param[in] list A list of bytes that was made for the caller. Destroyed by the call.
  */
 void PD_DeleteUInt8List(PD_List list);
 
@@ -1829,7 +1829,8 @@ void PD_DeleteUInt8List(PD_List list);
  * The lists of `PD_TensorGetLoD` are freed with it too. Lists that the attribute getters return are
  * borrowed and must not be.
  *
- * @param[in] list A list of 64 bit integers that was made for the caller. Gone after the call.
+ * @param[in] list A list of 64 bit integers that was made for the caller. Destroyed by the
+ *     call.
  */
 void PD_DeleteInt64List(PD_List list);
 
@@ -1838,7 +1839,8 @@ void PD_DeleteInt64List(PD_List list);
  *
  * No function of this interface makes such a list for the caller.
  *
- * @param[in] list A list of 32 bit integers that was made for the caller. Gone after the call.
+ * @param[in] list A list of 32 bit integers that was made for the caller. Destroyed by the
+ *     call.
  */
 void PD_DeleteInt32List(PD_List list);
 
@@ -1847,7 +1849,7 @@ void PD_DeleteInt32List(PD_List list);
  *
  * No function of this interface makes such a list for the caller.
  *
- * @param[in] list A list of `double` that was made for the caller. Gone after the call.
+ * @param[in] list A list of `double` that was made for the caller. Destroyed by the call.
  */
 void PD_DeleteFloat64List(PD_List list);
 
@@ -1856,7 +1858,7 @@ void PD_DeleteFloat64List(PD_List list);
  *
  * No function of this interface makes such a list for the caller.
  *
- * @param[in] list A list of `float` that was made for the caller. Gone after the call.
+ * @param[in] list A list of `float` that was made for the caller. Destroyed by the call.
  */
 void PD_DeleteFloat32List(PD_List list);
 

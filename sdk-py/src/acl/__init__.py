@@ -214,7 +214,7 @@ def get_cann_version(*args: Any) -> tuple[dict[str, Any], int]:
         version: The version of the package.
         ret: 0 on success.
 
-    This function is always refused, with 207000.
+    This function always fails with 207000.
     """
     try:
         (name,) = args
@@ -242,7 +242,7 @@ def get_version_str(*args: Any) -> tuple[str, int]:
         version_str: The version.
         ret: 0 on success.
 
-    This function is always refused, with 207000.
+    This function always fails with 207000.
     """
     try:
         (pkg_name,) = args

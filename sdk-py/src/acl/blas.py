@@ -70,7 +70,7 @@ def gemv_ex(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, m, n, alpha, a, lda, data_type_a, x, incx, data_type_x, beta, y, incy, data_type_y, type, stream = args
@@ -109,7 +109,7 @@ def create_handle_for_gemv_ex(*args: Any) -> tuple[int, int]:
         handle: The operator.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, m, n, data_type_a, data_type_x, data_type_y, type = args
@@ -180,7 +180,7 @@ def gemm_ex(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (
@@ -273,7 +273,7 @@ def create_handle_for_gemm_ex(*args: Any) -> tuple[int, int]:
         handle: The operator.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, trans_b, trans_c, m, n, k, data_type_a, data_type_b, data_type_c, type = args
@@ -331,7 +331,7 @@ def hgemv(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, m, n, alpha, a, lda, x, incx, beta, y, incy, type, stream = args
@@ -362,7 +362,7 @@ def create_handle_for_hgemv(*args: Any) -> tuple[int, int]:
         handle: The operator.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, m, n, type = args
@@ -427,7 +427,7 @@ def hgemm(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, trans_b, trans_c, m, n, k, alpha, matrix_a, lda, matrix_b, ldb, beta, matrix_c, ldc, type, stream = (
@@ -469,7 +469,7 @@ def create_handle_for_hgemm(*args: Any) -> tuple[int, int]:
         handle: The operator.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, trans_b, trans_c, m, n, k, type = args
@@ -525,7 +525,7 @@ def s8gemv(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, m, n, alpha, a, lda, x, incx, beta, y, incy, type, stream = args
@@ -556,7 +556,7 @@ def create_handle_for_s8gemv(*args: Any) -> tuple[int, int]:
         handle: The operator.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, m, n, type = args
@@ -621,7 +621,7 @@ def s8gemm(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, trans_b, trans_c, m, n, k, alpha, matrix_a, lda, matrix_b, ldb, beta, matrix_c, ldc, type, stream = (
@@ -663,7 +663,7 @@ def create_handle_for_s8gemm(*args: Any) -> tuple[int, int]:
         handle: The operator.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         trans_a, trans_b, trans_c, m, n, k, type = args

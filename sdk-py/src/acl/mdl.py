@@ -36,7 +36,7 @@ def load_from_file(*args: Any) -> tuple[int, int]:
         model_id: Number of the model.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (model_path,) = args
@@ -66,7 +66,7 @@ def load_from_mem(*args: Any) -> tuple[int, int]:
         model_id: Number of the model.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model, model_size = args
@@ -101,7 +101,7 @@ def load_from_file_with_mem(*args: Any) -> tuple[int, int]:
         model_id: Number of the model.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_path, work_ptr, work_size, weight_ptr, weight_size = args
@@ -138,7 +138,7 @@ def load_from_mem_with_mem(*args: Any) -> tuple[int, int]:
         model_id: Number of the model.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model, model_size, work_ptr, work_size, weight_ptr, weight_size = args
@@ -167,7 +167,7 @@ def query_size(*args: Any) -> tuple[int, int, int]:
         weight_size: For its weights in bytes.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (file_name,) = args
@@ -199,7 +199,7 @@ def query_size_from_mem(*args: Any) -> tuple[int, int, int]:
         weight_size: For its weights in bytes.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model, model_size = args
@@ -227,7 +227,7 @@ def unload(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (model_id,) = args
@@ -254,7 +254,7 @@ def execute(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_id, input, output = args
@@ -282,7 +282,7 @@ def execute_async(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_id, input, output, stream = args
@@ -304,7 +304,7 @@ def create_config_handle(*args: Any) -> int:
     Returns:
         The list.
 
-    This function is always refused.
+    This function always fails.
     """
     if args:
         return again(create_config_handle, 0, args)
@@ -327,7 +327,7 @@ def destroy_config_handle(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (handle,) = args
@@ -353,7 +353,7 @@ def load_with_config(*args: Any) -> tuple[int, int]:
         model_id: Number of the model.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (handle,) = args
@@ -377,7 +377,7 @@ def create_desc(*args: Any) -> int:
     Returns:
         The description.
 
-    This function is always refused.
+    This function always fails.
     """
     if args:
         return again(create_desc, 0, args)
@@ -400,7 +400,7 @@ def destroy_desc(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (model_desc,) = args
@@ -426,7 +426,7 @@ def get_desc(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_desc, model_id = args
@@ -452,7 +452,7 @@ def get_desc_from_file(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_desc, model_path = args
@@ -480,7 +480,7 @@ def get_desc_from_mem(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_desc, model, model_size = args
@@ -505,7 +505,7 @@ def get_num_inputs(*args: Any) -> int:
     Returns:
         The count; 0 on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         (model_desc,) = args
@@ -531,7 +531,7 @@ def get_input_size_by_index(*args: Any) -> int:
     Returns:
         Length in bytes; 0 on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         model_desc, index = args
@@ -558,7 +558,7 @@ def get_input_dims(*args: Any) -> tuple[dict[str, Any], int]:
         dims: The shape.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_desc, index = args
@@ -588,7 +588,7 @@ def get_input_dims_v2(*args: Any) -> tuple[dict[str, Any], int]:
         dims: The shape.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_desc, index = args
@@ -616,7 +616,7 @@ def get_input_name_by_index(*args: Any) -> str:
     Returns:
         The name; ``None`` on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         model_desc, index = args
@@ -643,7 +643,7 @@ def get_input_index_by_name(*args: Any) -> tuple[int, int]:
         index: The index, counted from 0.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_desc, name = args
@@ -672,7 +672,7 @@ def get_input_format(*args: Any) -> int:
     Returns:
         The format; ``undefined`` on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         model_desc, index = args
@@ -698,7 +698,7 @@ def get_input_data_type(*args: Any) -> int:
     Returns:
         The type; ``undefined`` on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         model_desc, index = args
@@ -723,7 +723,7 @@ def get_num_outputs(*args: Any) -> int:
     Returns:
         The count; 0 on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         (model_desc,) = args
@@ -749,7 +749,7 @@ def get_output_size_by_index(*args: Any) -> int:
     Returns:
         Length in bytes; 0 on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         model_desc, index = args
@@ -776,7 +776,7 @@ def get_output_dims(*args: Any) -> tuple[dict[str, Any], int]:
         dims: The shape.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_desc, index = args
@@ -805,7 +805,7 @@ def get_cur_output_dims(*args: Any) -> tuple[dict[str, Any], int]:
         dims: The shape.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_desc, index = args
@@ -833,7 +833,7 @@ def get_output_name_by_index(*args: Any) -> str:
     Returns:
         The name; ``None`` on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         model_desc, index = args
@@ -860,7 +860,7 @@ def get_output_index_by_name(*args: Any) -> tuple[int, int]:
         index: The index, counted from 0.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_desc, name = args
@@ -889,7 +889,7 @@ def get_output_format(*args: Any) -> int:
     Returns:
         The format; ``undefined`` on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         model_desc, index = args
@@ -915,7 +915,7 @@ def get_output_data_type(*args: Any) -> int:
     Returns:
         The type; ``undefined`` on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         model_desc, index = args
@@ -938,7 +938,7 @@ def create_dataset(*args: Any) -> int:
     Returns:
         The set.
 
-    This function is always refused.
+    This function always fails.
     """
     if args:
         return again(create_dataset, 0, args)
@@ -961,7 +961,7 @@ def destroy_dataset(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (dataset,) = args
@@ -988,7 +988,7 @@ def add_dataset_buffer(*args: Any) -> tuple[int, int]:
         dataset: The set of buffers.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         dataset, data_buffer = args
@@ -1014,7 +1014,7 @@ def get_dataset_num_buffers(*args: Any) -> int:
     Returns:
         The count; 0 on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         (dataset,) = args
@@ -1040,7 +1040,7 @@ def get_dataset_buffer(*args: Any) -> int:
     Returns:
         The buffer; ``0`` on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         dataset, index = args
@@ -1068,7 +1068,7 @@ def set_dataset_tensor_desc(*args: Any) -> tuple[int, int]:
         dataset: The set of buffers.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         dataset, tensor_desc, index = args
@@ -1095,7 +1095,7 @@ def get_dataset_tensor_desc(*args: Any) -> int:
     Returns:
         The description; ``0`` on failure.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         dataset, index = args
@@ -1123,7 +1123,7 @@ def set_dynamic_batch_size(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_id, dataset, index, batch_size = args
@@ -1152,7 +1152,7 @@ def set_dynamic_hw_size(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_id, dataset, index, height, width = args
@@ -1180,7 +1180,7 @@ def set_input_dynamic_dims(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model_id, dataset, index, dims = args
@@ -1203,7 +1203,7 @@ def init_dump(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     if args:
         return again(init_dump, 0, args)
@@ -1226,7 +1226,7 @@ def set_dump(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (dump_cfg_path,) = args
@@ -1249,7 +1249,7 @@ def finalize_dump(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     if args:
         return again(finalize_dump, 0, args)

@@ -34,7 +34,7 @@ def set_model_dir(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (model_dir,) = args
@@ -61,7 +61,7 @@ def load(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         model, model_size = args
@@ -83,7 +83,7 @@ def create_attr(*args: Any) -> int:
     Returns:
         The set.
 
-    This function is always refused.
+    This function always fails.
     """
     if args:
         return again(create_attr, 0, args)
@@ -103,7 +103,7 @@ def destroy_attr(*args: Any) -> None:
     Args:
         attr: The set.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         (attr,) = args
@@ -130,7 +130,7 @@ def set_attr_bool(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         attr, attr_name, attr_value = args
@@ -158,7 +158,7 @@ def set_attr_int(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         attr, attr_name, attr_value = args
@@ -186,7 +186,7 @@ def set_attr_float(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         attr, attr_name, attr_value = args
@@ -214,7 +214,7 @@ def set_attr_string(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         attr, attr_name, attr_value = args
@@ -243,7 +243,7 @@ def set_attr_data_type(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         attr, attr_name, attr_value = args
@@ -271,7 +271,7 @@ def set_attr_list_bool(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         attr, attr_name, values = args
@@ -300,7 +300,7 @@ def set_attr_list_int(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         attr, attr_name, values = args
@@ -329,7 +329,7 @@ def set_attr_list_float(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         attr, attr_name, values = args
@@ -358,7 +358,7 @@ def set_attr_list_data_type(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         attr, attr_name, values = args
@@ -402,7 +402,7 @@ def execute(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         op_type, input_desc, inputs, output_desc, outputs, attr, stream = args
@@ -452,7 +452,7 @@ def execute_v2(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         op_type, input_desc, inputs, output_desc, outputs, attr, stream = args
@@ -490,7 +490,7 @@ def create_handle(*args: Any) -> tuple[int, int]:
         handle: The operator.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         op_type, input_desc, output_desc, op_attr = args
@@ -517,7 +517,7 @@ def destroy_handle(*args: Any) -> None:
     Args:
         handle: The operator.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         (handle,) = args
@@ -547,7 +547,7 @@ def execute_with_handle(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         handle, inputs, outputs, stream = args
@@ -579,7 +579,7 @@ def cast(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         src_desc, src_buffer, dst_desc, dst_buffer, truncate, stream = args
@@ -607,7 +607,7 @@ def create_handle_for_cast(*args: Any) -> tuple[int, int]:
         handle: The operator.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         src_desc, dst_desc, truncate = args
@@ -637,7 +637,7 @@ def update_params(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         op_type, input_desc, output_desc, attr = args
@@ -671,7 +671,7 @@ def infer_shape(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         op_type, input_desc, inputs, output_desc, attr = args
@@ -700,7 +700,7 @@ def unregister_compile_func(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (op_type,) = args
@@ -727,7 +727,7 @@ def start_dump_args(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         dump_type, path = args
@@ -753,7 +753,7 @@ def stop_dump_args(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (dump_type,) = args

@@ -251,7 +251,7 @@ def device_task_abort(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 207000.
+    This function always fails with 207000.
     """
     try:
         device_id, timeout = args
@@ -4418,7 +4418,7 @@ def create_binary(*args: Any) -> int:
     Returns:
         The object.
 
-    This function is always refused.
+    This function always fails.
     """
     try:
         data, data_len = args
@@ -4443,7 +4443,7 @@ def destroy_binary(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (binary,) = args
@@ -4469,7 +4469,7 @@ def binary_load(*args: Any) -> tuple[int, int]:
         bin_handle: The kernels.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (binary,) = args
@@ -4496,7 +4496,7 @@ def binary_unload(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (bin_handle,) = args
@@ -4523,7 +4523,7 @@ def binary_get_function(*args: Any) -> tuple[int, int]:
         func_handle: The kernel.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         bin_handle, kernel_name = args
@@ -4555,7 +4555,7 @@ def launch_kernel(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         func_handle, block_dim, args_data, args_size, stream = args
@@ -4581,7 +4581,7 @@ def kernel_args_init(*args: Any) -> tuple[int, int]:
         args_handle: The list, which the kernel owns.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (func_handle,) = args
@@ -4611,7 +4611,7 @@ def kernel_args_append(*args: Any) -> tuple[int, int]:
         param_handle: The argument's place in the list.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         args_handle, param, param_size = args
@@ -4638,7 +4638,7 @@ def kernel_args_finalize(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (args_handle,) = args
@@ -4663,7 +4663,7 @@ def set_group(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (group_id,) = args
@@ -4686,7 +4686,7 @@ def get_group_count(*args: Any) -> tuple[int, int]:
         count: The count.
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     if args:
         return again(get_group_count, 0, args)
@@ -4708,7 +4708,7 @@ def create_group_info(*args: Any) -> int:
     Returns:
         The record.
 
-    This function is always refused.
+    This function always fails.
     """
     if args:
         return again(create_group_info, 0, args)
@@ -4731,7 +4731,7 @@ def destroy_group_info(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (group_info,) = args
@@ -4756,7 +4756,7 @@ def get_all_group_info(*args: Any) -> int:
     Returns:
         ret: 0 on success.
 
-    This function is always refused, with 200001.
+    This function always fails with 200001.
     """
     try:
         (group_info,) = args

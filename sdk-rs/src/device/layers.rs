@@ -8,17 +8,17 @@ use super::*;
 
 /// Observes every call before and after it reaches the implementation.
 ///
-/// It runs on the calling thread; many threads may call it at once.
+/// Its methods run on the calling thread. Many threads may call them at the same time.
 pub trait Layer: Send + Sync + 'static {
     /// Runs before the call. The layer can query the implementation below.
     ///
-    /// The number comes back in [`after`](Layer::after).
+    /// The returned number is passed to [`after`](Layer::after).
     ///
     /// # Errors
-    /// An error refuses the call: nothing below sees it, and the caller gets the error.
+    /// An error rejects the call: no layer below sees it, and the caller receives the error.
     fn before(&self, call: &tenon::reflect::Call<'_>, next: &dyn Device) -> Result<u64>;
 
-    /// Runs after the call, also if a layer below refused it. The arguments now include the outputs.
+    /// Runs after the call, even if a layer below rejected it. The arguments now include the outputs.
     fn after(
         &self,
         call: &tenon::reflect::Call<'_>,
@@ -38,7 +38,7 @@ pub struct Outcome<'a> {
 }
 
 impl Function {
-    /// A call of the function, as layers see it.
+    /// Describes a call of the function for layers.
     fn called_with(self, arguments: &[u64]) -> tenon::reflect::Call<'_> {
         tenon::reflect::Call {
             function: self.info(),
@@ -48,14 +48,14 @@ impl Function {
     }
 }
 
-/// An implementation behind layers, the first of them outermost.
+/// An implementation behind layers. The first layer is the outermost.
 pub struct Layered<D> {
     inner: D,
     layers: Vec<Arc<dyn Layer>>,
 }
 
 impl<D> Layered<D> {
-    /// The most layers that there can be.
+    /// Maximum number of layers.
     pub const MOST: usize = 8;
 
     /// Puts layers around an implementation.
@@ -74,8 +74,8 @@ impl<D> Layered<D> {
 }
 
 impl<D: Device> Layered<D> {
-    /// Makes a call through the layers. Its arguments are numbers; what the call yields is written
-    /// there.
+    /// Makes a call through the layers. Its arguments are numbers; the results of the call are written to
+    /// them.
     #[inline]
     #[allow(dead_code, reason = "an interface may have no function that fails")]
     fn pass<T>(
@@ -95,7 +95,7 @@ impl<D: Device> Layered<D> {
         returned
     }
 
-    /// Makes a call as [`pass`](Self::pass) does, for a function with a boolean result.
+    /// Makes a call like [`pass`](Self::pass), for a function with a boolean result.
     #[inline]
     fn pass_question(
         &self,
@@ -114,7 +114,7 @@ impl<D: Device> Layered<D> {
         returned
     }
 
-    // The notes stay where they are: to copy them right after they were written costs more than the
+    // The notes are not moved: copying them right after they were written would cost more than the
     // call.
     fn before(
         &self,
@@ -146,8 +146,8 @@ impl<D: Device> Layered<D> {
         notes: &[u64; 8],
         outcome: &Outcome<'_>,
     ) {
-        // By index: a zip that runs backwards first takes what the longer side has more, one by
-        // one.
+        // Iterates by index: a reversed `zip` would first drop the additional items of the longer
+        // side, one by one.
         for index in (0..self.layers.len()).rev() {
             self.layers[index].after(call, notes[index], outcome, &self.inner);
         }

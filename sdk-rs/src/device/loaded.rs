@@ -8,13 +8,13 @@ use tenon::support;
 #[allow(unused_imports, reason = "an interface may name no type but its own")]
 use super::*;
 
-/// Returns the reason of the last failed call on the calling thread; null if there is none.
+/// Returns the message of the last failed call on the calling thread; null if there is none.
 pub type LastError = unsafe extern "C" fn() -> *const c_char;
 
 /// A plugin in another library, with the table that it filled.
 ///
-/// Adapts signatures that differ in its release. A function without a pointer behaves like
-/// one that is not implemented.
+/// Adapts signatures that differ in its release. A function without a pointer behaves like one that is not
+/// implemented.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     release: Release,
@@ -25,8 +25,8 @@ pub struct Loaded {
     kept: Option<Arc<dyn core::any::Any + Send + Sync>>,
 }
 
-// SAFETY: addresses of code, which the interface lets any thread call; what is kept may go
-// anywhere.
+// SAFETY: the pointers are functions that any thread may call by the interface's contract, and the
+// kept value is `Send + Sync`.
 unsafe impl Send for Loaded {}
 
 // SAFETY: as above.
@@ -36,8 +36,8 @@ impl Loaded {
     /// Reads the pointers of a filled table.
     ///
     /// # Safety
-    /// `table` is aligned, and laid out and filled as `release` says. Its functions, and
-    /// `last_error`, live as long as this and its clones, and do what the spec says.
+    /// `table` is aligned, and has the layout of `release`. Its functions, and `last_error`, live as long as
+    /// this object and its clones, and behave as the spec says.
     pub unsafe fn from_table(
         release: Release,
         table: *const c_void,
@@ -64,8 +64,8 @@ impl Loaded {
     /// Ignores an extension of another major version.
     ///
     /// # Safety
-    /// `extension` is null, or leads to an extension, which begins with its size and its version. Its functions
-    /// live as long as this and its clones, and do what the spec says.
+    /// `extension` is null, or points to an extension, which begins with its size and its version. Its functions
+    /// live as long as this object and its clones, and behave as the spec says.
     pub unsafe fn with_extension(mut self, extension: *const c_void) -> Self {
         if extension.is_null() || !extension.cast::<usize>().is_aligned() {
             return self;
@@ -81,7 +81,7 @@ impl Loaded {
             if let Some(offset) = function.offset_in_extension()
                 && offset + size_of::<*const c_void>() <= size
             {
-                // SAFETY: the extension reaches to the end of this slot.
+                // SAFETY: the extension contains this slot completely.
                 self.slots[function as usize] = unsafe {
                     extension.byte_add(offset).cast::<*const c_void>().read()
                 };
@@ -90,7 +90,7 @@ impl Loaded {
         self
     }
 
-    /// Keeps a value alive as long as this and its clones, such as the library with the functions.
+    /// Keeps a value alive as long as this object and its clones, such as the library with the functions.
     pub fn keeping(self, kept: Arc<dyn core::any::Any + Send + Sync>) -> Self {
         Self { kept: Some(kept), ..self }
     }
@@ -103,7 +103,7 @@ impl Loaded {
         }
     }
 
-    /// The release whose layout the plugin filled.
+    /// The release whose table layout the plugin filled.
     pub fn release(&self) -> Release {
         self.release
     }
@@ -113,13 +113,13 @@ impl Loaded {
         !self.slots[function as usize].is_null()
     }
 
-    /// The pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the
+    /// Returns the pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the
     /// function.
     pub fn slot(&self, function: Function) -> *const c_void {
         self.slots[function as usize]
     }
 
-    /// The function in a slot.
+    /// Returns the function in a slot.
     ///
     /// # Safety
     /// `T` is the signature of the function in the plugin's release.
@@ -147,11 +147,10 @@ impl Loaded {
         let message = self
             .last_error
             .map(|last_error| {
-                // SAFETY: whoever made this promised that it may be called.
+                // SAFETY: the creator of this object promised that the function may be called.
                 unsafe { last_error() }
             });
-        // SAFETY: such a function answers with null or a text that lives until the thread's next
-        // failure.
+        // SAFETY: the function returns null or a string that lives until the thread's next failure.
         unsafe { support::answered(function, status, message) }
     }
 }
@@ -165,7 +164,7 @@ impl Partial for Loaded {
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 impl Device for Loaded {
     fn initialize(&self) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::InitializeFn = self.callable(Function::Initialize)?;
             let returned = support::guard(
@@ -178,7 +177,7 @@ impl Device for Loaded {
     }
 
     fn finalize(&self) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::FinalizeFn = self.callable(Function::Finalize)?;
             let returned = support::guard(self.name.as_deref(), "finalize", || callee());
@@ -187,7 +186,7 @@ impl Device for Loaded {
     }
 
     fn init_device(&self, device: DeviceId) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::InitDeviceFn = self.callable(Function::InitDevice)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
@@ -201,7 +200,7 @@ impl Device for Loaded {
     }
 
     fn deinit_device(&self, device: DeviceId) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeinitDeviceFn = self
                 .callable(Function::DeinitDevice)?;
@@ -216,7 +215,7 @@ impl Device for Loaded {
     }
 
     fn set_device(&self, device: DeviceId) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::SetDeviceFn = self.callable(Function::SetDevice)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
@@ -230,7 +229,7 @@ impl Device for Loaded {
     }
 
     fn get_device(&self) -> Result<DeviceId> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::GetDeviceFn = self.callable(Function::GetDevice)?;
             let mut raw_device = MaybeUninit::zeroed();
@@ -246,7 +245,7 @@ impl Device for Loaded {
     }
 
     fn synchronize_device(&self, device: DeviceId) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::SynchronizeDeviceFn = self
                 .callable(Function::SynchronizeDevice)?;
@@ -261,7 +260,7 @@ impl Device for Loaded {
     }
 
     fn get_device_count(&self) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::GetDeviceCountFn = self
                 .callable(Function::GetDeviceCount)?;
@@ -278,7 +277,7 @@ impl Device for Loaded {
     }
 
     fn get_device_list(&self) -> Result<Vec<usize>> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::GetDeviceListFn = self
                 .callable(Function::GetDeviceList)?;
@@ -295,7 +294,7 @@ impl Device for Loaded {
     }
 
     fn get_compute_capability(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_compute_capability = MaybeUninit::zeroed();
@@ -323,7 +322,7 @@ impl Device for Loaded {
     }
 
     fn get_runtime_version(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_version = MaybeUninit::zeroed();
@@ -351,7 +350,7 @@ impl Device for Loaded {
     }
 
     fn get_driver_version(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_version = MaybeUninit::zeroed();
@@ -383,7 +382,7 @@ impl Device for Loaded {
         device: DeviceId,
         size: usize,
     ) -> Result<tenon::DevicePtr> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceMemoryAllocateFn = self
                 .callable(Function::DeviceMemoryAllocate)?;
@@ -406,7 +405,7 @@ impl Device for Loaded {
         ptr: tenon::DevicePtr,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceMemoryDeallocateFn = self
                 .callable(Function::DeviceMemoryDeallocate)?;
@@ -427,7 +426,7 @@ impl Device for Loaded {
         value: u8,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceMemorySetFn = self
                 .callable(Function::DeviceMemorySet)?;
@@ -446,7 +445,7 @@ impl Device for Loaded {
         device: DeviceId,
         size: usize,
     ) -> Result<tenon::HostPtr> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::HostMemoryAllocateFn = self
                 .callable(Function::HostMemoryAllocate)?;
@@ -469,7 +468,7 @@ impl Device for Loaded {
         ptr: tenon::HostPtr,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::HostMemoryDeallocateFn = self
                 .callable(Function::HostMemoryDeallocate)?;
@@ -488,7 +487,7 @@ impl Device for Loaded {
         device: DeviceId,
         size: usize,
     ) -> Result<tenon::UnifiedPtr> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::UnifiedMemoryAllocateFn = self
                 .callable(Function::UnifiedMemoryAllocate)?;
@@ -511,7 +510,7 @@ impl Device for Loaded {
         ptr: tenon::UnifiedPtr,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::UnifiedMemoryDeallocateFn = self
                 .callable(Function::UnifiedMemoryDeallocate)?;
@@ -531,7 +530,7 @@ impl Device for Loaded {
         dst: tenon::DevicePtr,
         src: &[u8],
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::MemoryCopyH2dFn = self
                 .callable(Function::MemoryCopyH2d)?;
@@ -557,7 +556,7 @@ impl Device for Loaded {
         dst: &mut [u8],
         src: tenon::DevicePtr,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::MemoryCopyD2hFn = self
                 .callable(Function::MemoryCopyD2h)?;
@@ -584,7 +583,7 @@ impl Device for Loaded {
         src: tenon::DevicePtr,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::MemoryCopyD2dFn = self
                 .callable(Function::MemoryCopyD2d)?;
@@ -606,7 +605,7 @@ impl Device for Loaded {
         src: tenon::DevicePtr,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::MemoryCopyP2pFn = self
                 .callable(Function::MemoryCopyP2p)?;
@@ -639,7 +638,7 @@ impl Device for Loaded {
         src: tenon::HostPtr,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::AsyncMemoryCopyH2dFn = self
                 .callable(Function::AsyncMemoryCopyH2d)?;
@@ -667,7 +666,7 @@ impl Device for Loaded {
         src: tenon::DevicePtr,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::AsyncMemoryCopyD2hFn = self
                 .callable(Function::AsyncMemoryCopyD2h)?;
@@ -695,7 +694,7 @@ impl Device for Loaded {
         src: tenon::DevicePtr,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::AsyncMemoryCopyD2dFn = self
                 .callable(Function::AsyncMemoryCopyD2d)?;
@@ -724,7 +723,7 @@ impl Device for Loaded {
         src: tenon::DevicePtr,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::AsyncMemoryCopyP2pFn = self
                 .callable(Function::AsyncMemoryCopyP2p)?;
@@ -751,7 +750,7 @@ impl Device for Loaded {
     }
 
     fn device_memory_stats(&self, device: DeviceId) -> Result<DeviceMemoryStats> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceMemoryStatsFn = self
                 .callable(Function::DeviceMemoryStats)?;
@@ -785,7 +784,7 @@ impl Device for Loaded {
         pattern: &[u8],
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::AsyncMemoryFillFn = self
                 .callable(Function::AsyncMemoryFill)?;
@@ -811,7 +810,7 @@ impl Device for Loaded {
     }
 
     fn device_min_chunk_size(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceMinChunkSizeFn = self
                 .callable(Function::DeviceMinChunkSize)?;
@@ -829,7 +828,7 @@ impl Device for Loaded {
     }
 
     fn device_max_chunk_size(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceMaxChunkSizeFn = self
                 .callable(Function::DeviceMaxChunkSize)?;
@@ -847,7 +846,7 @@ impl Device for Loaded {
     }
 
     fn device_max_alloc_size(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceMaxAllocSizeFn = self
                 .callable(Function::DeviceMaxAllocSize)?;
@@ -865,7 +864,7 @@ impl Device for Loaded {
     }
 
     fn device_extra_padding_size(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceExtraPaddingSizeFn = self
                 .callable(Function::DeviceExtraPaddingSize)?;
@@ -883,7 +882,7 @@ impl Device for Loaded {
     }
 
     fn device_init_alloc_size(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceInitAllocSizeFn = self
                 .callable(Function::DeviceInitAllocSize)?;
@@ -901,7 +900,7 @@ impl Device for Loaded {
     }
 
     fn device_realloc_size(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DeviceReallocSizeFn = self
                 .callable(Function::DeviceReallocSize)?;
@@ -919,7 +918,7 @@ impl Device for Loaded {
     }
 
     fn create_stream(&self, device: DeviceId) -> Result<Stream> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CreateStreamFn = self
                 .callable(Function::CreateStream)?;
@@ -937,7 +936,7 @@ impl Device for Loaded {
     }
 
     fn destroy_stream(&self, device: DeviceId, stream: Stream) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DestroyStreamFn = self
                 .callable(Function::DestroyStream)?;
@@ -952,7 +951,7 @@ impl Device for Loaded {
     }
 
     fn query_stream(&self, device: DeviceId, stream: Stream) -> Result<bool> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::QueryStreamFn = self.callable(Function::QueryStream)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
@@ -972,7 +971,7 @@ impl Device for Loaded {
     }
 
     fn synchronize_stream(&self, device: DeviceId, stream: Stream) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::SynchronizeStreamFn = self
                 .callable(Function::SynchronizeStream)?;
@@ -992,7 +991,7 @@ impl Device for Loaded {
         stream: Stream,
         callback: StreamCallback,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::StreamAddCallbackFn = self
                 .callable(Function::StreamAddCallback)?;
@@ -1017,7 +1016,7 @@ impl Device for Loaded {
         stream: Stream,
         event: Event,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::StreamWaitEventFn = self
                 .callable(Function::StreamWaitEvent)?;
@@ -1032,7 +1031,7 @@ impl Device for Loaded {
     }
 
     fn create_event(&self, device: DeviceId) -> Result<Event> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CreateEventFn = self.callable(Function::CreateEvent)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
@@ -1049,7 +1048,7 @@ impl Device for Loaded {
     }
 
     fn destroy_event(&self, device: DeviceId, event: Event) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DestroyEventFn = self
                 .callable(Function::DestroyEvent)?;
@@ -1069,7 +1068,7 @@ impl Device for Loaded {
         stream: Stream,
         event: Event,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::RecordEventFn = self.callable(Function::RecordEvent)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
@@ -1083,7 +1082,7 @@ impl Device for Loaded {
     }
 
     fn query_event(&self, device: DeviceId, event: Event) -> Result<bool> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::QueryEventFn = self.callable(Function::QueryEvent)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
@@ -1103,7 +1102,7 @@ impl Device for Loaded {
     }
 
     fn synchronize_event(&self, device: DeviceId, event: Event) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::SynchronizeEventFn = self
                 .callable(Function::SynchronizeEvent)?;
@@ -1123,7 +1122,7 @@ impl Device for Loaded {
         start: Event,
         end: Event,
     ) -> Result<i64> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::EventElapsedTimeFn = self
                 .callable(Function::EventElapsedTime)?;
@@ -1150,7 +1149,7 @@ impl Device for Loaded {
         device: DeviceId,
         device_properties: tenon::AnyPtr,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::GetDevicePropertiesFn = self
                 .callable(Function::GetDeviceProperties)?;
@@ -1165,7 +1164,7 @@ impl Device for Loaded {
     }
 
     fn get_multi_process(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::GetMultiProcessFn = self
                 .callable(Function::GetMultiProcess)?;
@@ -1183,7 +1182,7 @@ impl Device for Loaded {
     }
 
     fn get_max_threads_per_mp(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::GetMaxThreadsPerMpFn = self
                 .callable(Function::GetMaxThreadsPerMp)?;
@@ -1201,7 +1200,7 @@ impl Device for Loaded {
     }
 
     fn get_max_threads_per_block(&self, device: DeviceId) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::GetMaxThreadsPerBlockFn = self
                 .callable(Function::GetMaxThreadsPerBlock)?;
@@ -1219,7 +1218,7 @@ impl Device for Loaded {
     }
 
     fn get_max_grid_dim_size(&self, device: DeviceId) -> Result<[u32; 3]> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::GetMaxGridDimSizeFn = self
                 .callable(Function::GetMaxGridDimSize)?;
@@ -1237,7 +1236,7 @@ impl Device for Loaded {
     }
 
     fn is_float16_supported(&self, device: DeviceId) -> Result<bool> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::IsFloat16SupportedFn = self
                 .callable(Function::IsFloat16Supported)?;
@@ -1255,7 +1254,7 @@ impl Device for Loaded {
     }
 
     fn is_bfloat16_supported(&self, device: DeviceId) -> Result<bool> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::IsBfloat16SupportedFn = self
                 .callable(Function::IsBfloat16Supported)?;
@@ -1273,7 +1272,7 @@ impl Device for Loaded {
     }
 
     fn is_dnn_supported(&self, device: DeviceId) -> Result<bool> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::IsDnnSupportedFn = self
                 .callable(Function::IsDnnSupported)?;
@@ -1296,7 +1295,7 @@ impl Device for Loaded {
         stream: Stream,
         allocator: Allocator,
     ) -> Result<EigenDevice> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::InitEigenDeviceFn = self
                 .callable(Function::InitEigenDevice)?;
@@ -1322,7 +1321,7 @@ impl Device for Loaded {
         device: DeviceId,
         eigen_device: &mut EigenDevice,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DestroyEigenDeviceFn = self
                 .callable(Function::DestroyEigenDevice)?;
@@ -1340,7 +1339,7 @@ impl Device for Loaded {
     }
 
     fn xccl_get_comm_name(&self, comm: CollectiveComm) -> Result<String> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclGetCommNameFn = self
                 .callable(Function::XcclGetCommName)?;
@@ -1356,7 +1355,7 @@ impl Device for Loaded {
     }
 
     fn xccl_get_unique_id_size(&self) -> Result<usize> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclGetUniqueIdSizeFn = self
                 .callable(Function::XcclGetUniqueIdSize)?;
@@ -1373,7 +1372,7 @@ impl Device for Loaded {
     }
 
     fn xccl_get_unique_id(&self, unique_id: &mut [u8]) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclGetUniqueIdFn = self
                 .callable(Function::XcclGetUniqueId)?;
@@ -1396,7 +1395,7 @@ impl Device for Loaded {
         unique_id: &mut [u8],
         rank: usize,
     ) -> Result<CollectiveComm> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclCommInitRankFn = self
                 .callable(Function::XcclCommInitRank)?;
@@ -1417,7 +1416,7 @@ impl Device for Loaded {
     }
 
     fn xccl_destroy_comm(&self, comm: CollectiveComm) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclDestroyCommFn = self
                 .callable(Function::XcclDestroyComm)?;
@@ -1440,7 +1439,7 @@ impl Device for Loaded {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclAllReduceFn = self
                 .callable(Function::XcclAllReduce)?;
@@ -1470,7 +1469,7 @@ impl Device for Loaded {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclBroadcastFn = self
                 .callable(Function::XcclBroadcast)?;
@@ -1501,7 +1500,7 @@ impl Device for Loaded {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclReduceFn = self.callable(Function::XcclReduce)?;
             let returned = support::guard(
@@ -1531,7 +1530,7 @@ impl Device for Loaded {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclAllGatherFn = self
                 .callable(Function::XcclAllGather)?;
@@ -1561,7 +1560,7 @@ impl Device for Loaded {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclReduceScatterFn = self
                 .callable(Function::XcclReduceScatter)?;
@@ -1583,7 +1582,7 @@ impl Device for Loaded {
     }
 
     fn xccl_group_start(&self) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclGroupStartFn = self
                 .callable(Function::XcclGroupStart)?;
@@ -1597,7 +1596,7 @@ impl Device for Loaded {
     }
 
     fn xccl_group_end(&self) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclGroupEndFn = self
                 .callable(Function::XcclGroupEnd)?;
@@ -1619,7 +1618,7 @@ impl Device for Loaded {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclSendFn = self.callable(Function::XcclSend)?;
             let returned = support::guard(
@@ -1647,7 +1646,7 @@ impl Device for Loaded {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclRecvFn = self.callable(Function::XcclRecv)?;
             let returned = support::guard(
@@ -1678,7 +1677,7 @@ impl Device for Loaded {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::XcclAllToAllFn = self
                 .callable(Function::XcclAllToAll)?;
@@ -1714,7 +1713,7 @@ impl Device for Loaded {
     }
 
     fn profiler_initialize(&self, prof: Profiler) -> Result<tenon::AnyPtr> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::ProfilerInitializeFn = self
                 .callable(Function::ProfilerInitialize)?;
@@ -1731,7 +1730,7 @@ impl Device for Loaded {
     }
 
     fn profiler_finalize(&self, prof: Profiler, user_data: tenon::AnyPtr) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::ProfilerFinalizeFn = self
                 .callable(Function::ProfilerFinalize)?;
@@ -1749,7 +1748,7 @@ impl Device for Loaded {
         prof: Profiler,
         user_data: tenon::AnyPtr,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::ProfilerPrepareTracingFn = self
                 .callable(Function::ProfilerPrepareTracing)?;
@@ -1767,7 +1766,7 @@ impl Device for Loaded {
         prof: Profiler,
         user_data: tenon::AnyPtr,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::ProfilerStartTracingFn = self
                 .callable(Function::ProfilerStartTracing)?;
@@ -1785,7 +1784,7 @@ impl Device for Loaded {
         prof: Profiler,
         user_data: tenon::AnyPtr,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::ProfilerStopTracingFn = self
                 .callable(Function::ProfilerStopTracing)?;
@@ -1804,7 +1803,7 @@ impl Device for Loaded {
         start_ns: u64,
         user_data: tenon::AnyPtr,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::ProfilerCollectTraceDataFn = self
                 .callable(Function::ProfilerCollectTraceData)?;
@@ -1818,7 +1817,7 @@ impl Device for Loaded {
     }
 
     fn init_blas_handle(&self, device: DeviceId, stream: Stream) -> Result<BlasHandle> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::InitBlasHandleFn = self
                 .callable(Function::InitBlasHandle)?;
@@ -1845,7 +1844,7 @@ impl Device for Loaded {
         blas_handle: BlasHandle,
         math_mode: i32,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::BlasSetMathModeFn = self
                 .callable(Function::BlasSetMathMode)?;
@@ -1860,7 +1859,7 @@ impl Device for Loaded {
     }
 
     fn init_blaslt_handle(&self, device: DeviceId) -> Result<BlasLtHandle> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::InitBlasltHandleFn = self
                 .callable(Function::InitBlasltHandle)?;
@@ -1882,7 +1881,7 @@ impl Device for Loaded {
         device: DeviceId,
         blas_handle: BlasHandle,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DestroyBlasHandleFn = self
                 .callable(Function::DestroyBlasHandle)?;
@@ -1901,7 +1900,7 @@ impl Device for Loaded {
         device: DeviceId,
         blaslt_handle: BlasLtHandle,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::DestroyBlasltHandleFn = self
                 .callable(Function::DestroyBlasltHandle)?;
@@ -1926,7 +1925,7 @@ impl Device for Loaded {
         beta: f32,
         y: tenon::DevicePtr,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::BlasAxpbyFn = self.callable(Function::BlasAxpby)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
@@ -1954,7 +1953,7 @@ impl Device for Loaded {
         stream: Stream,
         mode: CaptureMode,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaStreamBeginCaptureFn = self
                 .callable(Function::CudaStreamBeginCapture)?;
@@ -1973,7 +1972,7 @@ impl Device for Loaded {
         device: DeviceId,
         stream: Stream,
     ) -> Result<Graph> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaStreamEndCaptureFn = self
                 .callable(Function::CudaStreamEndCapture)?;
@@ -1996,7 +1995,7 @@ impl Device for Loaded {
         exec: GraphExec,
         stream: Stream,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaGraphLaunchFn = self
                 .callable(Function::CudaGraphLaunch)?;
@@ -2011,7 +2010,7 @@ impl Device for Loaded {
     }
 
     fn cuda_graph_destroy(&self, graph: Graph) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaGraphDestroyFn = self
                 .callable(Function::CudaGraphDestroy)?;
@@ -2025,7 +2024,7 @@ impl Device for Loaded {
     }
 
     fn cuda_graph_exec_destroy(&self, exec: GraphExec) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaGraphExecDestroyFn = self
                 .callable(Function::CudaGraphExecDestroy)?;
@@ -2043,7 +2042,7 @@ impl Device for Loaded {
         graph: &mut Graph,
         log_buffer: Option<&mut [u8]>,
     ) -> Result<CudaGraphInstantiate> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaGraphInstantiateFn = self
                 .callable(Function::CudaGraphInstantiate)?;
@@ -2086,7 +2085,7 @@ impl Device for Loaded {
         nodes: Option<&mut [GraphNode]>,
         num_nodes: &mut usize,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaGraphGetNodesFn = self
                 .callable(Function::CudaGraphGetNodes)?;
@@ -2115,7 +2114,7 @@ impl Device for Loaded {
         device: DeviceId,
         stream: Stream,
     ) -> Result<CudaStreamCaptureInfo> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaStreamCaptureInfoFn = self
                 .callable(Function::CudaStreamCaptureInfo)?;
@@ -2162,7 +2161,7 @@ impl Device for Loaded {
         &self,
         graph: Graph,
     ) -> Result<GraphHookManager> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::GetParameterSetterForExecGraphFn = self
                 .callable(Function::GetParameterSetterForExecGraph)?;
@@ -2184,7 +2183,7 @@ impl Device for Loaded {
         path: &CStr,
         flags: u32,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaGraphDebugDotPrintFn = self
                 .callable(Function::CudaGraphDebugDotPrint)?;
@@ -2201,7 +2200,7 @@ impl Device for Loaded {
         &self,
         mode: &mut CaptureMode,
     ) -> Result<()> {
-        // SAFETY: the slot has this signature, and what is passed lives for the call.
+        // SAFETY: the slot has this signature, and the arguments live during the call.
         unsafe {
             let callee: signature::CudaThreadExchangeStreamCaptureModeFn = self
                 .callable(Function::CudaThreadExchangeStreamCaptureMode)?;
@@ -2219,24 +2218,24 @@ impl Device for Loaded {
 }
 
 impl Loaded {
-    /// The plugin's message about the last call that failed on this thread, if it has one.
+    /// Returns the plugin's message about the last failed call on this thread, if it has one.
     pub fn last_error(&self) -> Option<String> {
-        // SAFETY: whoever made this promised that it may be called.
+        // SAFETY: the creator of this object promised that the function may be called.
         let text = unsafe { self.last_error?() };
         if text.is_null() {
             return None;
         }
 
-        // SAFETY: such a function answers with a text that lives until the thread's next failure.
+        // SAFETY: the function returns a string that lives until the thread's next failure.
         let text = unsafe { CStr::from_ptr(text) };
         Some(text.to_string_lossy().into_owned())
     }
 
     /// Calls a function as the ABI does. Checks nothing, and adapts only the signature.
     ///
-    /// There is one number for each parameter of the spec. Devices, structs and outputs are passed
-    /// by address, floating-point numbers as the bits of an `f64`. `None`: the plugin
-    /// has no such function, it has no status, or there are fewer arguments than parameters.
+    /// There is one number for each parameter of the spec. Devices, structs and outputs are passed by
+    /// address, floating-point numbers as the bits of an `f64`. Returns `None` if the plugin lacks the
+    /// function, if it returns no status, or if there are fewer arguments than parameters.
     ///
     /// # Safety
     /// The function may be called with these arguments.
@@ -2251,8 +2250,8 @@ impl Loaded {
             return None;
         }
 
-        // SAFETY: the slot is the function's and has the signature of the plugin's release; the
-        // arguments are the caller's.
+        // SAFETY: the function has the signature of the plugin's release, and the caller promises
+        // the arguments.
         unsafe {
             Some(
                 match function {

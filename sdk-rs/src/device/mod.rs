@@ -16,7 +16,7 @@ mod fallbacks;
 /// The signatures of the functions in the ABI.
 pub mod signature;
 
-/// From the ABI to the trait and back.
+/// Converts calls of the ABI to calls of the trait.
 #[allow(unused_variables, reason = "a release may pass what the trait does not take")]
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 mod thunk;

@@ -9,31 +9,31 @@ use super::*;
 
 /// An implementation that a host can call: its instance, and the slots that it fills.
 pub trait Plugin: 'static {
-    /// The type whose functions the table calls; usually the implementation itself.
+    /// The type whose functions the table calls, usually the implementation itself.
     type Instance: Partial + ?Sized;
 
     /// The functions that the implementation has.
     const PROVIDED: Provided;
 
-    /// True if absent optional functions are filled with the spec's fallbacks.
+    /// True if missing optional functions are filled with the spec's fallbacks.
     const FALLBACKS: bool;
 
-    /// The instance whose functions the table calls. It is created at the first call.
+    /// Returns the instance whose functions the table calls. The first call creates it.
     fn instance() -> &'static Self::Instance;
 
-    /// The instance with the spec's fallbacks.
+    /// Returns the instance with the spec's fallbacks.
     fn whole() -> WithFallbacks<&'static Self::Instance> {
         WithFallbacks(Self::instance())
     }
 
-    /// Returns true if the slot of a function gets a pointer.
+    /// Returns true if the slot of a function is filled.
     fn fills(function: Function) -> bool {
         Self::PROVIDED.has(function) || function.is_always_filled()
             || (Self::FALLBACKS && function.has_fallback())
     }
 }
 
-/// The functions whose slots an implementation fills with the spec's fallbacks: their names,
+/// Returns the functions whose slots an implementation fills with the spec's fallbacks: their names,
 /// separated by spaces.
 pub fn filled_by_fallbacks<D: Plugin>() -> std::ffi::CString {
     let names: Vec<&str> = Function::ALL
@@ -41,7 +41,7 @@ pub fn filled_by_fallbacks<D: Plugin>() -> std::ffi::CString {
         .filter(|function| D::fills(*function) && !D::PROVIDED.has(*function))
         .map(Function::name)
         .collect();
-    // Names of functions have no zero byte.
+    // Names of functions contain no NUL.
     std::ffi::CString::new(names.join(" ")).unwrap_or_default()
 }
 
@@ -111,7 +111,7 @@ impl Release {
         }
     }
 
-    /// The release with a table of this size, if it is a known one.
+    /// Returns the release with a table of this size, if it is known.
     pub fn of_table_size(bytes: usize) -> Option<Self> {
         Self::ALL.into_iter().find(|release| release.table_size() == bytes)
     }
@@ -531,7 +531,7 @@ impl Release {
     }
 }
 
-/// The function for a slot in the table of a release.
+/// Returns the function for a slot in the table of a release.
 #[allow(unused_variables, reason = "all releases may have the same signatures")]
 fn slot<D: Plugin>(function: Function, release: Release) -> *const c_void {
     match function {
@@ -902,7 +902,7 @@ fn slot<D: Plugin>(function: Function, release: Release) -> *const c_void {
     }
 }
 
-/// Fills a table; slots that the implementation leaves out are not touched.
+/// Fills a table; does not write slots whose function the implementation lacks.
 ///
 /// # Safety
 /// The table has the layout of that release.
@@ -920,31 +920,31 @@ unsafe fn fill_slots<D: Plugin>(release: Release, table: *mut c_void) {
     }
 }
 
-/// Fills a table of release 2.6; slots that the implementation leaves out are not touched.
+/// Fills a table of release 2.6; does not write slots whose function the implementation lacks.
 pub fn fill_v2_6<D: Plugin>(table: &mut ffi::v2_6::C_DeviceInterface) {
     // SAFETY: the type is that of the release.
     unsafe { fill_slots::<D>(Release::V2_6, core::ptr::from_mut(table).cast()) }
 }
 
-/// Fills a table of release 3.0; slots that the implementation leaves out are not touched.
+/// Fills a table of release 3.0; does not write slots whose function the implementation lacks.
 pub fn fill_v3_0<D: Plugin>(table: &mut ffi::v3_0::C_DeviceInterface) {
     // SAFETY: the type is that of the release.
     unsafe { fill_slots::<D>(Release::V3_0, core::ptr::from_mut(table).cast()) }
 }
 
-/// Fills a table of release 3.1; slots that the implementation leaves out are not touched.
+/// Fills a table of release 3.1; does not write slots whose function the implementation lacks.
 pub fn fill_v3_1<D: Plugin>(table: &mut ffi::v3_1::C_DeviceInterface) {
     // SAFETY: the type is that of the release.
     unsafe { fill_slots::<D>(Release::V3_1, core::ptr::from_mut(table).cast()) }
 }
 
-/// Fills a table of release 3.2; slots that the implementation leaves out are not touched.
+/// Fills a table of release 3.2; does not write slots whose function the implementation lacks.
 pub fn fill_v3_2<D: Plugin>(table: &mut ffi::v3_2::C_DeviceInterface) {
     // SAFETY: the type is that of the release.
     unsafe { fill_slots::<D>(Release::V3_2, core::ptr::from_mut(table).cast()) }
 }
 
-/// Fills a table of release 3.3; slots that the implementation leaves out are not touched.
+/// Fills a table of release 3.3; does not write slots whose function the implementation lacks.
 pub fn fill_v3_3<D: Plugin>(table: &mut ffi::v3_3::C_DeviceInterface) {
     // SAFETY: the type is that of the release.
     unsafe { fill_slots::<D>(Release::V3_3, core::ptr::from_mut(table).cast()) }
@@ -953,10 +953,10 @@ pub fn fill_v3_3<D: Plugin>(table: &mut ffi::v3_3::C_DeviceInterface) {
 #[doc(inline)]
 pub use self::fill_v3_3 as fill;
 
-/// The reason why a plugin refused a host. It has written nothing.
+/// Why a plugin rejected a host. Nothing was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandOverError {
-    /// The host passed a null pointer, or one that is not aligned.
+    /// The host passed a null or misaligned pointer.
     Null,
     /// No known release has these sizes.
     UnknownHost {
@@ -965,7 +965,7 @@ pub enum HandOverError {
         /// Size of the params in bytes, as the host says.
         params: usize,
     },
-    /// The variable `TENON_LOG` holds an unknown word.
+    /// The variable `TENON_LOG` has an unknown value.
     Log(&'static tenon::BadLogLevel),
 }
 
@@ -974,14 +974,12 @@ impl core::fmt::Display for HandOverError {
         match self {
             Self::Null => {
                 formatter
-                    .write_str(
-                        "the host handed over no params, or params without a table",
-                    )
+                    .write_str("the host passed no params, or params without a table")
             }
             Self::UnknownHost { table, params } => {
                 write!(
                     formatter,
-                    "this host is of no release that the plugin knows: its table has {table} bytes and its params have {params}; known are 2.6 (912/88), 3.0 (920/96), 3.1 (976/96), 3.2 (1032/96), 3.3 (1128/96). Install one of these releases, or a newer plugin"
+                    "the plugin does not know the release of this host: its table has {table} bytes and its params have {params}; known are 2.6 (912/88), 3.0 (920/96), 3.1 (976/96), 3.2 (1032/96), 3.3 (1128/96). Install one of these releases, or a newer plugin"
                 )
             }
             Self::Log(refusal) => core::fmt::Display::fmt(refusal, formatter),
@@ -997,8 +995,7 @@ impl core::error::Error for HandOverError {}
 /// [`HandOverError`].
 ///
 /// # Safety
-/// `params` is null, or leads to the host's params, whose first two members are their size and the
-/// table.
+/// `params` is null, or points to the host's params, whose first two members are their size and the table.
 pub unsafe fn host_release(
     params: *const c_void,
 ) -> core::result::Result<Release, HandOverError> {
@@ -1038,11 +1035,10 @@ pub unsafe fn host_release(
 /// Fills the table of a host. Detects the host's release by the sizes that it passes.
 ///
 /// # Errors
-/// [`HandOverError`]; then nothing was written, and the host ignores the plugin.
+/// [`HandOverError`]. Nothing was written then, and the host ignores the plugin.
 ///
 /// # Safety
-/// `params` is null, or leads to the host's params, whose first two members are their size and the
-/// table.
+/// `params` is null, or points to the host's params, whose first two members are their size and the table.
 pub unsafe fn hand_over<D: Plugin>(
     params: *mut c_void,
     device_type: &'static CStr,
@@ -1050,15 +1046,15 @@ pub unsafe fn hand_over<D: Plugin>(
     // SAFETY: the caller's promise.
     let release = unsafe { host_release(params)? };
     tenon::log_level().map_err(HandOverError::Log)?;
-    // SAFETY: the host's params are of a known release, and so have a table.
+    // SAFETY: the host's params are those of a known release, so they have a table.
     let table = unsafe {
         (&raw const (*params.cast::<ffi::v2_6::CustomRuntimeParams>()).interface).read()
     };
     match release {
         Release::V2_6 => {
             let params = params.cast::<ffi::v2_6::CustomRuntimeParams>();
-            // SAFETY: both sizes show that the structs are those of this release, and the host
-            // lends them.
+            // SAFETY: by both sizes, the structs are those of this release; the host owns them
+            // during the call.
             unsafe {
                 fill_v2_6::<D>(&mut *table.cast::<ffi::v2_6::C_DeviceInterface>());
                 (*params).version = ffi::CustomRuntimeVersion {
@@ -1071,8 +1067,8 @@ pub unsafe fn hand_over<D: Plugin>(
         }
         Release::V3_0 => {
             let params = params.cast::<ffi::v3_0::CustomRuntimeParams>();
-            // SAFETY: both sizes show that the structs are those of this release, and the host
-            // lends them.
+            // SAFETY: by both sizes, the structs are those of this release; the host owns them
+            // during the call.
             unsafe {
                 fill_v3_0::<D>(&mut *table.cast::<ffi::v3_0::C_DeviceInterface>());
                 (*params).version = ffi::CustomRuntimeVersion {
@@ -1085,8 +1081,8 @@ pub unsafe fn hand_over<D: Plugin>(
         }
         Release::V3_1 => {
             let params = params.cast::<ffi::v3_1::CustomRuntimeParams>();
-            // SAFETY: both sizes show that the structs are those of this release, and the host
-            // lends them.
+            // SAFETY: by both sizes, the structs are those of this release; the host owns them
+            // during the call.
             unsafe {
                 fill_v3_1::<D>(&mut *table.cast::<ffi::v3_1::C_DeviceInterface>());
                 (*params).version = ffi::CustomRuntimeVersion {
@@ -1099,8 +1095,8 @@ pub unsafe fn hand_over<D: Plugin>(
         }
         Release::V3_2 => {
             let params = params.cast::<ffi::v3_2::CustomRuntimeParams>();
-            // SAFETY: both sizes show that the structs are those of this release, and the host
-            // lends them.
+            // SAFETY: by both sizes, the structs are those of this release; the host owns them
+            // during the call.
             unsafe {
                 fill_v3_2::<D>(&mut *table.cast::<ffi::v3_2::C_DeviceInterface>());
                 (*params).version = ffi::CustomRuntimeVersion {
@@ -1113,8 +1109,8 @@ pub unsafe fn hand_over<D: Plugin>(
         }
         Release::V3_3 => {
             let params = params.cast::<ffi::v3_3::CustomRuntimeParams>();
-            // SAFETY: both sizes show that the structs are those of this release, and the host
-            // lends them.
+            // SAFETY: by both sizes, the structs are those of this release; the host owns them
+            // during the call.
             unsafe {
                 fill_v3_3::<D>(&mut *table.cast::<ffi::v3_3::C_DeviceInterface>());
                 (*params).version = ffi::CustomRuntimeVersion {
@@ -1131,7 +1127,7 @@ pub unsafe fn hand_over<D: Plugin>(
 }
 
 impl Function {
-    /// Bytes from the start of the extension to the function's pointer, if it is one of the extension.
+    /// Bytes from the start of the extension to the function's pointer, if the function is in the extension.
     pub const fn offset_in_extension(self) -> Option<usize> {
         match self {
             Self::AsyncMemoryFill => Some(16),
@@ -1141,9 +1137,9 @@ impl Function {
     }
 }
 
-/// The extension of a plugin: its size, its version, and the functions that the implementation has.
+/// Returns the extension of a plugin: its size, its version, and the functions that the implementation has.
 pub fn extension<D: Plugin>() -> ffi::TenonDeviceExtension {
-    // SAFETY: zero is a value of every member: a number, or no function.
+    // SAFETY: zero is a valid value of every member: a number, or a null function.
     let mut table: ffi::TenonDeviceExtension = unsafe { mem::zeroed() };
     table.size = size_of::<ffi::TenonDeviceExtension>();
     table.major = 1;
@@ -1151,7 +1147,7 @@ pub fn extension<D: Plugin>() -> ffi::TenonDeviceExtension {
     let start = core::ptr::from_mut(&mut table).cast::<c_void>();
     for function in Function::ALL {
         if let Some(offset) = function.offset_in_extension() && D::fills(function) {
-            // SAFETY: the table has the slot of the function there.
+            // SAFETY: the slot of the function is at this offset of the table.
             unsafe {
                 start
                     .byte_add(offset)

@@ -47,7 +47,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         params: &[],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -68,7 +68,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         blocking: true,
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -88,7 +88,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         params: &[ParamInfo::input("device", Kind::Id("DeviceId"))],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -110,7 +110,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         blocking: true,
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -301,7 +301,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         blocking: true,
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Sequence,
-            text: "Take a host buffer `tmp` of `size` bytes filled with `value`, then call `memory_copy_h2d(device, dst: ptr, src: tmp, size)`.",
+            text: "Allocate a host buffer `tmp` of `size` bytes filled with `value`, then call `memory_copy_h2d(device, dst: ptr, src: tmp, size)`.",
             calls: &["memory_copy_h2d"],
             host_rule: true,
             costs: "host memory of the same length, and a copy to the device",
@@ -486,7 +486,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         blocking: true,
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Sequence,
-            text: "Take a host buffer `tmp` of `size` bytes, then call `memory_copy_d2h(device, dst: tmp, src, size)`, then call `memory_copy_h2d(device, dst, src: tmp, size)`.",
+            text: "Allocate a host buffer `tmp` of `size` bytes, then call `memory_copy_d2h(device, dst: tmp, src, size)`, then call `memory_copy_h2d(device, dst, src: tmp, size)`.",
             calls: &["memory_copy_d2h", "memory_copy_h2d"],
             host_rule: false,
             costs: "host memory of the same length, and two copies over the bus",
@@ -520,7 +520,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         blocking: true,
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Sequence,
-            text: "Take a host buffer `tmp` of `size` bytes, then call `memory_copy_d2h(device: src_device, dst: tmp, src, size)`, then call `memory_copy_h2d(device: dst_device, dst, src: tmp, size)`.",
+            text: "Allocate a host buffer `tmp` of `size` bytes, then call `memory_copy_d2h(device: src_device, dst: tmp, src, size)`, then call `memory_copy_h2d(device: dst_device, dst, src: tmp, size)`.",
             calls: &["memory_copy_d2h", "memory_copy_h2d"],
             host_rule: true,
             costs: "host memory of the same length, and two copies over the bus",
@@ -771,7 +771,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Call,
-            text: "The value of `device_max_alloc_size(device)`.",
+            text: "The result of `device_max_alloc_size(device)`.",
             calls: &["device_max_alloc_size"],
             host_rule: true,
             costs: "",
@@ -902,7 +902,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -1327,7 +1327,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -1603,7 +1603,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         params: &[],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -1620,7 +1620,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         params: &[],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -1890,7 +1890,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -1940,7 +1940,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -1961,7 +1961,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -2081,7 +2081,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         params: &[ParamInfo::input("graph", Kind::handle("Graph", false)).destroys()],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",
@@ -2097,7 +2097,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         params: &[ParamInfo::input("exec", Kind::handle("GraphExec", false)).destroys()],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
-            text: "Nothing is done, and that counts as success.",
+            text: "Does nothing, and succeeds.",
             calls: &[],
             host_rule: true,
             costs: "",

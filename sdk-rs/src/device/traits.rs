@@ -43,7 +43,10 @@ use super::*;
 /// behaviour from `paddle/phi/backends/custom/custom_device.cc` and its callers, and from runs of the
 /// released wheels. The note "observed on 3.3.1" means that a run of that wheel showed it.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait Device: Send + Sync + 'static {
     /// Initialises the device backend.
     ///
@@ -55,7 +58,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: the backend cannot start; PaddlePaddle logs the failure and ends the process with `exit(-1)`
     ///
-    /// Optional. When absent: The host skips the call.
+    /// Optional. If missing: The host skips the call.
     fn initialize(&self) -> Result<()> {
         Err(Error::unsupported("initialize"))
     }
@@ -70,7 +73,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: a resource could not be released; PaddlePaddle closes the library and ends with `exit(1)`
     ///
-    /// Optional. When absent: The host skips the call and closes the library.
+    /// Optional. If missing: The host skips the call and closes the library.
     fn finalize(&self) -> Result<()> {
         Err(Error::unsupported("finalize"))
     }
@@ -90,7 +93,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the device cannot be prepared; PaddlePaddle raises an error from the operation that came first
     /// - `ERROR`: there is no such device
     ///
-    /// Optional. When absent: The host skips the call.
+    /// Optional. If missing: The host skips the call.
     fn init_device(&self, device: DeviceId) -> Result<()> {
         Err(Error::unsupported("init_device"))
     }
@@ -109,7 +112,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the device could not be shut down; PaddlePaddle raises an error
     /// - `ERROR`: there is no such device
     ///
-    /// Optional. When absent: The host skips the call.
+    /// Optional. If missing: The host skips the call.
     fn deinit_device(&self, device: DeviceId) -> Result<()> {
         Err(Error::unsupported("deinit_device"))
     }
@@ -127,7 +130,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle raises an error
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn set_device(&self, device: DeviceId) -> Result<()>;
 
     /// Gets the current device of the calling thread.
@@ -143,7 +146,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: the backend is not initialised; PaddlePaddle raises an error
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn get_device(&self) -> Result<DeviceId>;
 
     /// Waits for all work of a device.
@@ -160,7 +163,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: work on the device failed; PaddlePaddle raises an error
     /// - `ERROR`: there is no such device; PaddlePaddle raises an error
     ///
-    /// Required: a host loads a plugin without it, and then misbehaves. When absent: The host loads the plugin and calls the null pointer: a segmentation fault on the first
+    /// Required: a host loads a plugin without it, and then misbehaves. If missing: The host loads the plugin and calls the null pointer: a segmentation fault on the first
     /// `paddle.device.synchronize()`, in every release from 2.6 to 3.3.
     fn synchronize_device(&self, device: DeviceId) -> Result<()>;
 
@@ -178,7 +181,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: the devices cannot be counted; PaddlePaddle uses 0 and calls it again later
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn get_device_count(&self) -> Result<usize>;
 
     /// Lists the available devices.
@@ -194,7 +197,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: the devices cannot be listed; PaddlePaddle ignores it and uses 0 for every number
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn get_device_list(&self) -> Result<Vec<usize>>;
 
     /// Gets the compute capability of a device.
@@ -215,7 +218,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes 0.
+    /// Optional. If missing: The host takes 0.
     fn get_compute_capability(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("get_compute_capability"))
     }
@@ -238,7 +241,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes 0.
+    /// Optional. If missing: The host takes 0.
     fn get_runtime_version(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("get_runtime_version"))
     }
@@ -261,7 +264,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes 0.
+    /// Optional. If missing: The host takes 0.
     fn get_driver_version(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("get_driver_version"))
     }
@@ -286,7 +289,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the allocation failed for another reason than a lack of memory
     /// - `ERROR`: there is no such device
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn device_memory_allocate(
         &self,
         device: DeviceId,
@@ -307,7 +310,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: `ptr` is not the address of an allocation of `device`, or `size` differs from its length
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn device_memory_deallocate(
         &self,
         device: DeviceId,
@@ -331,7 +334,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: `ptr` and `size` do not lie within one allocation of `device`
     ///
-    /// Optional. When absent: The host fills a buffer with the byte and copies it with `memory_copy_h2d`, after a wait for
+    /// Optional. If missing: The host fills a buffer with the byte and copies it with `memory_copy_h2d`, after a wait for
     /// the stream of the device context.
     fn device_memory_set(
         &self,
@@ -362,7 +365,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the memory cannot be had; PaddlePaddle raises an error
     /// - `ERROR`: there is no such device
     ///
-    /// Optional. When absent: The host raises an error that says that pinned memory is not supported on the device.
+    /// Optional. If missing: The host raises an error that says that pinned memory is not supported on the device.
     fn host_memory_allocate(
         &self,
         device: DeviceId,
@@ -384,7 +387,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: `ptr` is not the address of such an allocation, or `size` differs from its length
     ///
-    /// Optional. When absent: The host raises an error that says that pinned memory is not supported on the device.
+    /// Optional. If missing: The host raises an error that says that pinned memory is not supported on the device.
     fn host_memory_deallocate(
         &self,
         device: DeviceId,
@@ -411,7 +414,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the memory cannot be had; PaddlePaddle raises an error
     /// - `ERROR`: there is no such device
     ///
-    /// Optional. When absent: The host raises an error that says that unified memory is not supported on the device.
+    /// Optional. If missing: The host raises an error that says that unified memory is not supported on the device.
     fn unified_memory_allocate(
         &self,
         device: DeviceId,
@@ -433,7 +436,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: `ptr` is not the address of such an allocation, or `size` differs from its length
     ///
-    /// Optional. When absent: The host raises an error that says that unified memory is not supported on the device.
+    /// Optional. If missing: The host raises an error that says that unified memory is not supported on the device.
     fn unified_memory_deallocate(
         &self,
         device: DeviceId,
@@ -459,7 +462,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the copy failed; PaddlePaddle raises an error
     /// - `ERROR`: `dst` and `size` do not lie within one allocation of `device`
     ///
-    /// Required: a host loads a plugin without it, and then misbehaves. When absent: The host loads the plugin and silently copies nothing, so tensors hold garbage and no error is raised.
+    /// Required: a host loads a plugin without it, and then misbehaves. If missing: The host loads the plugin and silently copies nothing, so tensors hold garbage and no error is raised.
     fn memory_copy_h2d(
         &self,
         device: DeviceId,
@@ -483,7 +486,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the copy failed; PaddlePaddle raises an error
     /// - `ERROR`: `src` and `size` do not lie within one allocation of `device`
     ///
-    /// Required: a host loads a plugin without it, and then misbehaves. When absent: The host loads the plugin and silently copies nothing, so `Tensor.numpy` returns garbage and no error
+    /// Required: a host loads a plugin without it, and then misbehaves. If missing: The host loads the plugin and silently copies nothing, so `Tensor.numpy` returns garbage and no error
     /// is raised.
     fn memory_copy_d2h(
         &self,
@@ -509,7 +512,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the copy failed; PaddlePaddle raises an error
     /// - `ERROR`: `dst` or `src`, with `size`, does not lie within one allocation of `device`
     ///
-    /// Optional. When absent: The host silently copies nothing, so the destination does not change and no error is raised.
+    /// Optional. If missing: The host silently copies nothing, so the destination does not change and no error is raised.
     fn memory_copy_d2d(
         &self,
         device: DeviceId,
@@ -538,7 +541,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the copy failed; PaddlePaddle raises an error
     /// - `ERROR`: `dst` or `src`, with `size`, does not lie within one allocation of its device
     ///
-    /// Optional. When absent: The host copies to host memory with `memory_copy_d2h` and from there with `memory_copy_h2d`.
+    /// Optional. If missing: The host copies to host memory with `memory_copy_d2h` and from there with `memory_copy_h2d`.
     fn memory_copy_p2p(
         &self,
         dst_device: DeviceId,
@@ -571,7 +574,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the copy could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: `stream` or `dst` is not of `device`, or `dst` and `size` leave their allocation
     ///
-    /// Optional. When absent: The host waits for the stream of the device context, not for `stream`, and calls
+    /// Optional. If missing: The host waits for the stream of the device context, not for `stream`, and calls
     /// `memory_copy_h2d`. If the two differ, the copy overwrites memory that work on `stream` still
     /// uses.
     fn async_memory_copy_h2d(
@@ -613,7 +616,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `SUCCESS`: the copy is queued or done; for an unknown stream, the copy is done
     /// - `ERROR`: `stream` or `src` is of another device, or `src` and `size` leave their allocation
     ///
-    /// Optional. When absent: The host waits for the stream of the device context, not for `stream`, and calls
+    /// Optional. If missing: The host waits for the stream of the device context, not for `stream`, and calls
     /// `memory_copy_d2h`. If the two differ, the copy reads memory that work on `stream` has not
     /// written yet.
     fn async_memory_copy_d2h(
@@ -646,7 +649,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the copy could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: `stream`, `dst` or `src` is not of `device`, or an address and `size` leave their allocation
     ///
-    /// Optional. When absent: The host waits for the stream of the device context, not for `stream`, and calls
+    /// Optional. If missing: The host waits for the stream of the device context, not for `stream`, and calls
     /// `memory_copy_d2d`. If the two differ, the order of the copy among the work on `stream` is
     /// lost.
     fn async_memory_copy_d2d(
@@ -682,7 +685,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the copy could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: `stream` is not of one of the devices, `dst` or `src` is not of its device, or an address and `size` leave their allocation
     ///
-    /// Optional. When absent: The host waits for the stream of the source device's context, not for `stream`, and calls
+    /// Optional. If missing: The host waits for the stream of the source device's context, not for `stream`, and calls
     /// `memory_copy_p2p` or, without that, copies through host memory. If the two streams differ, the
     /// order of the copy is lost.
     fn async_memory_copy_p2p(
@@ -715,7 +718,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host uses 0 for both. The `naive_best_fit` allocator then finds no memory and raises an
+    /// Optional. If missing: The host uses 0 for both. The `naive_best_fit` allocator then finds no memory and raises an
     /// error, unless `device_max_chunk_size` or `device_max_alloc_size` states the size to take.
     fn device_memory_stats(&self, device: DeviceId) -> Result<DeviceMemoryStats> {
         Err(Error::unsupported("device_memory_stats"))
@@ -768,7 +771,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it and takes 0 or what was written
     ///
-    /// Optional. When absent: The host uses 1, so a tensor may begin at any address: after a tensor of 3 bytes, a tensor of
+    /// Optional. If missing: The host uses 1, so a tensor may begin at any address: after a tensor of 3 bytes, a tensor of
     /// 64-bit numbers begins at an odd address.
     fn device_min_chunk_size(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("device_min_chunk_size"))
@@ -791,7 +794,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it and takes 0 or what was written
     ///
-    /// Optional. When absent: The host uses the value of `device_max_alloc_size`, or its own value if that is left out.
+    /// Optional. If missing: The host uses the value of `device_max_alloc_size`, or its own value if that is left out.
     fn device_max_chunk_size(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("device_max_chunk_size"))
     }
@@ -811,7 +814,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it and takes 0 or what was written
     ///
-    /// Optional. When absent: The host uses the larger of `device_init_alloc_size` and `device_realloc_size`, or of its own
+    /// Optional. If missing: The host uses the larger of `device_init_alloc_size` and `device_realloc_size`, or of its own
     /// values if they are left out.
     fn device_max_alloc_size(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("device_max_alloc_size"))
@@ -835,7 +838,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host takes 0.
+    /// Optional. If missing: The host takes 0.
     fn device_extra_padding_size(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("device_extra_padding_size"))
     }
@@ -856,7 +859,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it and takes 0 or what was written
     ///
-    /// Optional. When absent: The host uses `FLAGS_initial_gpu_memory_in_mb`, if that is set, else the free memory of
+    /// Optional. If missing: The host uses `FLAGS_initial_gpu_memory_in_mb`, if that is set, else the free memory of
     /// `device_memory_stats` times `FLAGS_fraction_of_gpu_memory_to_use`, which is 0.92. Free memory
     /// below `device_min_chunk_size` counts as none. The host raises an error if there is none, or
     /// less than the flag states.
@@ -880,7 +883,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it and takes 0 or what was written
     ///
-    /// Optional. When absent: The host uses `FLAGS_reallocate_gpu_memory_in_mb`, if that is set, else its value for
+    /// Optional. If missing: The host uses `FLAGS_reallocate_gpu_memory_in_mb`, if that is set, else its value for
     /// `device_init_alloc_size` without the flag of that. It raises an error if there is no free
     /// memory, or less than the flag states.
     fn device_realloc_size(&self, device: DeviceId) -> Result<usize> {
@@ -906,7 +909,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: no further stream can be made; PaddlePaddle raises an error
     /// - `ERROR`: there is no such device
     ///
-    /// Optional. When absent: Every stream is null, which is the default stream of the device.
+    /// Optional. If missing: Every stream is null, which is the default stream of the device.
     fn create_stream(&self, device: DeviceId) -> Result<Stream> {
         Err(Error::unsupported("create_stream"))
     }
@@ -926,7 +929,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such stream, or it is of another device; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host skips the call.
+    /// Optional. If missing: The host skips the call.
     fn destroy_stream(&self, device: DeviceId, stream: Stream) -> Result<()> {
         Err(Error::unsupported("destroy_stream"))
     }
@@ -947,7 +950,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: some of it is not done yet
     /// - `ERROR`: there is no such stream, or it is of another device
     ///
-    /// Optional. When absent: The host calls `synchronize_stream` and treats the stream as done. The call waits, but the
+    /// Optional. If missing: The host calls `synchronize_stream` and treats the stream as done. The call waits, but the
     /// result is right.
     fn query_stream(&self, device: DeviceId, stream: Stream) -> Result<bool> {
         Err(Error::unsupported("query_stream"))
@@ -969,7 +972,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: work on the stream failed; PaddlePaddle raises an error
     /// - `ERROR`: there is no such stream, or it is of another device; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host does nothing and goes on, so it copies and frees memory that queued work still uses.
+    /// Optional. If missing: The host does nothing and goes on, so it copies and frees memory that queued work still uses.
     /// This is harmless only if all work is synchronous.
     fn synchronize_stream(&self, device: DeviceId, stream: Stream) -> Result<()> {
         Err(Error::unsupported("synchronize_stream"))
@@ -993,7 +996,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the callback could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: there is no such stream, or it is of another device
     ///
-    /// Optional. When absent: The host raises an error that says that callbacks are not supported on the device.
+    /// Optional. If missing: The host raises an error that says that callbacks are not supported on the device.
     fn stream_add_callback(
         &self,
         device: DeviceId,
@@ -1019,7 +1022,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the wait could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: there is no such stream or event, or one is of another device; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host does nothing and goes on, so the order between streams is silently lost and work starts
+    /// Optional. If missing: The host does nothing and goes on, so the order between streams is silently lost and work starts
     /// before the work that it depends on.
     fn stream_wait_event(
         &self,
@@ -1047,7 +1050,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: no further event can be made; PaddlePaddle raises an error
     /// - `ERROR`: there is no such device
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn create_event(&self, device: DeviceId) -> Result<Event>;
 
     /// Destroys an event.
@@ -1062,7 +1065,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such event, or it is of another device; PaddlePaddle raises an error
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn destroy_event(&self, device: DeviceId, event: Event) -> Result<()>;
 
     /// Records an event on a stream.
@@ -1082,7 +1085,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the event could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: there is no such stream or event, or one is of another device; PaddlePaddle raises an error
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn record_event(&self, device: DeviceId, stream: Stream, event: Event) -> Result<()>;
 
     /// Returns whether an event has completed.
@@ -1102,7 +1105,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: it is not done yet
     /// - `ERROR`: there is no such event, or it is of another device
     ///
-    /// Optional. When absent: The host calls `synchronize_event` and treats the event as done. The call waits, but the
+    /// Optional. If missing: The host calls `synchronize_event` and treats the event as done. The call waits, but the
     /// result is right.
     fn query_event(&self, device: DeviceId, event: Event) -> Result<bool> {
         Err(Error::unsupported("query_event"))
@@ -1122,7 +1125,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: work before the event failed; PaddlePaddle raises an error
     /// - `ERROR`: there is no such event, or it is of another device; PaddlePaddle raises an error
     ///
-    /// Required: a host refuses a plugin without it. When absent: The host refuses the plugin.
+    /// Required: a host refuses a plugin without it. If missing: The host refuses the plugin.
     fn synchronize_event(&self, device: DeviceId, event: Event) -> Result<()>;
 
     /// Gets the time between two events in nanoseconds.
@@ -1171,7 +1174,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the properties cannot be determined; PaddlePaddle ignores it
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host shows properties that are all empty.
+    /// Optional. If missing: The host shows properties that are all empty.
     fn get_device_properties(
         &self,
         device: DeviceId,
@@ -1196,7 +1199,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes 0.
+    /// Optional. If missing: The host takes 0.
     fn get_multi_process(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("get_multi_process"))
     }
@@ -1217,7 +1220,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes 0.
+    /// Optional. If missing: The host takes 0.
     fn get_max_threads_per_mp(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("get_max_threads_per_mp"))
     }
@@ -1238,7 +1241,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes 0.
+    /// Optional. If missing: The host takes 0.
     fn get_max_threads_per_block(&self, device: DeviceId) -> Result<usize> {
         Err(Error::unsupported("get_max_threads_per_block"))
     }
@@ -1260,7 +1263,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes 0 for all three.
+    /// Optional. If missing: The host takes 0 for all three.
     fn get_max_grid_dim_size(&self, device: DeviceId) -> Result<[u32; 3]> {
         Err(Error::unsupported("get_max_grid_dim_size"))
     }
@@ -1281,7 +1284,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes it for not supported.
+    /// Optional. If missing: The host takes it for not supported.
     fn is_float16_supported(&self, device: DeviceId) -> Result<bool> {
         Err(Error::unsupported("is_float16_supported"))
     }
@@ -1302,7 +1305,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes it for not supported.
+    /// Optional. If missing: The host takes it for not supported.
     fn is_bfloat16_supported(&self, device: DeviceId) -> Result<bool> {
         Err(Error::unsupported("is_bfloat16_supported"))
     }
@@ -1323,7 +1326,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such device; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host takes it for not supported.
+    /// Optional. If missing: The host takes it for not supported.
     fn is_dnn_supported(&self, device: DeviceId) -> Result<bool> {
         Err(Error::unsupported("is_dnn_supported"))
     }
@@ -1348,7 +1351,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: the object cannot be made; PaddlePaddle ignores it and uses the value that was written
     ///
-    /// Optional. When absent: The host has no Eigen device; a kernel that asks for it fails with an error.
+    /// Optional. If missing: The host has no Eigen device; a kernel that asks for it fails with an error.
     fn init_eigen_device(
         &self,
         place: Place,
@@ -1372,7 +1375,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such object; PaddlePaddle ignores it
     ///
-    /// Optional. When absent: The host skips the call.
+    /// Optional. If missing: The host skips the call.
     fn destroy_eigen_device(
         &self,
         device: DeviceId,
@@ -1399,7 +1402,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such communicator; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_get_comm_name(&self, comm: CollectiveComm) -> Result<String> {
         Err(Error::unsupported("xccl_get_comm_name"))
     }
@@ -1416,7 +1419,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: collectives are not available; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_get_unique_id_size(&self) -> Result<usize> {
         Err(Error::unsupported("xccl_get_unique_id_size"))
     }
@@ -1434,7 +1437,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: no root id can be made; PaddlePaddle raises an error
     /// - `ERROR`: the buffer is too short
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_get_unique_id(&self, unique_id: &mut [u8]) -> Result<()> {
         Err(Error::unsupported("xccl_get_unique_id"))
     }
@@ -1456,7 +1459,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the group did not come together; PaddlePaddle raises an error
     /// - `ERROR`: `rank` is not less than `ranks`, or the root id is not from this device
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_comm_init_rank(
         &self,
         ranks: usize,
@@ -1480,7 +1483,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such communicator; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_destroy_comm(&self, comm: CollectiveComm) -> Result<()> {
         Err(Error::unsupported("xccl_destroy_comm"))
     }
@@ -1503,7 +1506,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the work could not be queued, or not for this type; PaddlePaddle raises an error
     /// - `ERROR`: there is no such communicator or stream, or a buffer leaves its allocation
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_all_reduce(
         &self,
         send_buf: tenon::DevicePtr,
@@ -1534,7 +1537,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the work could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: there is no such communicator, stream or rank, or the buffer leaves its allocation
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_broadcast(
         &self,
         buf: tenon::DevicePtr,
@@ -1566,7 +1569,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the work could not be queued, or not for this type; PaddlePaddle raises an error
     /// - `ERROR`: there is no such communicator, stream or rank, or a buffer leaves its allocation
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_reduce(
         &self,
         send_buf: tenon::DevicePtr,
@@ -1598,7 +1601,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the work could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: there is no such communicator or stream, or a buffer leaves its allocation
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_all_gather(
         &self,
         send_buf: tenon::DevicePtr,
@@ -1630,7 +1633,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the work could not be queued, or not for this type; PaddlePaddle raises an error
     /// - `ERROR`: there is no such communicator or stream, or a buffer leaves its allocation
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_reduce_scatter(
         &self,
         send_buf: tenon::DevicePtr,
@@ -1655,7 +1658,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: the bracket cannot be opened; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host skips the call; each collective starts separately.
+    /// Optional. If missing: The host skips the call; each collective starts separately.
     fn xccl_group_start(&self) -> Result<()> {
         Err(Error::unsupported("xccl_group_start"))
     }
@@ -1671,7 +1674,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: something in the bracket could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: no bracket is open
     ///
-    /// Optional. When absent: The host skips the call.
+    /// Optional. If missing: The host skips the call.
     fn xccl_group_end(&self) -> Result<()> {
         Err(Error::unsupported("xccl_group_end"))
     }
@@ -1694,7 +1697,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the work could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: there is no such communicator, stream or rank, or the buffer leaves its allocation
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_send(
         &self,
         send_buf: tenon::DevicePtr,
@@ -1724,7 +1727,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the work could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: there is no such communicator, stream or rank, or the buffer leaves its allocation
     ///
-    /// Optional. When absent: The host raises an error that says that the function is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the function is not implemented on the device.
     fn xccl_recv(
         &self,
         recv_buf: tenon::DevicePtr,
@@ -1759,7 +1762,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the work could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: there is no such communicator or stream, `rank` is wrong, or a buffer leaves its allocation
     ///
-    /// Optional. When absent: With `xccl_send` and `xccl_recv`, the host receives from the lower ranks, sends to all others, copies
+    /// Optional. If missing: With `xccl_send` and `xccl_recv`, the host receives from the lower ranks, sends to all others, copies
     /// the process's own part, and receives from the higher ranks. It copies on the device whose number is
     /// the rank of the process, which is the wrong one, or none, in a group over several machines. Without
     /// the two it raises an error.
@@ -1795,7 +1798,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: the device cannot be profiled; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host raises an error, so that a profile with custom devices cannot begin.
+    /// Optional. If missing: The host raises an error, so that a profile with custom devices cannot begin.
     fn profiler_initialize(&self, prof: Profiler) -> Result<tenon::AnyPtr> {
         Err(Error::unsupported("profiler_initialize"))
     }
@@ -1814,7 +1817,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: a resource could not be released; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host raises an error.
+    /// Optional. If missing: The host raises an error.
     fn profiler_finalize(&self, prof: Profiler, user_data: tenon::AnyPtr) -> Result<()> {
         Err(Error::unsupported("profiler_finalize"))
     }
@@ -1833,7 +1836,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: the device cannot be profiled; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host raises an error.
+    /// Optional. If missing: The host raises an error.
     fn profiler_prepare_tracing(
         &self,
         prof: Profiler,
@@ -1856,7 +1859,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: recording cannot begin; PaddlePaddle raises an error
     /// - `ERROR`: the device records already
     ///
-    /// Optional. When absent: The host raises an error.
+    /// Optional. If missing: The host raises an error.
     fn profiler_start_tracing(
         &self,
         prof: Profiler,
@@ -1879,7 +1882,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: recording cannot be ended; PaddlePaddle raises an error
     /// - `ERROR`: the device does not record
     ///
-    /// Optional. When absent: The host raises an error.
+    /// Optional. If missing: The host raises an error.
     fn profiler_stop_tracing(
         &self,
         prof: Profiler,
@@ -1905,7 +1908,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `FAILED`: the events are lost; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host raises an error.
+    /// Optional. If missing: The host raises an error.
     fn profiler_collect_trace_data(
         &self,
         prof: Profiler,
@@ -1934,7 +1937,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the handle cannot be made; PaddlePaddle raises an error
     /// - `ERROR`: there is no such device or stream
     ///
-    /// Optional. When absent: The host leaves the handle as it was, which is null in its own contexts; a kernel that asks for the
+    /// Optional. If missing: The host leaves the handle as it was, which is null in its own contexts; a kernel that asks for the
     /// handle gets an error or a null handle.
     fn init_blas_handle(&self, device: DeviceId, stream: Stream) -> Result<BlasHandle> {
         Err(Error::unsupported("init_blas_handle"))
@@ -1957,7 +1960,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such handle, or no such mode; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host skips the call, so every handle computes in the default mode, which is at least as precise.
+    /// Optional. If missing: The host skips the call, so every handle computes in the default mode, which is at least as precise.
     fn blas_set_math_mode(
         &self,
         device: DeviceId,
@@ -1984,7 +1987,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the handle cannot be made; PaddlePaddle raises an error
     /// - `ERROR`: there is no such device
     ///
-    /// Optional. When absent: The host leaves the handle as it was, which is null in its own contexts; a kernel that asks for the
+    /// Optional. If missing: The host leaves the handle as it was, which is null in its own contexts; a kernel that asks for the
     /// handle gets an error.
     fn init_blaslt_handle(&self, device: DeviceId) -> Result<BlasLtHandle> {
         Err(Error::unsupported("init_blaslt_handle"))
@@ -2005,7 +2008,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such handle; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host skips the call.
+    /// Optional. If missing: The host skips the call.
     fn destroy_blas_handle(
         &self,
         device: DeviceId,
@@ -2029,7 +2032,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such handle; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host skips the call.
+    /// Optional. If missing: The host skips the call.
     fn destroy_blaslt_handle(
         &self,
         device: DeviceId,
@@ -2061,7 +2064,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the work could not be queued, or not for this type; PaddlePaddle raises an error
     /// - `ERROR`: `stream`, `x` or `y` is not of `device`, or a vector leaves its allocation
     ///
-    /// Optional. When absent: The host raises an error that says that the operation is not implemented on the device.
+    /// Optional. If missing: The host raises an error that says that the operation is not implemented on the device.
     fn blas_axpby(
         &self,
         device: DeviceId,
@@ -2093,7 +2096,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the stream cannot capture; PaddlePaddle raises an error
     /// - `ERROR`: there is no such stream, it is null, or it captures already
     ///
-    /// Optional. When absent: The host goes on as if the stream captured; the work runs at once and the graph is garbage.
+    /// Optional. If missing: The host goes on as if the stream captured; the work runs at once and the graph is garbage.
     fn cuda_stream_begin_capture(
         &self,
         device: DeviceId,
@@ -2122,7 +2125,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the capture was invalidated; PaddlePaddle raises an error
     /// - `ERROR`: the stream does not capture
     ///
-    /// Optional. When absent: The host goes on with a handle that was never written.
+    /// Optional. If missing: The host goes on with a handle that was never written.
     fn cuda_stream_end_capture(
         &self,
         device: DeviceId,
@@ -2147,7 +2150,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the graph could not be queued; PaddlePaddle raises an error
     /// - `ERROR`: there is no such graph or stream
     ///
-    /// Optional. When absent: The host treats the launch as a success, and the work is silently not done.
+    /// Optional. If missing: The host treats the launch as a success, and the work is silently not done.
     fn cuda_graph_launch(
         &self,
         device: DeviceId,
@@ -2170,7 +2173,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such graph
     ///
-    /// Optional. When absent: The host skips the call. A device that captures graphs then leaks them.
+    /// Optional. If missing: The host skips the call. A device that captures graphs then leaks them.
     fn cuda_graph_destroy(&self, graph: Graph) -> Result<()> {
         Err(Error::unsupported("cuda_graph_destroy"))
     }
@@ -2188,7 +2191,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such graph
     ///
-    /// Optional. When absent: The host skips the call. A device that launches graphs then leaks them.
+    /// Optional. If missing: The host skips the call. A device that launches graphs then leaks them.
     fn cuda_graph_exec_destroy(&self, exec: GraphExec) -> Result<()> {
         Err(Error::unsupported("cuda_graph_exec_destroy"))
     }
@@ -2213,7 +2216,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the graph cannot be made executable; PaddlePaddle raises an error
     /// - `ERROR`: there is no such graph
     ///
-    /// Optional. When absent: The host goes on with a handle that was never written.
+    /// Optional. If missing: The host goes on with a handle that was never written.
     fn cuda_graph_instantiate(
         &self,
         graph: &mut Graph,
@@ -2239,7 +2242,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such graph; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host goes on with the largest possible number of nodes.
+    /// Optional. If missing: The host goes on with the largest possible number of nodes.
     fn cuda_graph_get_nodes(
         &self,
         graph: Graph,
@@ -2273,7 +2276,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such stream; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host goes on with outputs that were never written.
+    /// Optional. If missing: The host goes on with outputs that were never written.
     fn cuda_stream_capture_info(
         &self,
         device: DeviceId,
@@ -2302,7 +2305,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the setters cannot be determined; PaddlePaddle raises an error
     /// - `ERROR`: there is no such graph
     ///
-    /// Optional. When absent: The host has no setters for the graph and launches it as it is.
+    /// Optional. If missing: The host has no setters for the graph and launches it as it is.
     fn get_parameter_setter_for_exec_graph(
         &self,
         graph: Graph,
@@ -2326,7 +2329,7 @@ pub trait Device: Send + Sync + 'static {
     /// - `FAILED`: the file cannot be written; PaddlePaddle raises an error
     /// - `ERROR`: there is no such graph
     ///
-    /// Optional. When absent: The host skips the call; no file is written, and no error is raised.
+    /// Optional. If missing: The host skips the call; no file is written, and no error is raised.
     fn cuda_graph_debug_dot_print(
         &self,
         graph: Graph,
@@ -2350,7 +2353,7 @@ pub trait Device: Send + Sync + 'static {
     /// # Status
     /// - `ERROR`: there is no such mode; PaddlePaddle raises an error
     ///
-    /// Optional. When absent: The host skips the call, and the mode does not change. This is right for a device whose
+    /// Optional. If missing: The host skips the call, and the mode does not change. This is right for a device whose
     /// captures do not forbid any calls.
     fn cuda_thread_exchange_stream_capture_mode(
         &self,
@@ -2360,7 +2363,7 @@ pub trait Device: Send + Sync + 'static {
     }
 }
 
-/// What `device_memory_stats` yields.
+/// The results of `device_memory_stats`.
 #[derive(Clone, Debug)]
 pub struct DeviceMemoryStats {
     /// Memory of the device in bytes.
@@ -2369,7 +2372,7 @@ pub struct DeviceMemoryStats {
     pub free_memory: usize,
 }
 
-/// What `cuda_graph_instantiate` yields.
+/// The results of `cuda_graph_instantiate`.
 #[derive(Clone, Debug)]
 pub struct CudaGraphInstantiate {
     /// The executable graph.
@@ -2378,7 +2381,7 @@ pub struct CudaGraphInstantiate {
     pub error_node: tenon::AnyPtr,
 }
 
-/// What `cuda_stream_capture_info` yields.
+/// The results of `cuda_stream_capture_info`.
 #[derive(Clone, Debug)]
 pub struct CudaStreamCaptureInfo {
     /// The state of the capture.

@@ -1,7 +1,7 @@
-//! Assertions in C++ that the ABI's own header agrees with the spec.
+//! C++ assertions that the ABI's own header agrees with the spec.
 //!
-//! The caller puts the includes before it. Function types are compared whole, so that a parameter that is missing,
-//! or of another type, is found; names of parameters are no part of a type.
+//! The caller adds the includes before them. Whole function types are compared, so that a parameter that is missing
+//! or has another type is found. Names of parameters are not part of a type.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,9 @@ use super::types::{Dialect, Speller};
 use crate::abi::{self, MemberKind, StructLayout};
 use crate::model::*;
 
-/// The assertions about an interface in a release. `declared` knows the names that the header declares: it may
-/// leave a callback type without a name, and a symbol that it does not declare can only be looked for in a library.
+/// Writes the assertions about an interface in a release. `declared` contains the names that the header declares: a
+/// header may leave a callback type without a name, and a symbol that it does not declare can only be looked up in a
+/// library.
 pub fn assertions(
     spec: &Spec,
     interface: &Interface,
@@ -22,7 +23,7 @@ pub fn assertions(
     let mut asserts = Asserts { spec, interface, release, speller, lines: Vec::new() };
     let (used, used_ever) = (asserts.used_types(release), asserts.used_types(None));
     for (index, ty) in interface.types.iter().enumerate() {
-        // A type exists since the first function that uses it; a type that no function uses always existed.
+        // A type exists from the first function on that uses it. A type that no function uses always existed.
         let came = used.contains(&index) || !used_ever.contains(&index);
         if came && asserts.is_there(ty.availability) {
             asserts.ty(ty, declared);
@@ -48,7 +49,8 @@ impl Asserts<'_> {
         self.release.is_none_or(|release| availability.contains(release))
     }
 
-    /// The types of this interface that its functions use, directly or indirectly, in a release; `None`: in any release.
+    /// Returns the types of this interface that its functions use, directly or indirectly, in a release; `None`: in
+    /// any release.
     fn used_types(&self, release: Option<ReleaseId>) -> BTreeSet<usize> {
         let mut used = BTreeSet::new();
         for function in &self.interface.functions {

@@ -1,4 +1,4 @@
-//! Doxygen comments, as lines without the stars.
+//! Doxygen comments, as lines without the asterisks.
 
 use crate::emit::text::{
     capital, collapse, count, ended, enumerate, map_code_spans, sentence, uncapital, wrap,
@@ -8,29 +8,29 @@ use crate::language::headers::Headers;
 use crate::model::*;
 use crate::sdk::Face;
 
-/// Columns of a comment's text.
+/// Width of a comment's text.
 pub(super) const WIDTH: usize = 96;
 
 /// Writes the comments of one interface.
 #[derive(Clone, Copy)]
 pub struct Comments<'a> {
     pub(super) words: Words<'a>,
-    /// Set in the headers of the SDK.
+    /// The SDK's view of the interface, for headers of the SDK.
     pub(super) face: Option<Face<'a>>,
 }
 
 impl<'a> Comments<'a> {
-    /// Writes about an interface of a spec.
+    /// Makes the comments of an interface.
     pub fn new(spec: &'a Spec, interface: &'a Interface) -> Self {
         Comments { words: Words::new(spec, interface), face: None }
     }
 
-    /// Writes about the SDK's face of an interface.
+    /// Makes the comments of an interface's functions in the SDK.
     pub fn sdk(face: Face<'a>) -> Self {
         Comments { words: Words::new(face.spec, face.interface), face: Some(face) }
     }
 
-    /// The comment of a whole header.
+    /// Returns the comment of a whole header.
     pub fn header(self, headers: &Headers, name: &str) -> Vec<String> {
         let interface = self.words.interface;
         if name != interface.header {
@@ -48,7 +48,7 @@ impl<'a> Comments<'a> {
             lines.push(String::new());
             lines.extend(wrap(
                 &format!(
-                    "Enumerators are spelled as in the ABI, where some are as short as {}: keep this header apart \
+                    "Enumerators have the names of the ABI, and some are as short as {}: keep this header apart \
                      from others that use such names, above all as macros.",
                     enumerate(&short)
                 ),
@@ -58,7 +58,7 @@ impl<'a> Comments<'a> {
         self.finish(lines)
     }
 
-    /// The comment of a header that the interface's own includes.
+    /// Returns the comment of a header that the interface's own header includes.
     fn part(self, headers: &Headers, name: &str) -> Vec<String> {
         let interface = self.words.interface;
         let groups: Vec<String> = headers.groups(name).map(|group| uncapital(&group.title)).collect();
@@ -66,7 +66,7 @@ impl<'a> Comments<'a> {
         let mut lines = vec![format!("@file {name}")];
         lines.extend(wrap(&brief, WIDTH));
         lines.push(String::new());
-        lines.push(format!("`{}` includes it.", interface.header));
+        lines.push(format!("Included by `{}`.", interface.header));
         self.finish(lines)
     }
 
@@ -84,7 +84,7 @@ impl<'a> Comments<'a> {
         short.iter().take(4).map(|name| format!("`{name}`")).collect()
     }
 
-    /// The heading of a group or a block.
+    /// Returns the heading of a group or a block.
     pub fn heading(self, group: &Group) -> Vec<String> {
         let mut lines = vec![format!("{}: {}", group.title, sentence(&group.summary))];
         if !group.doc.is_empty() {
@@ -94,7 +94,7 @@ impl<'a> Comments<'a> {
         self.finish(lines)
     }
 
-    /// The comment of a type.
+    /// Returns the comment of a type.
     pub fn ty(self, ty: &Type) -> Vec<String> {
         let mut lines = wrap(&format!("@brief {}", sentence(&ty.summary)), WIDTH);
         if !ty.doc.is_empty() {
@@ -123,21 +123,21 @@ impl<'a> Comments<'a> {
         self.finish(lines)
     }
 
-    /// The comment of an enumerator.
+    /// Returns the comment of an enumerator.
     pub fn value(self, value: &EnumValue) -> Vec<String> {
         let mut lines = wrap(&sentence(&self.told(&value.summary)), WIDTH);
         lines.extend(self.since(value.availability));
         self.finish(lines)
     }
 
-    /// The comment of a field.
+    /// Returns the comment of a field.
     pub fn field(self, field: &Param, fields: &[Param]) -> Vec<String> {
         let mut lines = wrap(&self.words.param(field, fields, &self.told(&field.doc)), WIDTH);
         lines.extend(self.since(field.availability));
         self.finish(lines)
     }
 
-    /// The comment of a function.
+    /// Returns the comment of a function.
     pub fn function(self, function: &Function) -> Vec<String> {
         let mut lines = wrap(&format!("@brief {}", sentence(&function.summary)), WIDTH);
         if !function.doc.is_empty() {
@@ -162,10 +162,10 @@ impl<'a> Comments<'a> {
         self.finish(lines)
     }
 
-    /// The comment of the entry point of a plugin.
+    /// Returns the comment of the entry point of a plugin.
     pub fn plugin(self, plugin: &Plugin) -> Vec<String> {
         let mut lines = wrap(
-            "@brief What a plugin exports: the host calls it once, right after it opened the library.",
+            "@brief The entry point of a plugin. The host calls it once, right after it opened the library.",
             WIDTH,
         );
         if !plugin.doc.is_empty() {
@@ -173,11 +173,14 @@ impl<'a> Comments<'a> {
             lines.extend(self.prose(&plugin.doc));
         }
         lines.push(String::new());
-        lines.push("@param[in,out] params What host and plugin hand each other.".to_owned());
+        lines.push(
+            "@param[in,out] params The sizes and the table of the host, and the fields that the plugin sets."
+                .to_owned(),
+        );
         self.finish(lines)
     }
 
-    /// The comment of the entry point of a plugin that owns its table.
+    /// Returns the comment of the entry point of a plugin that owns its table.
     pub fn owned(self, owned: &OwnedTable) -> Vec<String> {
         let brief = "@brief Returns the table of the plugin, which lives as long as the library; null if there is none.";
         let mut lines = wrap(brief, WIDTH);
@@ -188,7 +191,7 @@ impl<'a> Comments<'a> {
         self.finish(lines)
     }
 
-    /// The comment of the struct of an extension.
+    /// Returns the comment of the struct of an extension.
     pub fn extension(self, extension: &Extension) -> Vec<String> {
         let [major, minor] = extension.version();
         let brief = format!("@brief The functions of the extension, version {major}.{minor}.");
@@ -257,7 +260,7 @@ impl<'a> Comments<'a> {
     fn error_object<'s>(self, cases: impl Iterator<Item = (&'s str, String)>) -> Vec<String> {
         let Some(error) = self.words.interface.error else { return Vec::new() };
         let destroy = &self.words.interface.function(error.destroy).c_name;
-        let text = format!("Null on success, else an error object, which `{destroy}` destroys.");
+        let text = format!("Null on success, otherwise an error object, which `{destroy}` destroys.");
         let codes: Vec<String> = cases.map(|(status, when)| format!("`{status}`: {when}")).collect();
         let codes =
             if codes.is_empty() { String::new() } else { format!(" Its code is {}.", codes.join("; ")) };
@@ -268,14 +271,14 @@ impl<'a> Comments<'a> {
         self.words.success().is_some_and(|value| value.c_name == status)
     }
 
-    /// One line of a doc, for callers of the SDK or for implementers.
+    /// Returns a text on one line, for callers of the SDK or for implementers.
     fn told(self, doc: &Prose) -> String {
         collapse(&self.face.map_or_else(|| doc.to_string(), |_| self.translate(&doc.callers())))
     }
 
     fn since(self, availability: Availability) -> Vec<String> {
         let mut lines = Vec::new();
-        // The SDK has every function; the comment of each says if plugins of older releases lack it.
+        // The SDK always has the function; its comment says if plugins of older releases lack it.
         if self.face.is_some() {
             return lines;
         }
@@ -283,15 +286,15 @@ impl<'a> Comments<'a> {
             lines.push(format!("@since {}", self.words.release(since)));
         }
         if let Some(until) = availability.until {
-            lines.push(format!("@note Gone after {}.", self.words.release(until)));
+            lines.push(format!("@note Removed after {}.", self.words.release(until)));
         }
         lines
     }
 
-    /// Markdown as it was written, with its own line breaks.
+    /// Returns Markdown with its own line breaks.
     pub(super) fn prose(self, text: &str) -> Vec<String> {
         if self.face.is_some() {
-            // Names first: those of the SDK are longer, and the lines are full.
+            // Replaces names first, because the SDK's are longer and the lines may be full.
             let paragraphs = text.split("\n\n").map(|paragraph| self.translate(&collapse(paragraph)));
             let wrapped: Vec<String> = paragraphs.map(|text| wrap(&text, WIDTH).join("\n")).collect();
             return wrapped.join("\n\n").lines().map(str::to_owned).collect();
@@ -299,7 +302,7 @@ impl<'a> Comments<'a> {
         text.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// Names of the spec become names of C, and nothing ends the comment early.
+    /// Replaces names of the spec with names of C, and escapes the end of a comment.
     pub(super) fn finish(self, lines: Vec<String>) -> Vec<String> {
         let mut lines: Vec<String> =
             lines.iter().map(|line| self.translate(line).replace("*/", "* /").replace("/*", "/ *")).collect();
@@ -343,14 +346,14 @@ impl<'a> Comments<'a> {
     }
 }
 
-/// A text behind a tag; further lines are indented under it.
+/// Returns a text after a tag; further lines are indented.
 pub(super) fn tagged(tag: &str, text: &str) -> Vec<String> {
     let lines = wrap(&format!("{tag} {text}"), WIDTH - 4);
     let indent = |(index, line): (usize, String)| if index == 0 { line } else { format!("    {line}") };
     lines.into_iter().enumerate().map(indent).collect()
 }
 
-/// Lines as a comment, with a newline behind it; nothing if there are none. Templates use it as a filter.
+/// Formats lines as a comment with a newline after it; nothing if there are no lines. Templates use it as a filter.
 pub fn comment(lines: Vec<String>, margin: Option<&str>) -> String {
     let margin = margin.unwrap_or_default();
     match lines.as_slice() {

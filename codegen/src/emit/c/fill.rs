@@ -1,4 +1,4 @@
-//! Filling the table of any release from one that is written as the newest release has it.
+//! Fills the table of any release from a table in the newest layout.
 
 use serde::Serialize;
 
@@ -9,10 +9,10 @@ use crate::model::*;
 
 #[derive(Debug, Serialize)]
 pub(super) struct FillItem {
-    /// The function that fills.
+    /// The name of the function that fills the tables.
     function: String,
     releases: Vec<FilledRelease>,
-    /// Bytes of the first member, which the host writes.
+    /// Size of the first member, which the host writes.
     head: u64,
 }
 
@@ -23,13 +23,13 @@ struct FilledRelease {
     /// Sizes of the table and of the params.
     size: u64,
     params_size: u64,
-    /// A run of functions that are adjacent in both tables.
+    /// Sequences of functions that are adjacent in both tables.
     runs: Vec<Run>,
     /// Functions with other parameters than in the newest release.
     changed: Vec<String>,
 }
 
-/// Functions that one copy carries over.
+/// Functions that are copied with one call.
 #[derive(Debug, Serialize)]
 struct Run {
     first: String,
@@ -40,7 +40,7 @@ struct Run {
 }
 
 impl Builder<'_> {
-    /// The function that fills the tables of all releases, if there are several.
+    /// Prepares the function that fills the tables of all releases, if there are several.
     pub(super) fn fill(&self, table: &Table, plugin: &Plugin) -> Option<FillItem> {
         let newest = self.interface.newest()?;
         let TypeKind::Struct { fields, .. } = &self.spec.ty(plugin.params).kind else { return None };
@@ -64,7 +64,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The members that are copied into the table of a release, and the functions that cannot be.
+    /// Returns the members that can be copied into the table of a release, and the functions that cannot.
     fn runs(
         &self,
         all: &TableLayout,

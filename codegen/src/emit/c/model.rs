@@ -1,4 +1,4 @@
-//! The header as data: the template only does the layout.
+//! The header as data. The template only lays it out.
 
 use std::collections::BTreeSet;
 
@@ -23,19 +23,19 @@ pub struct Header {
     includes: Vec<String>,
     /// The macro for weak linkage.
     weak: Option<String>,
-    /// Structs that are named before they are described.
+    /// Structs that are used before they are defined.
     forward: Vec<String>,
     types: Vec<TypeItem>,
     /// The newest table, then the older ones, newest first.
     tables: Vec<TableItem>,
-    /// Structs that looked different in older releases.
+    /// Structs that had another layout in older releases.
     old_structs: Vec<StructItem>,
     plugin: Option<PluginItem>,
     owned: Option<OwnedItem>,
     extension: Option<ExtensionItem>,
     /// Structs of arguments.
     args: Vec<StructItem>,
-    /// True if a caller of functions has a member of theirs.
+    /// True if callers can test whether a struct of arguments has a member.
     args_macro: Option<ArgsMacro>,
     releases: Option<ReleasesItem>,
     fill: Option<FillItem>,
@@ -115,7 +115,7 @@ pub(super) struct Builder<'a> {
     pub(super) names: Names<'a>,
     pub(super) comments: Comments<'a>,
     pub(super) newest: Speller<'a>,
-    /// Set if the types are those of the SDK.
+    /// The SDK's view, if the types are those of the SDK.
     pub(super) face: Option<Face<'a>>,
 }
 
@@ -174,13 +174,13 @@ impl Builder<'_> {
         order
     }
 
-    /// The types of this interface that a type names.
+    /// Returns the types of this interface that a type uses.
     fn named_by(&self, ty: &Type) -> Vec<usize> {
         let is_own = |id: &TypeId| std::ptr::eq(&self.spec.interfaces[id.interface.0], self.interface);
         ty.names().filter(is_own).map(|id| id.index).collect()
     }
 
-    /// The names of a type and of the struct behind it, if there is one.
+    /// Returns the names of a type and of its struct, if it has one.
     fn type_names(&self, ty: &Type) -> (String, String) {
         let tag = match &ty.kind {
             TypeKind::Handle { form, .. } => form.tag().unwrap_or_default().to_owned(),
@@ -250,7 +250,7 @@ impl Builder<'_> {
             let field = &fields[*index];
             let (spelled, brackets) = self.newest.field(field);
             let name = self.names.field(field);
-            // The params of the hand-over point to the table, which is no type of the spec.
+            // The params struct points to the table, which is not a type of the spec.
             let spelled = match self.table_behind(ty, field) {
                 Some(table) => format!("{}*", self.table_name(table, release)),
                 None => spelled,
@@ -293,7 +293,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Structs as they were in releases whose layout differs from the newest one.
+    /// Returns the structs of releases whose layout differs from the newest one.
     fn old_structs(&self) -> Vec<StructItem> {
         let Some(newest) = self.interface.newest() else { return Vec::new() };
         let mut items = Vec::new();
@@ -320,7 +320,7 @@ impl Builder<'_> {
         items
     }
 
-    /// The structs whose members are the parameters of a function.
+    /// Returns the structs whose members are the parameters of a function.
     fn args(&self) -> Vec<StructItem> {
         let functions = self.interface.functions.iter();
         functions.filter_map(|function| Some(self.args_struct(function, function.args.as_ref()?))).collect()

@@ -1,11 +1,11 @@
-//! Every identifier of the C output is spelled here.
+//! The names of all identifiers in the C output.
 
 use heck::ToPascalCase;
 
 use crate::language::c::{is_of_standard_header, keyword_of};
 use crate::model::*;
 
-/// Spells the names that belong to one interface.
+/// Makes the names for one interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     spec: &'a Spec,
@@ -13,12 +13,12 @@ pub struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Spells the names of an interface.
+    /// Makes the names for an interface.
     pub fn new(spec: &'a Spec, interface: &'a Interface) -> Self {
         Names { spec, interface }
     }
 
-    /// `TENON_DEVICE_EXT_H`; the project stands before the name of the header if it is not part of it.
+    /// Returns the include guard: `TENON_DEVICE_EXT_H`. It begins with the project, if the header's name does not.
     pub fn guard(self, header: &str) -> String {
         let name = header.replace(['.', '-', '/'], "_");
         let project = &self.spec.project;
@@ -26,22 +26,23 @@ impl<'a> Names<'a> {
         if own { name } else { format!("{project}_{name}") }.to_uppercase()
     }
 
-    /// A field by the ABI's own spelling, or by the spec's.
+    /// Returns the name of a field: the ABI's name if it has one, otherwise the spec's.
     pub fn field(self, field: &Param) -> String {
         field.c_name.clone().unwrap_or_else(|| self.variable(&field.name.value))
     }
 
-    /// `stream`; a reserved word of C or C++ gets an underscore at its end.
+    /// Returns the name of a variable: `stream`; a reserved word of C or C++ gets an underscore at its end.
     pub fn variable(self, name: &str) -> String {
         if is_taken(name) { format!("{name}_") } else { name.to_owned() }
     }
 
-    /// `C_DeviceInterface_v2_6`: a struct as an older release has it. C has no namespaces.
+    /// Returns the name of a struct in an older release: `C_DeviceInterface_v2_6`. C has no namespaces.
     pub fn versioned(self, c_name: &str, release: ReleaseId) -> String {
         format!("{c_name}_v{}", self.release(release))
     }
 
-    /// `TENON_DEVICE_SIZE_2_6`; without a release the size of the only layout, `TENON_DEVICE_SIZE`.
+    /// Returns the macro for a size: `TENON_DEVICE_SIZE_2_6`; without a release, the size of the only layout,
+    /// `TENON_DEVICE_SIZE`.
     pub fn size_macro(self, release: Option<ReleaseId>) -> String {
         match release {
             Some(release) => format!("{}_SIZE_{}", self.constant_prefix(), self.release(release)),
@@ -117,7 +118,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The path of a header relative to the one that includes it, so that it is found wherever both are
+/// Returns the path of a header relative to the header that includes it, so that it is found wherever both are
 /// installed.
 pub fn beside(from: &str, to: &str) -> String {
     let folders = |path: &str| -> Vec<String> {
@@ -132,7 +133,7 @@ pub fn beside(from: &str, to: &str) -> String {
     up.chain(down).chain([name]).collect::<Vec<_>>().join("/")
 }
 
-/// Returns true if a variable or a field of a header needs another name.
+/// Returns true if a variable or field cannot have this name in a header.
 fn is_taken(name: &str) -> bool {
     keyword_of(name).is_some() || is_of_standard_header(name)
 }
@@ -142,13 +143,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn taken_names_are_found() {
+    fn is_taken_reserved_words_return_true() {
         assert!(["alignas", "concept", "default", "linux", "not", "size_t"].into_iter().all(is_taken));
         assert!(!["device", "interface", "value"].into_iter().any(is_taken));
     }
 
     #[test]
-    fn headers_are_included_by_their_path_from_each_other() {
+    fn beside_returns_relative_paths() {
         assert_eq!(beside("acl/acl.h", "acl/acl_rt.h"), "acl_rt.h");
         assert_eq!(beside("acl/acl.h", "tenon/types.h"), "../tenon/types.h");
         assert_eq!(beside("log.h", "bus/bus.h"), "bus/bus.h");

@@ -1,4 +1,4 @@
-//! The headers of the SDK: its types, its functions, and the one that includes all.
+//! The headers of the SDK: types, functions, and one that includes all.
 
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -30,7 +30,7 @@ struct FunctionsHeader<'a> {
     sections: Vec<Section>,
 }
 
-/// The C declaration of a function of the SDK, without the semicolon.
+/// Returns the C declaration of a function of the SDK, without the semicolon.
 pub fn prototype(face: Face, function: &Function) -> String {
     speller(face).sdk_prototype(face, function)
 }
@@ -39,10 +39,10 @@ fn speller(face: Face) -> Speller {
     Speller::new(face.spec, face.interface, None, Dialect::Sdk)
 }
 
-/// The headers, with paths relative to the folder of headers.
+/// Writes the headers, with paths relative to the folder of headers.
 ///
 /// # Errors
-/// If a template does not fit its data, which is a bug in the generator.
+/// If a template does not match its data, which is a bug in the generator.
 pub fn headers(templates: &Environment, face: Face, marker: &str) -> Result<Vec<Output>, minijinja::Error> {
     let ([types, functions, all], core) = (HEADERS, CORE_HEADER);
     let guard = |file: &str| face.status(&file.replace('.', "_"));
@@ -125,7 +125,7 @@ fn functions_comment(face: Face, file: &str) -> Vec<String> {
     file_comment(file, &sentence(&format!("{} as functions", face.interface.title)), &paragraphs)
 }
 
-/// Statuses and the library's own handles, then what the spec describes.
+/// Returns the statuses and the library's own handles, followed by the types of the spec.
 fn types_of(face: Face) -> Vec<TypeItem> {
     let builder = Builder {
         spec: face.spec,
@@ -192,7 +192,7 @@ fn sections(face: Face) -> Vec<Section> {
 }
 
 impl Comments<'_> {
-    /// The comment of a function of the SDK.
+    /// Returns the comment of a function of the SDK.
     fn sdk_function(self, face: Face, function: &Function) -> Vec<String> {
         let mut lines = wrap(&format!("@brief {}", sentence(&function.summary)), WIDTH);
         let prose = self.prose(&function.doc.callers());

@@ -1,4 +1,4 @@
-//! Tables as data: their members in each release, the hand-over, and the detection of releases.
+//! Tables as data: their members in each release, how they are handed over, and how releases are detected.
 
 use serde::Serialize;
 
@@ -9,12 +9,12 @@ use crate::model::*;
 
 #[derive(Debug, Serialize)]
 pub(super) struct TableItem {
-    /// The release, if the interface has any.
+    /// The release, if the interface has releases.
     release: Option<String>,
     hosts: String,
     newest: bool,
     name: String,
-    /// The name of the newest layout; it stays the same when a newer release is added.
+    /// The permanent name of the newest layout; it does not change when a newer release is added.
     lasting: Option<String>,
     size_macro: String,
     members: Vec<MemberItem>,
@@ -23,7 +23,7 @@ pub(super) struct TableItem {
 
 #[derive(Debug, Serialize)]
 struct MemberItem {
-    /// The block that begins here.
+    /// The heading of the block that begins here.
     heading: Option<String>,
     #[serde(flatten)]
     field: FieldItem,
@@ -47,7 +47,7 @@ pub(super) struct PluginItem {
     fill_function: String,
 }
 
-/// The entry of a plugin that owns its table.
+/// The entry point of a plugin that owns its table.
 #[derive(Debug, Serialize)]
 pub(super) struct OwnedItem {
     comment: Vec<String>,
@@ -58,7 +58,7 @@ pub(super) struct OwnedItem {
     version: Vec<VersionPart>,
 }
 
-/// The second table, for functions that the host's table has no slot for.
+/// The second table, for functions that have no slot in the host's table.
 #[derive(Debug, Serialize)]
 pub(super) struct ExtensionItem {
     comment: Vec<String>,
@@ -84,7 +84,7 @@ pub(super) struct ReleasesItem {
     unknown: String,
     function: String,
     constants: Vec<ReleaseItem>,
-    /// One for each size: releases with the same layout cannot be distinguished, so the newest is taken.
+    /// One case for each size. Releases with the same layout cannot be distinguished, so the newest is used.
     cases: Vec<ReleaseItem>,
 }
 

@@ -1,21 +1,22 @@
-//! C types: how a parameter, a field, a result and a whole signature are spelled.
+//! C types of parameters, fields, results and whole signatures.
 
 use super::names::Names;
 use crate::model::*;
 use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
 
-/// The kind of spelling.
+/// A variant of the C output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// Plain C, with every type by its name.
     C,
-    /// The ABI's own C++: types that C cannot express are used, and callbacks are spelled out, since they may have no name.
+    /// The C++ of the ABI's own headers: uses types that C cannot express, and writes callbacks in full, because they
+    /// may have no name.
     Upstream,
-    /// The SDK's: plain C with the SDK's own names, and its own types for devices and statuses.
+    /// The SDK's C: with the SDK's own names, and its own types for devices and statuses.
     Sdk,
 }
 
-/// Spells types as one release has them.
+/// Writes the types of one release.
 #[derive(Clone, Copy, Debug)]
 pub struct Speller<'a> {
     spec: &'a Spec,
@@ -28,7 +29,7 @@ pub struct Speller<'a> {
 const WIDTH: usize = 100;
 
 impl<'a> Speller<'a> {
-    /// Spells types of an interface in a release; `None`: with the members of all releases.
+    /// Makes a writer for the types of an interface in a release; `None`: with the members of all releases.
     pub fn new(
         spec: &'a Spec,
         interface: &'a Interface,
@@ -38,7 +39,7 @@ impl<'a> Speller<'a> {
         Speller { spec, interface, release, dialect }
     }
 
-    /// The type of a parameter of a function or a callback.
+    /// Returns the type of a parameter of a function or callback.
     pub fn param(self, param: &Param) -> String {
         if self.dialect == Dialect::Upstream
             && let Some(upstream) = &param.upstream
@@ -62,7 +63,7 @@ impl<'a> Speller<'a> {
                     && matches!(param.length, Some(Length::Bytes(_)));
                 format!("{}void*", constness(param, reads))
             }
-            // An object that the function creates is passed by its address.
+            // An object that the function creates is returned through a pointer.
             Ty::String if by_pointer && param.role == Role::Creates => {
                 format!("{}char**", constness(param, false))
             }
@@ -122,7 +123,7 @@ impl<'a> Speller<'a> {
         }
     }
 
-    /// The type of a field without the brackets of an array, and its brackets.
+    /// Returns the type of a field without array brackets, and the brackets.
     pub fn field(self, field: &Param) -> (String, String) {
         match field.length {
             Some(Length::Count(Extent::Number(count))) => (self.element(field), format!("[{count}]")),
@@ -138,7 +139,7 @@ impl<'a> Speller<'a> {
         }
     }
 
-    /// The type of what a function writes into a struct of arguments, or into the place behind a lent list.
+    /// Returns the type that a function writes to a struct of arguments, or to the location for a borrowed list.
     pub fn written(self, param: &Param) -> String {
         match param.ty {
             _ if param.lent => self.lent(param),
@@ -147,7 +148,7 @@ impl<'a> Speller<'a> {
         }
     }
 
-    /// A list that the callee owns: `CodecTile* const*`.
+    /// Returns the type of a list that the callee owns: `CodecTile* const*`.
     fn lent(self, param: &Param) -> String {
         match param.ty {
             Ty::Named(id) if self.is_pointee(id) => format!("{}* const*", self.base(param.ty)),
@@ -172,14 +173,14 @@ impl<'a> Speller<'a> {
         }
     }
 
-    /// The pointer to an error object.
+    /// Returns the pointer to an error object.
     fn error_object(self) -> String {
         let Some(error) = self.interface.error else { return String::new() };
         let base = self.base(Ty::Named(error.ty));
         if self.is_pointee(error.ty) { format!("{base}*") } else { base }
     }
 
-    /// The name of a type; in upstream spelling, the whole type of a callback.
+    /// Returns the name of a type; for upstream C++, the whole type of a callback.
     pub fn base(self, ty: Ty) -> String {
         match ty {
             Ty::Bool => "bool".to_owned(),
@@ -204,18 +205,18 @@ impl<'a> Speller<'a> {
         }
     }
 
-    /// A pointer to a function: `void (*C_Callback)(C_Device device, …)`; without a name, the type alone.
+    /// Returns a pointer to a function: `void (*C_Callback)(C_Device device, …)`; without a name, only its type.
     pub fn callback(self, params: &[Param], result: Option<&Param>, name: &str) -> String {
         let result = result.map_or_else(|| "void".to_owned(), |result| self.param(result));
         self.declaration(&result, &format!("(*{name})"), params, !name.is_empty(), 0)
     }
 
-    /// The member of a table that holds a function: `C_Status (*finalize)(void)`.
+    /// Returns the member of a table for a function: `C_Status (*finalize)(void)`.
     pub fn slot(self, function: &Function, indent: usize) -> String {
         self.of_function(function, &format!("(*{})", function.c_name), true, indent)
     }
 
-    /// A prototype: `PD_Tensor* PD_NewTensor(void)`.
+    /// Returns a prototype: `PD_Tensor* PD_NewTensor(void)`.
     pub fn prototype(self, function: &Function) -> String {
         self.of_function(function, &function.c_name, true, 0)
     }
@@ -231,12 +232,12 @@ impl<'a> Speller<'a> {
         }
     }
 
-    /// The type of a pointer to the function: `C_Status (*)(C_Device)`.
+    /// Returns the type of a pointer to a function: `C_Status (*)(C_Device)`.
     pub fn function_type(self, function: &Function) -> String {
         self.of_function(function, "(*)", false, 0)
     }
 
-    /// The prototype of a function of the SDK: `tenon_status tenon_set_device(tenon_device device)`.
+    /// Returns the prototype of a function of the SDK: `tenon_status tenon_set_device(tenon_device device)`.
     pub fn sdk_prototype(self, face: Face, function: &Function) -> String {
         let plugin = (face.called_with(function) == Handle::Plugin)
             .then(|| format!("{} {PLUGIN}", face.handle(PLUGIN)));
@@ -246,7 +247,7 @@ impl<'a> Speller<'a> {
         self.lines(&face.handle("status"), &face.function(function), &params, true, 0)
     }
 
-    /// The type of a parameter of a function; the SDK adds a `const` that the ABI lacks.
+    /// Returns the type of a parameter of a function. The SDK adds a `const` that the ABI lacks.
     fn passed(self, param: &Param) -> String {
         let is_memory = param.ty == Ty::Pointer && param.space.is_some() && param.length.is_none();
         match self.dialect {
@@ -293,7 +294,7 @@ impl<'a> Speller<'a> {
             .collect()
     }
 
-    /// Breaks a declaration that is too wide; continued lines are indented by four columns.
+    /// Wraps a declaration that is too wide; further lines are indented by four columns.
     fn lines(self, result: &str, name: &str, params: &[String], named: bool, indent: usize) -> String {
         let head = format!("{result} {name}(");
         if params.is_empty() {
@@ -309,7 +310,7 @@ impl<'a> Speller<'a> {
     }
 }
 
-/// The declaration of a handle.
+/// Returns the declaration of a handle.
 pub fn handle(form: &HandleForm, name: &str, tag: &str, const_name: Option<&str>) -> String {
     match (form, const_name) {
         (HandleForm::Void, _) => format!("typedef void* {name};"),
@@ -325,7 +326,7 @@ fn constness(param: &Param, usual: bool) -> &'static str {
     if param.constness.unwrap_or(usual) { "const " } else { "" }
 }
 
-/// Joins items with commas and fills each line.
+/// Joins items with commas, as many as fit on each line.
 fn fill(items: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (index, item) in items.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The page of the functions that the SDK offers: all of them, their statuses, and which handle each takes.
+//! The page with all functions of the SDK: their statuses, and the handle that each takes.
 
 use serde::Serialize;
 

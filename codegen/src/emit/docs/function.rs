@@ -74,9 +74,9 @@ struct Absence {
 #[derive(Debug, Serialize)]
 struct Releases {
     names: Vec<String>,
-    /// Empty if the interface is no table.
+    /// Empty if the interface is not a table.
     offsets: Vec<String>,
-    /// Empty if all releases agree.
+    /// Empty if all releases have the same parameters.
     params: Vec<String>,
     notes: Vec<String>,
 }
@@ -142,7 +142,7 @@ fn can_be_absent(interface: &Interface, function: &Function) -> bool {
     }
 }
 
-/// The newest release that has the function.
+/// Returns the newest release that has the function.
 fn newest_with(interface: &Interface, function: &Function) -> Option<ReleaseId> {
     let mut ids = interface.release_ids().rev().map(|(id, _)| id);
     ids.find(|id| function.availability.contains(*id))
@@ -150,8 +150,8 @@ fn newest_with(interface: &Interface, function: &Function) -> Option<ReleaseId> 
 
 fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> ParamRow {
     let direction = match (param.dir, param.role) {
-        (Direction::Out, Role::Creates) => "out, made",
-        (_, Role::Destroys) => "in, gone afterwards",
+        (Direction::Out, Role::Creates) => "out, created",
+        (_, Role::Destroys) => "in, destroyed",
         (Direction::In, _) => "in",
         (Direction::Out, _) => "out",
         (Direction::InOut, _) => "in and out",
@@ -196,7 +196,7 @@ fn statuses(words: Words, links: Links, function: &Function) -> Vec<StatusRow> {
     };
     let mut rows = Vec::new();
     if let Some(success) = words.success() {
-        rows.push(row(success, given(success).unwrap_or("the call did its work")));
+        rows.push(row(success, given(success).unwrap_or("the call succeeded")));
     }
     let others = function.returns.iter().map(|(status, when)| (words.status(*status), when));
     let is_success = |value: &EnumValue| words.success().is_some_and(|success| std::ptr::eq(success, value));
@@ -222,7 +222,7 @@ fn releases(words: Words, links: Links, id: FunctionId) -> Option<Releases> {
     let function = interface.function(id);
     interface.newest()?;
     let varies = function.params.iter().any(|param| param.availability != Availability::default());
-    // No table for a symbol that is the same everywhere.
+    // A symbol that is the same in every release needs no table.
     if interface.table().is_none() && !varies && function.availability == Availability::default() {
         return None;
     }
@@ -256,7 +256,7 @@ fn releases(words: Words, links: Links, id: FunctionId) -> Option<Releases> {
     })
 }
 
-/// A system as its people write it.
+/// Returns the usual name of a system.
 pub fn system_name(key: &str) -> String {
     match key {
         "opencl" => "OpenCL".to_owned(),

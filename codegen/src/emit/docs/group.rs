@@ -1,4 +1,4 @@
-//! The page of a group: its functions at a glance, and its types in full.
+//! The page of a group: a list of its functions, and its types in full.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct GroupPage {
     summary: String,
     doc: String,
     interface: Link,
-    /// True if a function may be absent, which is so in tables.
+    /// True if functions may be missing, as in tables.
     is_table: bool,
     has_releases: bool,
     functions: Vec<FunctionRow>,

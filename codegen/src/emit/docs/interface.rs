@@ -1,4 +1,4 @@
-//! The pages of an interface as a whole: its description, and the layouts of each release.
+//! The pages about a whole interface: its description, and the layouts of each release.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub struct InterfacePage {
     facts: Vec<Fact>,
     groups: Vec<GroupRow>,
     releases: Vec<ReleaseRow>,
-    /// The page with a table's offsets.
+    /// The page with the offsets of a table.
     layout: Option<String>,
     /// The page with the functions that the SDK offers for it.
     c_api: Option<String>,
@@ -114,9 +114,9 @@ fn kind_sentence(interface: &Interface) -> String {
                 table.c_name
             )
         }
-        InterfaceKind::Export => "A set of symbols that a library offers.".to_owned(),
+        InterfaceKind::Export => "A set of symbols that a library exports.".to_owned(),
         InterfaceKind::Import { .. } => {
-            "A set of symbols that a host offers, looked up while it runs.".to_owned()
+            "A set of symbols that a host exports, looked up at run time.".to_owned()
         }
     }
 }
@@ -171,7 +171,7 @@ fn releases(spec: &Spec, interface: &Interface, links: Links) -> Vec<ReleaseRow>
         .collect()
 }
 
-/// `13 came, 3 changed, 25 moved`
+/// Summarises changes: `13 added, 3 changed, 25 moved`.
 fn tally(changes: &[Explained]) -> String {
     let verbs = [
         (Kind::Added, "came"),
@@ -221,7 +221,7 @@ struct LayoutRow {
     cells: Vec<String>,
 }
 
-/// From one release to the next.
+/// The changes from one release to the next.
 #[derive(Debug, Serialize)]
 struct Step {
     older: String,
@@ -288,7 +288,7 @@ fn block_item(interface: &Interface, block: &Block, layouts: &[TableLayout], lin
     BlockItem { name: block.name.clone(), rows: functions.chain(reserve).collect() }
 }
 
-/// The release and the offset of each function of an extension.
+/// Returns the release and the offset of each function of an extension.
 fn extension_page(interface: &Interface, extension: &Extension, links: Links) -> ExtensionPage {
     let (slots, size) = abi::extension_layout(extension);
     let of_release = |release: &ExtensionRelease| vec![release.name.value.clone(); release.functions.len()];
@@ -308,7 +308,7 @@ fn extension_page(interface: &Interface, extension: &Extension, links: Links) ->
     }
 }
 
-/// Offsets by release, bold where they differ from the release before.
+/// Formats offsets by release, in bold if they differ from the release before.
 fn cells(offsets: &[Option<u64>], suffix: impl Fn(usize) -> String) -> Vec<String> {
     let cell = |(index, offset): (usize, &Option<u64>)| {
         let Some(offset) = offset else { return "–".to_owned() };

@@ -1,48 +1,48 @@
-//! The paths of pages, links between them, and Markdown whose names become links.
+//! The paths of pages, links between them, and Markdown with links for names.
 
 use crate::emit::text::map_code_spans;
 use crate::model::*;
 
-/// A page of an interface, which resolves names from where it stands.
+/// A page of an interface, which resolves names and makes relative links.
 #[derive(Clone, Copy)]
 pub struct Links<'a> {
     spec: &'a Spec,
     interface: &'a Interface,
     /// The path of the page, relative to the reference.
     page: &'a str,
-    /// The function that the page is about: its own parameters are not links, nor is itself.
+    /// The function that the page is about. It and its parameters do not become links.
     about: Option<&'a Function>,
 }
 
 impl<'a> Links<'a> {
-    /// For a page of an interface.
+    /// Makes the links of a page of an interface.
     pub fn new(spec: &'a Spec, interface: &'a Interface, page: &'a str) -> Self {
         Links { spec, interface, page, about: None }
     }
 
-    /// For the page of a function.
+    /// Makes the links of the page of a function.
     pub fn about(self, function: &'a Function) -> Self {
         Links { about: Some(function), ..self }
     }
 
-    /// From this page to a path that is relative to the reference.
+    /// Returns the link from this page to a path that is relative to the reference.
     pub fn to(self, path: &str) -> String {
         relative(self.page, path)
     }
 
-    /// To the page of a function.
+    /// Returns the link to the page of a function.
     pub fn function(self, function: &Function) -> String {
         self.to(&function_page(self.interface, function))
     }
 
-    /// To the place of a type on the page of its group.
+    /// Returns the link to a type on the page of its group.
     pub fn ty(self, id: TypeId) -> String {
         let interface = &self.spec.interfaces[id.interface.0];
         let ty = self.spec.ty(id);
         format!("{}#{}", self.to(&group_page(interface, ty.group)), anchor(&ty.name.value))
     }
 
-    /// Markdown whose code spans link to the items that they name.
+    /// Adds links to the code spans of Markdown that name an item.
     pub fn markdown(self, text: &str) -> String {
         map_code_spans(text, |span| {
             let own = |function: &Function| function.params.iter().any(|param| param.name.value == span);
@@ -60,7 +60,7 @@ impl<'a> Links<'a> {
         })
     }
 
-    /// As [`Links::markdown`], for a cell of a table.
+    /// Works like [`Links::markdown`], for a cell of a table.
     pub fn cell(self, text: &str) -> String {
         self.markdown(&crate::emit::text::collapse(text)).replace('|', "\\|")
     }
@@ -75,7 +75,7 @@ impl<'a> Links<'a> {
         })
     }
 
-    /// The text of a type in a table: its name in the spec, as a link where it is described.
+    /// Formats a type in a table: its name in the spec, as a link if the spec describes it.
     pub fn type_name(self, ty: Ty) -> String {
         match ty {
             Ty::Named(id) => format!("[`{}`]({})", self.spec.ty(id).name.value, self.ty(id)),
@@ -131,12 +131,12 @@ pub fn operator_page(operators: &Operators, id: OperatorId) -> String {
     format!("{}/{group}/{}.md", operators.name.value, operators.operator(id).name.value)
 }
 
-/// The id that mdBook gives to a heading of one word.
+/// Returns the id that mdBook gives to a heading of one word.
 fn anchor(heading: &str) -> String {
     heading.to_lowercase()
 }
 
-/// The way from one file to another, both relative to the same folder.
+/// Returns the relative path from one file to another; both are relative to the same folder.
 pub fn relative(from: &str, to: &str) -> String {
     let folders: Vec<&str> = from.split('/').collect();
     let target: Vec<&str> = to.split('/').collect();
@@ -151,7 +151,7 @@ mod tests {
     use super::relative;
 
     #[test]
-    fn ways_between_pages() {
+    fn relative_returns_path_between_pages() {
         assert_eq!(relative("device/index.md", "device/memory.md"), "memory.md");
         assert_eq!(relative("device/memory/set.md", "device/memory/copy.md"), "copy.md");
         assert_eq!(relative("paddle/tensor/dim.md", "device/info.md"), "../../device/info.md");

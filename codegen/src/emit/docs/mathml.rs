@@ -1,8 +1,8 @@
-//! Formulas as MathML, which browsers draw without a script.
+//! Formulas as MathML, which browsers render without a script.
 
 use crate::formula::{Binary, Constant, Expr, ExprKind, Variable};
 
-/// How tightly the parts of an expression hold together.
+/// The precedence of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tightness {
     Choice,
@@ -19,13 +19,13 @@ enum Tightness {
 /// The names of variables.
 type Names<'a> = &'a dyn Fn(Variable) -> String;
 
-/// An equation of its own line: `name = expr`.
+/// Formats an equation on a separate line: `name = expr`.
 pub fn equation(name: &str, expr: &Expr, names: Names<'_>) -> String {
     let Drawn { text, .. } = draw(names, expr);
     format!("<math display=\"block\">{}<mo>=</mo>{text}</math>", identifier(name))
 }
 
-/// A part of a formula, and how tightly it holds together.
+/// A formatted part of a formula, with its precedence.
 struct Drawn {
     text: String,
     tightness: Tightness,
@@ -36,7 +36,7 @@ impl Drawn {
         Drawn { text, tightness: Tightness::Atom }
     }
 
-    /// The text, in parentheses if it holds together less tightly than its place asks for.
+    /// Returns the text, in parentheses if its precedence is lower than its place needs.
     fn within(self, place: Tightness) -> String {
         if self.tightness < place { fenced("(", &self.text, ")") } else { self.text }
     }
@@ -103,7 +103,7 @@ fn binary(operation: Binary, left: Drawn, right: Drawn) -> Drawn {
     Drawn { text: format!("{}{sign}{}", left.within(before), right.within(after)), tightness }
 }
 
-/// A call of a function of the language, with its usual sign if it has one.
+/// Formats a call of a function of the language, with the usual notation if there is one.
 fn call(name: &str, arguments: Vec<Drawn>) -> String {
     let texts: Vec<&str> = arguments.iter().map(|argument| argument.text.as_str()).collect();
     let list = texts.join("<mo>,</mo>");
@@ -137,7 +137,7 @@ fn call(name: &str, arguments: Vec<Drawn>) -> String {
     }
 }
 
-/// The first argument, as the base of a power.
+/// Returns the first argument, as the base of a power.
 fn base(arguments: Vec<Drawn>) -> String {
     arguments.into_iter().next().map(|base| base.within(Tightness::Atom)).unwrap_or_default()
 }
@@ -167,7 +167,7 @@ fn word(text: &str) -> String {
     format!("<mtext>{text}</mtext>")
 }
 
-/// A word between two operands.
+/// Formats a word between two operands.
 fn operation(text: &str) -> String {
     word(&format!("&nbsp;{text}&nbsp;"))
 }
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::formula::{Elements, Name, Scope, Ty, parse};
 
-    /// The formula without tags: fractions as `above/below`, powers as `base^exponent`.
+    /// Returns the formula without tags: fractions as `above/below`, powers as `base^exponent`.
     fn drawn(text: &str) -> String {
         let names = ["x", "y"];
         let scope: Vec<Name> = names
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn parentheses_are_where_they_are_needed() {
+    fn equation_adds_only_necessary_parentheses() {
         assert_eq!(drawn("x - (y - 1)"), "out=x−(y−1)");
         assert_eq!(drawn("(x - y) - 1"), "out=x−y−1");
         assert_eq!(drawn("x * (y + 1)"), "out=x·(y+1)");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_have_their_usual_signs() {
+    fn equation_uses_the_usual_notation() {
         assert_eq!(drawn("exp(-x)"), "out=[e−x]");
         assert_eq!(drawn("abs(x) + floor(y)"), "out=|x|+⌊y⌋");
         assert_eq!(drawn("atan2(x, y)"), "out=atan2(x,y)");

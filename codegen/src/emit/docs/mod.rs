@@ -142,7 +142,7 @@ fn pages(job: &Job) -> Result<Vec<Output>, minijinja::Error> {
     Ok(outputs)
 }
 
-/// A page that a template can take.
+/// A page for a template.
 trait ErasedPage {
     fn value(&self) -> minijinja::Value;
 }
@@ -182,10 +182,10 @@ fn mistakes(marker: String) -> MistakesPage {
     MistakesPage { marker, rules: Code::ALL.iter().map(rule).collect() }
 }
 
-/// The line of the table of contents that the reference replaces.
+/// The line in the table of contents that is replaced with the reference.
 const PLACE: &str = "{{ reference }}";
 
-/// The table of contents: the chapters written by hand, and the reference in its place.
+/// The table of contents: the hand-written chapters, with the reference inserted.
 pub struct Contents;
 
 impl Emitter for Contents {
@@ -210,13 +210,13 @@ static SUMMARY_FILE: Shape = Shape {
         needed(
             "template",
             Value::Line,
-            "The file with the chapters written by hand and a line `{{ reference }}`.",
+            "The file with the hand-written chapters and a line `{{ reference }}`.",
         ),
         needed("to", Value::Line, "The file that mdBook reads."),
     ],
 };
 
-/// `None` where the template has no place for the reference.
+/// Returns `None` if the template has no line for the reference.
 fn contents(job: &Job, folder: &str, to: &str, template: &str) -> Option<Output> {
     let place = template.lines().find(|line| line.trim() == PLACE)?;
     let path = |page: &str| relative(to, &format!("{folder}/{page}"));

@@ -1,4 +1,4 @@
-//! The pages of operators: the list of groups, a page for each group, and one for each operator.
+//! The pages of operators: the list of groups, one page for each group, and one for each operator.
 
 use serde::Serialize;
 
@@ -90,14 +90,14 @@ struct KernelRow {
     types: String,
 }
 
-/// A kernel of a host, with the interface that it is registered through.
+/// A kernel of a host, with the interface through which it is registered.
 #[derive(Clone, Copy)]
 struct Bound<'a> {
     interface: &'a Interface,
     kernel: &'a Kernel,
 }
 
-/// The kernels of all hosts that compute an operator.
+/// Returns the kernels of all hosts that compute an operator.
 fn bound(spec: &Spec, id: OperatorId) -> impl Iterator<Item = Bound<'_>> {
     spec.interfaces.iter().flat_map(move |interface| {
         let kernels = interface.kernels.iter().flat_map(|group| &group.kernels);
@@ -194,7 +194,7 @@ pub fn page(spec: &Spec, operators: &Operators, id: OperatorId, marker: String) 
         reference: operator.reference.clone(),
         types: capital(&element_types(&operator.types)),
         provider: match &operator.body {
-            Body::Formula(_) => "A loop that the generator writes from the formula.".to_owned(),
+            Body::Formula(_) => "A loop that is generated from the formula.".to_owned(),
             Body::Kernel(path) => format!("The function `tenon_kernels::{path}`."),
         },
         random: operator.random,
@@ -243,7 +243,7 @@ fn kernel_row(spec: &Spec, operators: &Operators, bound: Bound<'_>, path: &str) 
     }
 }
 
-/// Text in a cell of a table.
+/// Formats text for a cell of a table.
 fn cell(text: &str) -> String {
     collapse(text).replace('|', "\\|")
 }

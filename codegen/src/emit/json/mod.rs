@@ -1,5 +1,5 @@
-//! The resolved spec as JSON, for generators that are not written in Rust: names, defaults, lengths and
-//! layouts are resolved, and every reference is a name.
+//! The resolved spec as JSON, for generators in other languages: names, defaults, lengths and layouts are resolved,
+//! and every reference is a name.
 
 mod operator;
 
@@ -166,7 +166,8 @@ impl Describer<'_> {
         joined(value, json!({}), self.availability(param.availability))
     }
 
-    /// A primitive by its name in the spec language, a described type as `interface.Name`.
+    /// Returns the name of a type: a primitive by its name in the spec language, a described type as
+    /// `interface.Name`.
     fn name(self, ty: Ty) -> String {
         match ty {
             Ty::Named(id) => {
@@ -182,7 +183,7 @@ impl Describer<'_> {
         json!({ "since": since, "until": until })
     }
 
-    /// The table, with the offset of each function in each release.
+    /// Describes the table, with the offset of each function in each release.
     fn table(self, table: &Table) -> Value {
         let layout = |release: Option<ReleaseId>| {
             let layout = abi::table_layout(self.interface, table, release);
@@ -208,7 +209,7 @@ impl Describer<'_> {
         })
     }
 
-    /// The extension, with the offset of each function.
+    /// Describes the extension, with the offset of each function.
     fn extension(self, extension: &Extension) -> Value {
         let (slots, size) = abi::extension_layout(extension);
         let slots: Vec<Value> = slots

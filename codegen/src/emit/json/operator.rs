@@ -8,7 +8,7 @@ use crate::model::{
     OperatorId, Operators, Spec, gradient_name,
 };
 
-/// The operators of a spec.
+/// Describes the operators of a spec.
 pub fn operators(spec: &Spec, operators: &Operators) -> Value {
     let entries = operators.groups.iter().enumerate().flat_map(|(group, entries)| {
         let operator = move |(index, operator)| {

@@ -1,4 +1,4 @@
-//! Classes: named numbers, structs, and pointers to functions.
+//! Classes: enums, structs, and callbacks.
 
 use serde::Serialize;
 
@@ -6,22 +6,22 @@ use super::ctype::CType;
 use super::docstring::Docstring;
 use super::layout::identifiers;
 
-/// A class, as the templates lay it out.
+/// A class, as data for the templates.
 #[derive(Clone, Debug, Serialize)]
 pub struct Class {
     /// Its name.
     pub name: String,
-    /// The class that it derives from.
+    /// The base class.
     base: &'static str,
     /// Its docstring.
     doc: String,
-    /// Names of its members, the code after each (`: int`, ` = 3`), and their docstrings.
+    /// The names of its members, the code after each (`: int`, ` = 3`), and their docstrings.
     members: Vec<[String; 3]>,
     /// Names and types of the fields of a struct.
     fields: Vec<String>,
-    /// For a struct that sets its own size: the parameters of its constructor, and its fields with their values.
+    /// For a struct that sets its own size: the parameters of its constructor, and the values of its fields.
     constructor: Option<[Vec<String>; 2]>,
-    /// For a pointer to a function: its result and the types of its parameters.
+    /// For a callback: its result and the types of its parameters.
     signature: Option<(String, Vec<String>)>,
 }
 
@@ -36,14 +36,14 @@ pub struct Field {
     pub doc: String,
 }
 
-/// A named number.
+/// An enum value.
 #[derive(Clone, Debug)]
 pub struct Member {
     /// Its name.
     pub name: String,
     /// The number.
     pub value: i64,
-    /// The meaning.
+    /// Its documentation.
     pub doc: String,
 }
 
@@ -53,7 +53,7 @@ impl Class {
         Class { name, base, doc: doc.text(4), members, fields, constructor: None, signature: None }
     }
 
-    /// Named numbers; whether they are bits.
+    /// Makes the class of an enum. `flags`: the values are bits.
     pub fn numbers(name: String, doc: &Docstring, flags: bool, members: Vec<Member>) -> Self {
         let base = if flags { "IntFlag" } else { "NamedNumber" };
         let members = members.into_iter().map(|member| {
@@ -62,7 +62,7 @@ impl Class {
         Class { members: members.collect(), ..Class::new(name, base, doc) }
     }
 
-    /// A struct; whether its first field is its own size, which its constructor fills in.
+    /// Makes the class of a struct. `sized`: the first field is its own size, which the constructor sets.
     pub fn structure(name: String, doc: &Docstring, fields: &[Field], sized: bool) -> Self {
         let told = fields.iter().filter(|field| !field.doc.is_empty());
         let members = told.map(|field| {
@@ -81,7 +81,7 @@ impl Class {
         }
     }
 
-    /// A pointer to a function.
+    /// Makes the class of a callback.
     pub fn callback(name: String, doc: &Docstring, params: &[CType], result: Option<&CType>) -> Self {
         let result = result.map_or("None".to_owned(), CType::name);
         let signature = Some((result, params.iter().map(CType::name).collect()));
@@ -94,7 +94,7 @@ impl Class {
     }
 }
 
-/// A constructor that sets the size and takes the Python type of each other field except arrays.
+/// Makes a constructor that sets the size, and takes a Python value for each other field except arrays.
 fn constructor(name: &str, size: &Field, fields: &[Field]) -> [Vec<String>; 2] {
     let mut params = vec!["self".to_owned(), "*".to_owned()];
     let mut values = vec![format!("{}=sizeof({name})", size.name)];
@@ -102,7 +102,7 @@ fn constructor(name: &str, size: &Field, fields: &[Field]) -> [Vec<String>; 2] {
         let (param, value) = match ctype {
             CType::Array(..) | CType::Struct(_) | CType::Pointer(_) => continue,
             CType::Text => ("str | None = None".to_owned(), format!("encode_or_null({name})")),
-            // A null pointer to a function is an object too.
+            // A null callback is an object too.
             CType::Callback(class) => {
                 (format!("{class} | None = None"), format!("{class}() if {name} is None else {name}"))
             }
@@ -115,13 +115,13 @@ fn constructor(name: &str, size: &Field, fields: &[Field]) -> [Vec<String>; 2] {
     [params, values]
 }
 
-/// Classes such that each follows those that it names, and otherwise as they were.
+/// Orders classes so that each comes after those that it uses, and otherwise keeps their order.
 pub fn in_order(mut open: Vec<Class>) -> Vec<Class> {
     let mut done = Vec::new();
     while !open.is_empty() {
         let waits =
             |class: &Class| open.iter().any(|other| other.name != class.name && class.names(&other.name));
-        // Types that depend on each other keep their order: Python then reports the missing name.
+        // Classes that use each other keep their order: Python then reports the missing name.
         let next = open.iter().position(|class| !waits(class)).unwrap_or(0);
         done.push(open.remove(next));
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_follows_those_that_it_names() {
+    fn in_order_puts_used_classes_first() {
         let inner = CType::Struct("Inner".to_owned());
         let classes = vec![class("Outer", inner), class("Inner", CType::Bool), class("Last", CType::Bool)];
         let names: Vec<String> = in_order(classes).into_iter().map(|class| class.name).collect();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_struct_that_knows_its_size_takes_the_rest_by_name() {
+    fn structure_with_size_has_a_constructor() {
         let field = |name: &str, ctype| Field { name: name.to_owned(), ctype, doc: String::new() };
         let [params, values] =
             constructor("Options", &field("size", CType::Int("c_size_t")), &[field("name", CType::Text)]);

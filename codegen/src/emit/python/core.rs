@@ -1,4 +1,4 @@
-//! The functions and types of the library that are not in the spec.
+//! The library's functions and types that are not in the spec.
 
 use heck::ToPascalCase;
 
@@ -13,12 +13,12 @@ use crate::emit::text::{enumerate, uncapital};
 use crate::exports::{Direction, Doc, Exports, Function, Ty, Type, TypeKind};
 use crate::sdk::Face;
 
-/// Speaks of exports in Python's words.
+/// Describes exports for Python.
 #[derive(Clone, Copy)]
 pub struct Core<'a> {
     /// The exports.
     pub exports: &'a Exports,
-    /// The SDK's view, whose handles and statuses they share.
+    /// The SDK's view, which has the handles and statuses of the exports.
     pub face: Face<'a>,
     /// Its statuses.
     pub exceptions: &'a Exceptions,
@@ -26,21 +26,21 @@ pub struct Core<'a> {
 
 /// An export that cannot be expressed in Python.
 #[derive(Debug, thiserror::Error)]
-#[error("`{item}` cannot be put into Python: {reason}")]
+#[error("`{item}` cannot be expressed in Python: {reason}")]
 pub struct CoreError {
     item: String,
     reason: String,
 }
 
 impl Core<'_> {
-    /// The classes, in the order of the sources.
+    /// Returns the classes, in the order of the sources.
     pub(super) fn types(self) -> Result<Vec<Class>, CoreError> {
         let classes =
             self.exports.types.iter().map(|ty| self.ty(ty).map_err(|reason| mistake(&ty.name, reason)));
         Ok(classes.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// The functions, in the order of the sources.
+    /// Returns the functions, in the order of the sources.
     pub(super) fn functions(self) -> Result<Vec<Call>, CoreError> {
         let functions = self.exports.functions.iter();
         functions
@@ -58,7 +58,7 @@ impl Core<'_> {
                 _ if reason.is_empty() => {}
                 Some(status) => raises.extend(self.exceptions.raised(status, &reason)),
                 None if status == "other" => raises.push(Exceptions::other(&reason)),
-                None => return Err(format!("`{status}` is no status")),
+                None => return Err(format!("`{status}` is not a status")),
             }
         }
         let answer = match &function.result {
@@ -80,7 +80,7 @@ impl Core<'_> {
 
     fn param(self, function: &Function, name: &str, ty: &Ty) -> Result<Param, String> {
         let told = function.doc.params.iter().find(|(known, ..)| known == name);
-        let (_, direction, doc) = told.ok_or_else(|| format!("nothing is said of `{name}`"))?;
+        let (_, direction, doc) = told.ok_or_else(|| format!("`{name}` has no documentation"))?;
         let nullable = doc.contains("`null`");
         let counter = function.doc.params.iter().find(|(_, direction, _)| *direction == Direction::InOut);
         let (ctype, pass) = match (direction, ty) {
@@ -94,7 +94,7 @@ impl Core<'_> {
                 _ => (self.value(to)?, Pass::Address),
             },
             (Direction::In, _) => (self.value(ty)?, Pass::Value),
-            _ => return Err(format!("`{name}` is written, and is no pointer")),
+            _ => return Err(format!("`{name}` is an output, but not a pointer")),
         };
         let null = if matches!(pass, Pass::Value | Pass::Address) { ctype.null() } else { "None" };
         let doc = self.prose(doc, null);
@@ -134,7 +134,7 @@ impl Core<'_> {
         })
     }
 
-    /// The default form of a parameter, if no other parameter is its length.
+    /// Returns the type of a parameter, if no other parameter is its length.
     fn element(self, ty: &Ty) -> Result<CType, String> {
         match ty {
             Ty::Named(name) if name == "c_char" => Ok(CType::Char),
@@ -169,7 +169,7 @@ impl Core<'_> {
         })
     }
 
-    /// A type of the exports, or one that they share with the spec.
+    /// Returns a type of the exports, or one that they share with the spec.
     fn named(self, name: &str) -> Result<CType, String> {
         if let Some(ty) = self.exports.types.iter().find(|ty| ty.name == name) {
             let class = self.class(name);
@@ -180,13 +180,12 @@ impl Core<'_> {
                 TypeKind::Callback { .. } => CType::Callback(class),
             });
         }
-        let c_name =
-            self.exports.renamed.get(name).ok_or_else(|| format!("`{name}` is no type that C has"))?;
+        let c_name = self.exports.renamed.get(name).ok_or_else(|| format!("`{name}` is not a type of C"))?;
         if *c_name == self.face.handle("status") {
             return Ok(CType::Enum("Status".to_owned()));
         }
         let described = self.face.types().into_iter().find(|ty| self.face.ty(ty) == *c_name);
-        let described = described.ok_or_else(|| format!("`{name}` is no type of the spec"))?;
+        let described = described.ok_or_else(|| format!("`{name}` is not a type of the spec"))?;
         Ok(CType::of_type(described))
     }
 
@@ -194,7 +193,7 @@ impl Core<'_> {
         matches!(ty, Ty::Named(name) if self.exports.renamed.get(name) == Some(&self.face.handle("status")))
     }
 
-    /// `DeviceInfo` → `tenon_device_info` → `DeviceInfo`.
+    /// Returns the class name of a type: `DeviceInfo` → `tenon_device_info` → `DeviceInfo`.
     fn class(self, name: &str) -> String {
         self.exports
             .renamed
@@ -202,7 +201,7 @@ impl Core<'_> {
             .map_or_else(|| name.to_owned(), |c_name| self.bare(c_name).to_pascal_case())
     }
 
-    /// A symbol without the common prefix.
+    /// Returns a symbol without the common prefix.
     fn bare(self, symbol: &str) -> &str {
         symbol.strip_prefix(&self.face.handle("")).unwrap_or(symbol)
     }
@@ -214,8 +213,8 @@ impl Core<'_> {
         docstring
     }
 
-    /// Prose as docstrings have it: `#tenon_init` and `` `tenon_init` `` are functions, `#TENON_BUSY` is an exception, and
-    /// `` `null` `` is `null`.
+    /// Converts prose for docstrings: `#tenon_init` and `` `tenon_init` `` become functions, `#TENON_BUSY` an
+    /// exception, and `` `null` `` becomes `null`.
     fn prose(self, text: &str, null: &str) -> String {
         let mut linked = String::with_capacity(text.len());
         let mut rest = text;

@@ -1,41 +1,41 @@
-//! C types in ctypes, and their types for callers and type checkers.
+//! C types in ctypes, and their type hints.
 
 use crate::language::python::Item;
 use crate::model::*;
 
-/// A type of C as Python sees it.
+/// A C type in Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CType {
-    /// A truth value.
+    /// A boolean.
     Bool,
-    /// A whole number, by the name that ctypes has for it.
+    /// An integer, by its name in ctypes.
     Int(&'static str),
-    /// A floating-point number, by the name that ctypes has for it.
+    /// A floating-point number, by its name in ctypes.
     Float(&'static str),
-    /// One byte of a text.
+    /// One byte of a string.
     Char,
-    /// An address or a handle: a number, 0 for null.
+    /// An address or a handle: an integer, 0 for null.
     Address,
-    /// A NUL-terminated text.
+    /// A NUL-terminated string.
     Text,
-    /// A named number, by the name of its class.
+    /// An enum, by the name of its class.
     Enum(String),
     /// A struct, by the name of its class.
     Struct(String),
-    /// A struct that callers see as a dict of its fields, by the name of its class.
+    /// A struct that callers pass as a dict of its fields, by the name of its class.
     Dict(String),
-    /// A pointer to a function, by the name of its class.
+    /// A callback, by the name of its class.
     Callback(String),
-    /// The address of something that Python may follow.
+    /// A pointer that Python may dereference.
     Pointer(Box<CType>),
-    /// A fixed number of values, one after the other.
+    /// An array of fixed length.
     Array(Box<CType>, u64),
     /// The type hint of an object that only a hand-written body understands.
     Object(&'static str),
 }
 
 impl CType {
-    /// A type of the spec, whatever its direction.
+    /// Returns the type for a type of the spec, whatever its direction.
     pub fn of(spec: &Spec, ty: Ty) -> CType {
         match ty {
             Ty::Bool => CType::Bool,
@@ -60,11 +60,11 @@ impl CType {
         }
     }
 
-    /// A described type.
+    /// Returns the type for a described type.
     pub fn of_type(ty: &Type) -> CType {
         let name = ty.name.value.clone();
         match &ty.kind {
-            // C passes an id by the address of a struct, which is a handle to everybody but the plugin.
+            // C passes an id by the address of a struct, which is an opaque handle for everything except the plugin.
             TypeKind::Handle { .. } | TypeKind::Id { .. } => CType::Address,
             TypeKind::Enum { .. } => CType::Enum(name),
             TypeKind::Struct { .. } => CType::Struct(name),
@@ -72,7 +72,8 @@ impl CType {
         }
     }
 
-    /// A value of a package whose callers see plain numbers: addresses, which `None` is not, and named numbers.
+    /// Returns the type of a value in a package whose callers use plain integers: for addresses, which are never
+    /// `None`, and for enums.
     pub fn plain(spec: &Spec, item: Item) -> CType {
         match item {
             Item::Address => CType::Int("c_uint64"),
@@ -84,7 +85,7 @@ impl CType {
         }
     }
 
-    /// `c_size_t`: the type itself, as `argtypes` and `_fields_` have it.
+    /// Returns the type for `argtypes` and `_fields_`: `c_size_t`.
     pub fn name(&self) -> String {
         match self {
             CType::Bool => "c_bool".to_owned(),
@@ -100,7 +101,7 @@ impl CType {
         }
     }
 
-    /// The type of a pointer to it: of an array, to its elements.
+    /// Returns the type of a pointer to it; for an array, to its elements.
     pub fn pointer(&self) -> String {
         match self {
             CType::Char => "c_char_p".to_owned(),
@@ -109,7 +110,7 @@ impl CType {
         }
     }
 
-    /// The type hint of an argument: `int`, also for a named number, which is one.
+    /// Returns the type hint of an argument: `int`, also for an enum, which accepts integers.
     pub fn hint(&self) -> String {
         match self {
             CType::Bool => "bool".to_owned(),
@@ -125,7 +126,7 @@ impl CType {
         }
     }
 
-    /// The type hint of a result: a named number is a member of its class.
+    /// Returns the type hint of a result: for an enum, its class.
     pub fn given(&self) -> String {
         match self {
             CType::Enum(name) => name.clone(),
@@ -135,7 +136,7 @@ impl CType {
         }
     }
 
-    /// The type hint of a field of a `Structure`, and of the value that a foreign function returns.
+    /// Returns the type hint of a field of a `Structure`, and of the return value of a foreign function.
     pub fn raw(&self) -> String {
         match self {
             CType::Text => "bytes | None".to_owned(),
@@ -145,7 +146,7 @@ impl CType {
         }
     }
 
-    /// The Python value of an object of the ctypes type: `size.value`.
+    /// Returns the Python expression for the value of a ctypes object: `size.value`.
     pub fn read(&self, object: &str) -> String {
         match self {
             CType::Struct(_) | CType::Callback(_) | CType::Pointer(_) | CType::Object(_) => object.to_owned(),
@@ -155,7 +156,7 @@ impl CType {
         }
     }
 
-    /// The Python value of what ctypes returns for such a type.
+    /// Returns the Python expression for what ctypes returns for this type.
     pub fn cooked(&self, raw: &str) -> String {
         match self {
             CType::Address => format!("{raw} or 0"),
@@ -166,7 +167,7 @@ impl CType {
         }
     }
 
-    /// The Python list of an array of such.
+    /// Returns the Python expression for a list of an array's elements.
     pub fn read_list(&self, array: &str) -> String {
         match self {
             CType::Address | CType::Text | CType::Enum(_) => {
@@ -177,7 +178,7 @@ impl CType {
         }
     }
 
-    /// A description with the numbers that have a meaning, if the type hint is only `int`.
+    /// Adds the enum's class to a description, because the type hint is only `int`.
     pub fn named_in(&self, doc: &str) -> String {
         match self {
             CType::Enum(name) => format!("{doc} A ``{name}``."),
@@ -185,7 +186,7 @@ impl CType {
         }
     }
 
-    /// The word for null in the text about a value.
+    /// Returns the word for null in a text about a value.
     pub fn null(&self) -> &'static str {
         match self {
             CType::Address | CType::Int(_) | CType::Float(_) | CType::Bool | CType::Enum(_) => "0",

@@ -1,12 +1,12 @@
-//! Docstrings: a summary, paragraphs, and sections in the manner of Google.
+//! Docstrings: a summary, paragraphs, and sections in Google style.
 
 use super::layout::PROSE;
 use crate::emit::text::{map_code_spans, sentence, sentences, wrap};
 
-/// A docstring in the making.
+/// A docstring that is being built.
 #[derive(Clone, Debug, Default)]
 pub struct Docstring {
-    /// A line of code before everything.
+    /// A line of code at the start.
     signature: String,
     summary: String,
     blocks: Vec<Block>,
@@ -15,12 +15,12 @@ pub struct Docstring {
 #[derive(Clone, Debug)]
 enum Block {
     Paragraph(String),
-    /// A title and its content: names with their text, or only text.
+    /// A title and its content: names with texts, or only a text.
     Section(&'static str, Vec<(String, String)>),
 }
 
 impl Docstring {
-    /// Begins with a text: its first sentence is the summary, the rest a paragraph.
+    /// Makes a docstring from a text: its first sentence is the summary, the rest a paragraph.
     pub fn new(text: &str) -> Self {
         let sentences = sentences(&sentence(text));
         let (summary, rest) =
@@ -30,7 +30,7 @@ impl Docstring {
         docstring
     }
 
-    /// Paragraphs that are separated by empty lines; the first sentence is the summary.
+    /// Makes a docstring from paragraphs separated by empty lines; the first sentence is the summary.
     pub fn of_text(text: &str) -> Self {
         let (first, rest) = text.trim().split_once("\n\n").unwrap_or((text, ""));
         let mut docstring = Docstring::new(first);
@@ -38,12 +38,12 @@ impl Docstring {
         docstring
     }
 
-    /// The whole text as one paragraph, for a field.
+    /// Makes a docstring of one paragraph, for a field.
     pub fn flowing(text: &str) -> Self {
         Docstring { summary: sentence(text), ..Docstring::default() }
     }
 
-    /// Begins with a signature, for functions whose parameters have no names in Python.
+    /// Adds a signature at the start, for functions whose parameters have no names in Python.
     pub fn signed(self, signature: String) -> Self {
         Docstring { signature, ..self }
     }
@@ -74,7 +74,7 @@ impl Docstring {
         }
     }
 
-    /// The text between and with the quotes, `margin` columns further in.
+    /// Returns the text with its quotes, indented by `margin` columns.
     pub fn text(&self, margin: usize) -> String {
         self.lines(margin).join("\n")
     }
@@ -122,7 +122,7 @@ fn quoted(lines: &[String], margin: usize) -> Vec<String> {
         .collect();
     if let Some(first) = lines.first_mut() {
         first.insert_str(margin, "\"\"\"");
-        // The remaining width must hold the closing quotes, which must not follow a quote of the text.
+        // The last line must also fit the closing quotes, which must not follow a quote of the text.
         let fits = first.len() + 3 <= PROSE && !first.ends_with('"');
         match lines.as_mut_slice() {
             [only] if fits => only.push_str("\"\"\""),
@@ -132,7 +132,7 @@ fn quoted(lines: &[String], margin: usize) -> Vec<String> {
     lines
 }
 
-/// Converts code spans of Markdown to those of docstrings, with two backticks; `rename` may replace names.
+/// Converts Markdown code spans to those of docstrings, with two backticks. `rename` may replace names.
 pub fn spans(text: &str, rename: impl Fn(&str) -> Option<String>) -> String {
     map_code_spans(text, |span| Some(format!("``{}``", rename(span).unwrap_or_else(|| span.to_owned()))))
 }
@@ -142,12 +142,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_is_one_line() {
+    fn text_one_sentence_is_one_line() {
         assert_eq!(Docstring::new("waits").lines(4), ["    \"\"\"Waits.\"\"\""]);
     }
 
     #[test]
-    fn further_sentences_and_sections_follow() {
+    fn text_has_summary_paragraph_and_sections() {
         let mut docstring = Docstring::new("Waits. It takes long.");
         docstring.entries("Args", vec![("device".to_owned(), "The device.".to_owned())]);
         docstring.section("Returns", "the time");
@@ -170,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_ends_the_text_early() {
+    fn text_escapes_quotes_and_backslashes() {
         let lines = Docstring::new("A \\ and \"\"\" in it.").lines(0);
         assert_eq!(lines, ["\"\"\"A \\\\ and \\\"\\\"\\\" in it.\"\"\""]);
     }
 
     #[test]
-    fn code_has_two_backticks() {
+    fn spans_doubles_backticks() {
         assert_eq!(spans("`a` of `b`", |span| (span == "b").then(|| "c".to_owned())), "``a`` of ``c``");
     }
 }

@@ -1,4 +1,4 @@
-//! A Python function around a foreign one: its data, as the templates lay them out.
+//! Python functions that call a foreign function: their data for the templates.
 
 use serde::Serialize;
 
@@ -7,20 +7,20 @@ use super::docstring::Docstring;
 use super::names;
 use super::param::{Param, Pass};
 
-/// A function of the bindings: it takes its parameters by name, and raises for a status that is no success.
+/// A function of the bindings. It takes its parameters by name, and raises an exception if the status is not success.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Its name in Python: `device_open`.
     pub name: String,
     /// Its name in the library: `tenon_device_open`.
     pub symbol: String,
-    /// Its parameters, all of them, in the order of C.
+    /// All of its parameters, in the order of C.
     pub params: Vec<Param>,
     /// The result.
     pub answer: Answer,
-    /// The description, up to its parameters.
+    /// The description before its parameters.
     pub doc: Docstring,
-    /// The exceptions: names of exceptions and when.
+    /// The exceptions: names, and when they are raised.
     pub raises: Vec<(String, String)>,
     /// The last paragraph.
     pub notes: Vec<String>,
@@ -42,13 +42,13 @@ pub enum Answer {
 pub struct Function<E> {
     /// Its name in Python.
     pub name: String,
-    /// The name of the function of ctypes.
+    /// The name of the ctypes function.
     pub bound: String,
     /// The symbol and its types.
     pub binding: Vec<String>,
     /// Its parameters with their type hints.
     pub takes: Vec<String>,
-    /// The type hint of what it returns.
+    /// The type hint of its result.
     pub gives: String,
     /// Its docstring.
     pub doc: String,
@@ -58,25 +58,25 @@ pub struct Function<E> {
     pub passed: Vec<String>,
     /// The parameters that it returns.
     pub results: Vec<String>,
-    /// Data for one of the packages only.
+    /// Data for only one of the packages.
     #[serde(flatten)]
     pub more: E,
 }
 
-/// Data for functions of the bindings only: how the call ends.
+/// Data for functions of the bindings: what happens after the call.
 #[derive(Debug, Serialize)]
 pub struct Ending {
-    /// The variable for the status or the value; empty where there is neither.
+    /// The variable for the status or the value; empty if there is neither.
     local: String,
-    /// The type hint of a value, as ctypes returns it; empty where a status is returned.
+    /// The type hint of a value as ctypes returns it; empty for a status.
     raw: String,
     /// The expression that is returned for the value.
     cooked: String,
-    /// For a function that is called twice: the list, the variable for its length, and the type of each.
+    /// For a function that is called twice: the list, the variable for its length, and the element type.
     filled: Option<[String; 3]>,
 }
 
-/// `"tenon_device_open", c_char_p, c_int, POINTER(c_void_p)`
+/// Returns the arguments of a binding: `"tenon_device_open", c_char_p, c_int, POINTER(c_void_p)`.
 pub fn binding(symbol: &str, params: &[Param], result: Option<String>) -> Vec<String> {
     let symbol = format!("\"{symbol}\"");
     let result = result.map(|result| format!("restype={result}"));
@@ -84,11 +84,11 @@ pub fn binding(symbol: &str, params: &[Param], result: Option<String>) -> Vec<St
 }
 
 impl Call {
-    /// The data for the template.
+    /// Prepares the data for the template.
     pub fn item(&self) -> Function<Ending> {
         let taken: Vec<&Param> = self.params.iter().filter(|param| param.is_taken()).collect();
         let given: Vec<&Param> = self.params.iter().filter(|param| param.is_given()).collect();
-        // Parameters that may be left out follow all that may not.
+        // Optional parameters come after the required ones.
         let needed = taken.iter().rposition(|param| !param.may_be_none()).map_or(0, |index| index + 1);
         let takes = taken
             .iter()
@@ -130,7 +130,7 @@ impl Call {
         doc.text(4)
     }
 
-    /// The variable that the function writes to: the parameter's name, unless the caller's value has it.
+    /// Returns the variable for an output: the parameter's name, unless the caller's value has that name.
     fn place(param: &Param) -> String {
         match param.pass {
             Pass::Exchange => format!("new_{}", param.name),
@@ -189,7 +189,7 @@ impl Call {
         Ending { local, raw, cooked, filled }
     }
 
-    /// A name that no parameter has.
+    /// Returns a variable that has the name of no parameter.
     fn local(&self, name: &str) -> String {
         let mut name = name.to_owned();
         while self.params.iter().any(|param| param.name == name) {
@@ -199,7 +199,7 @@ impl Call {
     }
 }
 
-/// The type hint of several values.
+/// Returns the type hint of several values.
 fn tuple(hints: &[String]) -> String {
     match hints {
         [] => "None".to_owned(),

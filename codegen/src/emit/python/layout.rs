@@ -1,14 +1,14 @@
-//! Python as `ruff format` leaves it: the filters that templates lay out lists of items with.
+//! Formats Python like `ruff format`: filters with which templates lay out lists of items.
 
 use minijinja::Environment;
 
 /// Width of a line of code, as in `sdk-py/pyproject.toml`.
 pub const WIDTH: usize = 120;
 
-/// Width of a line of prose; `help()` adds a margin.
+/// Width of a line of prose. `help()` adds a margin.
 pub const PROSE: usize = 100;
 
-/// Adds the filters. Each takes what is before the items, with its indentation, and what is after them.
+/// Adds the filters. Each takes the text before the items, with its indentation, and the text after them.
 pub fn add_filters(templates: &mut Environment) {
     templates
         .add_filter("bracketed", |items: Vec<String>, head: &str, tail: &str| bracketed(&items, head, tail));
@@ -27,7 +27,8 @@ fn indent(head: &str) -> &str {
     &head[..head.len() - head.trim_start().len()]
 }
 
-/// Formats a call or a definition: on one line if it fits, then with the items on one separate line, then with one line each.
+/// Formats a call or a definition: on one line if it fits, else with the items on a separate line, else with one line
+/// for each item.
 fn bracketed(items: &[String], head: &str, tail: &str) -> String {
     let indent = indent(head);
     let inner = format!("{indent}    {}", items.join(", "));
@@ -48,7 +49,7 @@ pub fn listed(items: &[String], head: &str, tail: &str) -> String {
     format!("{head}\n{exploded}{indent}{tail}")
 }
 
-/// A statement with one value, or with several as a tuple.
+/// Formats a statement with one value, or with several as a tuple.
 fn returned(values: &[String], head: &str) -> String {
     let line = format!("{head}{}", values.join(", "));
     if fits(&line) { line } else { listed(values, &format!("{head}("), ")") }
@@ -71,7 +72,7 @@ fn assigned(names: &[String], indent: &str, tuple: &str) -> String {
     }
 }
 
-/// The identifiers in a piece of code.
+/// Returns the identifiers in a piece of code.
 pub fn identifiers(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
 }
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_take_a_tuple_are_broken_last() {
+    fn assigned_breaks_the_tuple_before_the_names() {
         assert_eq!(assigned(&items(1), "", "args"), "(parameter_00,) = args");
         assert_eq!(assigned(&items(2), "", "args"), "parameter_00, parameter_01 = args");
         let mut names = items(8);
@@ -95,12 +96,12 @@ mod tests {
     }
 
     #[test]
-    fn items_that_fit_are_on_one_line() {
+    fn bracketed_short_items_are_on_one_line() {
         assert_eq!(bracketed(&items(2), "    f(", ")"), "    f(parameter_00, parameter_01)");
     }
 
     #[test]
-    fn items_move_to_a_line_of_their_own_and_then_to_a_line_each() {
+    fn bracketed_long_items_are_on_separate_lines() {
         assert_eq!(bracketed(&items(7), "a_function_with_a_long_name(", ")").lines().count(), 3);
         let broken = bracketed(&items(9), "f(", ")");
         assert_eq!((broken.lines().count(), broken.lines().nth(1)), (11, Some("    parameter_00,")));

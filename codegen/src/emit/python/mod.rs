@@ -1,8 +1,8 @@
 //! Python: the bindings of the SDK, and the packages of exports.
 //!
-//! Rust prepares data, in which every name is spelled and every decision made; the templates lay it out.
-//! [`param`] decides how a parameter is passed, [`ctype`] how its type is spelled, and [`module`] what is imported.
-//! Code that modules share and that does not depend on the spec is written by hand beside them.
+//! Rust code prepares data with all names and decisions; templates lay it out. [`param`] decides how a parameter is
+//! passed, [`ctype`] decides its type, and [`module`] decides what is imported. Shared code that does not depend on
+//! the spec is in hand-written modules of the package.
 
 mod class;
 mod core;
@@ -76,7 +76,7 @@ impl Emitter for Packages {
     }
 }
 
-/// The names that the bindings import from the hand-written modules beside them.
+/// The names that the bindings import from the hand-written modules of the package.
 const BESIDE: [(&str, &[&str]); 6] = [
     (".arrays", &["filled", "packed"]),
     (".callbacks", &["FUNCFLAG_CDECL", "CFuncPtr"]),
@@ -113,8 +113,8 @@ struct Version {
     numbers: Vec<u64>,
 }
 
-/// The bindings of a library, with paths relative to the folder of packages: of the functions of the spec, and of what
-/// the library exports beside them.
+/// Writes the bindings of a library, with paths relative to the folder of packages. They cover the functions of the
+/// spec and the library's other exports.
 fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
     let (templates, marker) = (job.templates, &job.stamp.interface(face.interface));
     let exceptions = Exceptions::of(face);
@@ -177,7 +177,7 @@ fn package_name(face: Face) -> String {
     face.handle("").trim_end_matches('_').to_owned()
 }
 
-/// The folder of the bindings, relative to the folder of packages: `tenon/_native`.
+/// Returns the folder of the bindings, relative to the folder of packages: `tenon/_native`.
 fn folder(face: Face) -> String {
     format!("{}/_native", package_name(face))
 }

@@ -1,4 +1,4 @@
-//! Modules: renders a template and imports the names that its code uses.
+//! Modules: renders a template, and imports the names that the code uses.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use super::layout::{self, identifiers};
 use super::names;
 use crate::out::Output;
 
-/// A module that others import from; with a leading dot, a module of the same package.
+/// A module that names are imported from. A leading dot means a module of the same package.
 pub type Source<'a> = (&'a str, Vec<&'a str>);
 
-/// The imports that all modules take from Python's standard library.
+/// The names that modules import from Python's standard library.
 const STANDARD: [(&str, &str); 3] = [
     ("collections.abc", "Callable Mapping Sequence"),
     (
@@ -24,15 +24,15 @@ const STANDARD: [(&str, &str); 3] = [
     ("typing", "Any TYPE_CHECKING"),
 ];
 
-/// Writes modules that share a marker and know the same names.
+/// Writes modules that have the same first line and may import the same names.
 pub struct Modules<'a> {
     /// The templates.
     pub templates: &'a Environment<'a>,
     /// The first line of each.
     pub marker: &'a str,
-    /// The modules beside them.
+    /// The other modules of the package.
     pub beside: Vec<Source<'a>>,
-    /// The modules below the package that are names of it.
+    /// The modules of the package that are exported as its names.
     pub exported: Vec<&'a str>,
 }
 
@@ -49,10 +49,10 @@ struct Page<'a, T> {
 }
 
 impl Modules<'_> {
-    /// A module from a template and its data.
+    /// Renders a module.
     ///
     /// # Errors
-    /// If the template does not fit the data, which is a bug in the generator.
+    /// If the template does not match the data, which is a bug in the generator.
     pub fn write<T: Serialize>(
         &self,
         path: String,
@@ -84,13 +84,13 @@ impl Modules<'_> {
     }
 }
 
-/// A module without docstrings and comments.
+/// Returns a module without docstrings and comments.
 fn code(text: &str) -> String {
     let code: String = text.split("\"\"\"").step_by(2).collect();
     code.lines().filter(|line| !line.starts_with('#')).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The import of those names of a module that are used.
+/// Returns the import of the names of a module that are used.
 fn import(module: &str, known: &[&str], used: &BTreeSet<&str>) -> Option<String> {
     let is_used = |name: &&&str| identifiers(name).last().is_some_and(|name| used.contains(name));
     let mut taken: Vec<String> = known.iter().filter(is_used).map(|name| (*name).to_owned()).collect();

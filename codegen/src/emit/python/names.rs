@@ -1,25 +1,25 @@
-//! Every identifier of the Python output is spelled here.
+//! The names of all identifiers in the Python output.
 
 use std::cmp::Ordering;
 
 use crate::language::python::is_keyword;
 
-/// `stream`; a keyword of Python gets an underscore at its end.
+/// Returns the name of a variable: `stream`; a keyword of Python gets an underscore at its end.
 pub fn variable(name: &str) -> String {
     if is_keyword(name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// `FLOAT32`: a member of an enum.
+/// Returns the name of an enum member: `FLOAT32`.
 pub fn member(name: &str) -> String {
     name.to_uppercase()
 }
 
-/// `_device_open`: the function of ctypes below `device_open`.
+/// Returns the name of the ctypes function that `device_open` calls: `_device_open`.
 pub fn bound(function: &str) -> String {
     format!("_{function}")
 }
 
-/// Puts names in the order in which a line of imports has them: constants, classes, then the others.
+/// Sorts names as in an import: constants, classes, then the others.
 pub fn sort_imports(names: &mut Vec<String>) {
     names.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| natural(a, b)));
     names.dedup();
@@ -35,7 +35,7 @@ fn rank(name: &str) -> u8 {
     }
 }
 
-/// `c_uint8` comes before `c_uint16`.
+/// Compares names so that `c_uint8` comes before `c_uint16`.
 fn natural(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (pieces(a).into_iter(), pieces(b).into_iter());
     loop {
@@ -52,7 +52,7 @@ fn natural(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Texts and the numbers behind them.
+/// Splits a name into texts and the numbers after them.
 fn pieces(name: &str) -> Vec<(String, Option<u64>)> {
     let mut pieces = Vec::new();
     let mut rest = name;
@@ -70,14 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keywords_are_found() {
+    fn variable_keyword_gets_an_underscore() {
         assert!(["False", "and", "from", "lambda", "yield"].into_iter().all(is_keyword));
         assert!(!["device", "match", "type"].into_iter().any(is_keyword));
         assert_eq!(variable("from"), "from_");
     }
 
     #[test]
-    fn imports_stand_as_isort_puts_them() {
+    fn sort_imports_matches_isort() {
         let names =
             ["c_void_p", "c_uint16", "POINTER", "c_uint8", "Structure", "CDLL", "Array", "c_int", "c_void_p"];
         let mut names: Vec<String> = names.map(str::to_owned).to_vec();

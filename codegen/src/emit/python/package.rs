@@ -1,7 +1,7 @@
-//! The Python package of an export: a module for each of its modules, with a stub that names the parameters.
+//! The Python package of an export: its modules, each with a stub that names the parameters.
 //!
-//! A function takes positional arguments only and checks their number itself, like a function written in C.
-//! Its stub says what they are, for type checkers and editors.
+//! A function takes positional arguments only and checks their number itself, like a function written in C. Its stub
+//! names the parameters for type checkers and editors.
 
 use minijinja::Environment;
 use serde::Serialize;
@@ -20,10 +20,10 @@ use crate::language::python::{Form, Item as One, form, optional_args};
 use crate::model::{Param as ModelParam, *};
 use crate::out::Output;
 
-/// Enums with more values than this are not listed with each parameter.
+/// Most values of an enum that are listed for each parameter.
 const LISTED: usize = 16;
 
-/// The names that the modules import from the hand-written one beside them.
+/// The names that the modules import from the hand-written module of the package.
 const CALL: [&str; 13] = [
     "REFUSED",
     "absent",
@@ -53,24 +53,24 @@ struct Section {
     functions: Vec<Item<Positional>>,
 }
 
-/// Data for functions that take their arguments by position only.
+/// Data for functions that take positional arguments only.
 #[derive(Serialize)]
 struct Positional {
     by_hand: bool,
-    /// The variables of the arguments.
+    /// The variables for the arguments.
     args: Vec<String>,
-    /// The value that they are unpacked from.
+    /// The expression that they are unpacked from.
     given: String,
-    /// Number of parameters that may be left out.
+    /// Number of optional parameters.
     optional: usize,
     /// The lines before and after the call.
     call: [&'static str; 2],
 }
 
-/// The modules of an interface's package, with paths relative to the folder of packages.
+/// Writes the modules of an interface's package, with paths relative to the folder of packages.
 ///
 /// # Errors
-/// If a template does not fit its data, which is a bug in the generator.
+/// If a template does not match its data, which is a bug in the generator.
 pub fn package(
     templates: &Environment,
     spec: &Spec,
@@ -118,7 +118,7 @@ pub fn package(
     Ok(outputs)
 }
 
-/// A function as its package has it, with its path: `acl.rt.malloc(size, policy) -> (dev_ptr, ret)`.
+/// Returns the signature of a function in its package: `acl.rt.malloc(size, policy) -> (dev_ptr, ret)`.
 pub fn signature(spec: &Spec, interface: &Interface, function: &Function) -> Option<String> {
     let context = Context { spec, interface, package: interface.python.as_ref()? };
     let python = function.python.as_ref()?;
@@ -126,7 +126,7 @@ pub fn signature(spec: &Spec, interface: &Interface, function: &Function) -> Opt
     Some(format!("{}.{}", context.path(python.module), method.signature()))
 }
 
-/// An interface and its package.
+/// An interface and its Python package.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     spec: &'a Spec,
@@ -135,7 +135,7 @@ struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// `acl.rt`
+    /// Returns the path of a module: `acl.rt`.
     fn path(self, module: Option<usize>) -> String {
         let package = &self.package.name.value;
         match module {
@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The functions of a group, or of all.
+    /// Returns the functions of a group, or all.
     fn methods(self, group: Option<GroupId>) -> impl Iterator<Item = Method<'a>> {
         let functions = self.interface.functions.iter();
         functions.filter(move |function| group.is_none_or(|group| function.group == group)).filter_map(
@@ -169,7 +169,7 @@ impl<'a> Context<'a> {
         )
     }
 
-    /// Prose as docstrings have it: functions by their Python names.
+    /// Converts prose for docstrings: functions get their Python names.
     fn prose(self, text: &str) -> String {
         spans(text, |span| {
             let (name, rest) = span.split_at(span.find('(').unwrap_or(span.len()));
@@ -183,7 +183,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The structs that generated bodies fill or read, each after those that it names.
+    /// Returns the structs that generated bodies read or write, each after those that it uses.
     fn structs(self) -> Vec<TypeId> {
         let mut used = Vec::new();
         let generated = self.methods(None).filter(|method| !method.python.by_hand);
@@ -217,7 +217,7 @@ impl<'a> Context<'a> {
             let ctype = match form(self.spec, field) {
                 Some(Form::List(item, Extent::Number(count))) => CType::Array(Box::new(plain(item)), *count),
                 Some(Form::One(item)) => plain(item),
-                // Any other pointer is a number, like every address.
+                // Any other pointer is an integer, like every address.
                 _ => plain(One::Address),
             };
             let name = field.python_name.as_ref().unwrap_or(&field.name.value);
@@ -239,7 +239,7 @@ struct Method<'a> {
 }
 
 impl Method<'_> {
-    /// A parameter as a variable of the body; it must differ from the body's own names.
+    /// Returns the variable of a parameter in the body. It must differ from the body's other names.
     fn local(self, id: ParamId) -> String {
         let name = names::variable(&self.function.param(id).name.value);
         let taken = ["args", "ret"].contains(&name.as_str()) || name == self.python.name.value;
@@ -297,7 +297,7 @@ impl Method<'_> {
         }
     }
 
-    /// The type of a function's return value.
+    /// Returns the type of a function's return value.
     fn ctype(self, result: &ModelParam) -> CType {
         match form(self.context.spec, result) {
             Some(Form::Text) => CType::Text,
@@ -306,7 +306,7 @@ impl Method<'_> {
         }
     }
 
-    /// The type of the result for type checkers.
+    /// Returns the type of the result for type checkers.
     fn gives(self, params: &[Param]) -> String {
         let results: Vec<String> = self.python.returns.iter().map(|id| params[id.0].given()).collect();
         match &self.function.result {
@@ -321,7 +321,7 @@ impl Method<'_> {
         }
     }
 
-    /// `malloc(size, policy) -> (dev_ptr, ret)`
+    /// Returns the signature: `malloc(size, policy) -> (dev_ptr, ret)`.
     fn signature(self) -> String {
         let name = |id: &ParamId| self.function.param(*id).name.value.as_str();
         let args: Vec<&str> = self.python.args.iter().map(name).collect();
@@ -358,14 +358,14 @@ impl Method<'_> {
         if let Some(Fallback { kind: FallbackKind::Refuse { status, .. }, .. }) = &function.fallback {
             let number = Words::new(self.context.spec, self.context.interface).status(*status).value;
             doc.paragraph(&match function.result {
-                ResultKind::Status => format!("This function is always refused, with {number}."),
-                _ => "This function is always refused.".to_owned(),
+                ResultKind::Status => format!("This function always fails with {number}."),
+                _ => "This function always fails.".to_owned(),
             });
         }
         doc.text(4)
     }
 
-    /// The description of a parameter, with its possible values.
+    /// Describes a parameter, with its possible values.
     fn entry(self, id: ParamId) -> (String, String) {
         let param = self.function.param(id);
         let told = if param.dir == Direction::Out { param.doc.returned() } else { param.doc.passed() };
@@ -382,7 +382,7 @@ impl Method<'_> {
         (param.name.value.clone(), text)
     }
 
-    /// A text about a value, with Python's word for null.
+    /// Converts a text about a value to Python's word for null.
     fn value(self, param: &ModelParam, text: &str) -> String {
         let null = if param.ty == Ty::String && param.dir == Direction::In { "None" } else { "0" };
         self.prose(&collapse(text), null)
@@ -404,7 +404,7 @@ impl Method<'_> {
         format!("0 on success.{}", told.collect::<String>())
     }
 
-    /// Prose with Python's names, and with numbers instead of statuses, which have no names in the package.
+    /// Converts prose to Python's names, and to numbers for statuses, which have no names in the package.
     fn prose(self, text: &str, null: &str) -> String {
         let statuses = self.context.spec.status_values(self.context.interface);
         let numbered = map_code_spans(text, |span| {
@@ -430,7 +430,7 @@ fn given(needed: usize, optional: usize) -> String {
     }
 }
 
-/// The statement that converts an argument for ctypes.
+/// Returns the statement that converts an argument for ctypes.
 fn prepared(param: &Param) -> Option<String> {
     let (name, ctype) = (&param.name, param.ctype.name());
     let or_null = if param.nullable { "_or_null" } else { "" };

@@ -1,4 +1,4 @@
-//! Parameters of Python functions: how each is passed to C is decided here, for both packages.
+//! Parameters of Python functions: decides how each is passed to C, for both packages.
 
 use super::ctype::CType;
 use super::names;
@@ -9,30 +9,30 @@ use crate::model::{
 };
 use crate::sdk::{Face, Handle, PLUGIN};
 
-/// The way in which a parameter is passed.
+/// How a parameter is passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// The caller passes a value, which is passed on unchanged.
+    /// The caller passes a value, which is passed unchanged.
     Value,
-    /// The caller passes an object of ctypes or a dict; its address is passed on.
+    /// The caller passes a ctypes object or a dict, whose address is passed.
     Address,
-    /// The caller passes a number; the address of a copy is passed on.
+    /// The caller passes a number. The address of a copy is passed.
     Copy,
-    /// The caller passes a list; with its length as an expression, if the caller does not choose it.
+    /// The caller passes a list. The expression is its length, if the caller cannot choose it.
     List(Option<String>),
-    /// The length of the list of this name.
+    /// The length of the list with this name.
     Length(String),
-    /// The function writes it.
+    /// An output.
     Output,
-    /// The caller passes a value, and the function overwrites it.
+    /// The caller passes a value, which the function replaces.
     Exchange,
-    /// The function writes a number of elements that an expression determines.
+    /// The function writes as many elements as an expression says.
     Room(String),
-    /// The function writes all elements that it has. It is called twice; the other parameter is their number.
+    /// The function writes all elements that it has. It is called twice; the named parameter is their number.
     Filled(String),
-    /// The number of elements that are written.
+    /// The number of elements that the function writes.
     Filling,
-    /// Null: the caller neither passes it nor gets it. True if it is the address of something.
+    /// Null: the caller neither passes nor receives it. True if it is an address.
     Null(bool),
 }
 
@@ -43,34 +43,34 @@ pub struct Param {
     pub name: String,
     /// The type of its value, or of the value that it points to.
     pub ctype: CType,
-    /// The way in which it is passed.
+    /// How it is passed.
     pub pass: Pass,
     /// True if null is allowed.
     pub nullable: bool,
-    /// The type for callers that pass it.
+    /// The documentation for callers that pass it.
     pub doc: String,
-    /// The type for callers that get it.
+    /// The documentation for callers that receive it.
     pub returned: String,
 }
 
 impl Param {
-    /// Returns true if the caller of the bindings passes it.
+    /// Returns true if callers of the bindings pass it.
     pub fn is_taken(&self) -> bool {
         matches!(self.pass, Pass::Value | Pass::Address | Pass::Copy | Pass::List(_) | Pass::Exchange)
     }
 
-    /// Returns true if the caller of the bindings gets it.
+    /// Returns true if callers of the bindings receive it.
     pub fn is_given(&self) -> bool {
         matches!(self.pass, Pass::Output | Pass::Exchange | Pass::Room(_) | Pass::Filled(_))
     }
 
-    /// Returns true if null means that a string or an object is absent, which is `None` in Python.
+    /// Returns true if null means that there is no string or object, which is `None` in Python.
     pub fn may_be_none(&self) -> bool {
         let is_object = self.pass == Pass::Address || self.ctype.null() == "None";
         self.nullable && is_object && matches!(self.pass, Pass::Value | Pass::Address)
     }
 
-    /// Its type in `argtypes`.
+    /// Returns its type in `argtypes`.
     pub fn argtype(&self) -> String {
         match self.pass {
             Pass::Value | Pass::Length(_) | Pass::Null(false) => self.ctype.name(),
@@ -78,7 +78,7 @@ impl Param {
         }
     }
 
-    /// `size: int`
+    /// Returns the parameter with its type hint: `size: int`.
     pub fn hint(&self) -> String {
         let hint = match self.pass {
             Pass::List(_) => format!("Sequence[{}]", self.ctype.hint()),
@@ -88,7 +88,7 @@ impl Param {
         format!("{}: {hint}{or_none}", self.name)
     }
 
-    /// The type hint of the value that the caller gets.
+    /// Returns the type hint of the value that callers receive.
     pub fn given(&self) -> String {
         match (&self.pass, &self.ctype) {
             (Pass::Room(_) | Pass::Filled(_), CType::Char) => "str".to_owned(),
@@ -98,7 +98,7 @@ impl Param {
     }
 }
 
-/// Returns the way in which a function of the SDK passes a parameter.
+/// Returns how a function of the SDK passes a parameter.
 pub fn of_face(face: Face, function: &Function, id: ParamId) -> (CType, Pass) {
     let param = function.param(id);
     let ctype = CType::of(face.spec, param.ty);
@@ -145,8 +145,7 @@ fn pass_of_face(face: Face, function: &Function, id: ParamId, ctype: &CType) -> 
     }
 }
 
-/// Returns the way in which a function of an export's package passes a parameter; `local` names the variable
-/// of a parameter.
+/// Returns how a function of an export's package passes a parameter. `local` returns the variable of a parameter.
 pub fn of_export(
     spec: &Spec,
     function: &Function,
@@ -172,7 +171,8 @@ pub fn of_export(
         Some(python::Form::Text) => (CType::Text, if is_taken { Pass::Value } else { Pass::Null(false) }),
         Some(python::Form::Buffer(extent)) => (CType::Char, Pass::Room(count(extent))),
         Some(python::Form::List(item, extent)) if param.dir == Direction::In => {
-            // Lists that share a length must have the same length, since the first one determines how far the second is read.
+            // Lists that share a length parameter must have the same length: the first one determines how much of the
+            // second is read.
             let length = match extent {
                 Extent::Param(length) => list_of(*length)
                     .filter(|first| *first != id)
@@ -195,7 +195,7 @@ pub fn of_export(
             };
             (plain(item), pass)
         }
-        // A rule rejects this, unless the body is written by hand.
+        // A rule rejects this, unless the body is hand-written.
         None => {
             let is_callback =
                 matches!(param.ty, Ty::Named(id) if matches!(spec.ty(id).kind, TypeKind::Callback { .. }));
@@ -204,7 +204,7 @@ pub fn of_export(
     }
 }
 
-/// Returns true if C gets the place of a value rather than the value.
+/// Returns true if C receives the location of a value instead of the value.
 fn is_place(spec: &Spec, param: &model::Param) -> bool {
     let is_address = match param.ty {
         Ty::Pointer => true,

@@ -5,10 +5,10 @@ use heck::ToPascalCase;
 use super::names;
 use crate::sdk::{Face, SdkStatus};
 
-/// The exception for the interface's own statuses: the device failed.
+/// The exception for the interface's own statuses, which mean that the device failed.
 const DEVICE: &str = "DeviceError";
 
-/// Knows the statuses of a library.
+/// The statuses of a library and their exceptions.
 #[derive(Debug)]
 pub struct Exceptions {
     statuses: Vec<SdkStatus>,
@@ -17,12 +17,12 @@ pub struct Exceptions {
 }
 
 impl Exceptions {
-    /// Exceptions of the library that offers an interface.
+    /// Makes the exceptions of the library that exports an interface.
     pub fn of(face: Face) -> Self {
         Exceptions { statuses: face.statuses(), prefix: face.status("") }
     }
 
-    /// The exception for a status, by the status's name in the spec; `None`: success, or no exception.
+    /// Returns the exception for a status, by its name in the spec; `None` for success or if there is none.
     pub fn name(&self, status: &str) -> Option<String> {
         let status = self.statuses.iter().find(|known| known.name == status)?;
         match status.value {
@@ -32,8 +32,8 @@ impl Exceptions {
         }
     }
 
-    /// Returns the exceptions of a status with a reason; of statuses that share an exception, the text says
-    /// which.
+    /// Returns the exception for a status, with a reason. If several statuses share the exception, the text names the
+    /// status.
     pub fn raised(&self, status: &str, reason: &str) -> Option<(String, String)> {
         let known = self.statuses.iter().find(|known| known.name == status)?;
         let exception = self.name(status)?;
@@ -50,7 +50,7 @@ impl Exceptions {
         (DEVICE.to_owned(), crate::emit::text::sentence(reason))
     }
 
-    /// `` ``Status.FAILED`` ``
+    /// Returns an enum member in a docstring: `` ``Status.FAILED`` ``.
     fn member(&self, status: &str) -> String {
         format!("``Status.{}``", names::member(status))
     }
@@ -64,7 +64,7 @@ impl Exceptions {
         })
     }
 
-    /// The name in the spec of a status of C: `TENON_BUSY` → `busy`.
+    /// Returns the name in the spec of a C status: `TENON_BUSY` → `busy`.
     pub fn of_c(&self, name: &str) -> Option<&str> {
         let name = name.strip_prefix(&self.prefix)?.to_lowercase();
         self.statuses.iter().map(|status| status.name.as_str()).find(|known| *known == name)

@@ -12,7 +12,7 @@ use crate::emit::words::{Words, with_facts};
 use crate::model::{Param as ModelParam, *};
 use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
 
-/// Speaks of the SDK's face of an interface in Python's words.
+/// Describes an interface's functions in the SDK for Python.
 #[derive(Clone, Copy)]
 pub struct Sdk<'a> {
     face: Face<'a>,
@@ -20,12 +20,12 @@ pub struct Sdk<'a> {
 }
 
 impl<'a> Sdk<'a> {
-    /// Speaks of a face.
+    /// Makes the description of an interface in the SDK.
     pub fn new(face: Face<'a>, exceptions: &'a Exceptions) -> Self {
         Sdk { face, exceptions }
     }
 
-    /// The functions of a group.
+    /// Returns the functions of a group.
     pub fn functions(self, group: GroupId) -> Vec<Call> {
         self.face.interface.in_group(group).map(|function| self.function(function)).collect()
     }
@@ -68,7 +68,7 @@ impl<'a> Sdk<'a> {
         Param { name, ctype, pass, nullable: param.nullable, doc, returned }
     }
 
-    /// The parameter for the answer of a query.
+    /// Returns the parameter for the answer of a query.
     fn answer(self, function: &Function) -> Option<Param> {
         let returned = self.face.answer(function, |when| self.prose(&collapse(&when.passed())))?;
         let (name, ctype) = (ANSWER.to_owned(), CType::Bool);
@@ -86,7 +86,7 @@ impl<'a> Sdk<'a> {
     fn notes(self, function: &Function) -> Vec<String> {
         let words = Words::new(self.face.spec, self.face.interface);
         let words = Words { constant: literal, argument: "=", ..words };
-        let waits = "The caller waits for the device; other threads of Python run meanwhile.";
+        let waits = "The caller waits for the device; other Python threads can run during the wait.";
         let mut notes = self.face.notes(function, words, waits);
         notes.push(format!("Threads: {}", uncapital(&self.face.threads(function))));
         let name = |id: &FunctionId| names::variable(&self.face.interface.function(*id).name.value);
@@ -95,17 +95,17 @@ impl<'a> Sdk<'a> {
         notes.iter().map(|note| self.prose(note)).collect()
     }
 
-    /// A doc of a parameter with additional facts.
+    /// Returns a parameter's documentation with additional facts.
     fn described(self, param: &ModelParam, params: &[ModelParam], doc: &str) -> String {
         let words = Words::new(self.face.spec, self.face.interface);
-        // A list has a length, so its length parameter is left out.
+        // The length parameter of a list is left out, because a list knows its length.
         let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(_))));
         let memory = words.memory(param, params).filter(|_| !is_counted);
         let facts = memory.into_iter().chain(words.life(param, params));
         with_facts(doc, facts.map(|fact| self.prose(&fact)))
     }
 
-    /// A field of a struct or a parameter of a callback, which ctypes reads and writes.
+    /// Describes a field of a struct or a parameter of a callback, which ctypes reads and writes.
     fn raw(self, param: &ModelParam, params: &[ModelParam]) -> String {
         let doc = param.doc.passed();
         let text = self.described(param, params, &self.value(&doc, &CType::Text));
@@ -113,7 +113,7 @@ impl<'a> Sdk<'a> {
         if is_told { text } else { format!("{text} May be ``{}``.", CType::Text.null()) }
     }
 
-    /// A text about a value, with Python's word for null.
+    /// Converts a text about a value to Python's word for null.
     fn value(self, text: &str, ctype: &CType) -> String {
         self.spelled(&collapse(text), ctype.null())
     }
@@ -122,7 +122,7 @@ impl<'a> Sdk<'a> {
         self.spelled(text, "0")
     }
 
-    /// Prose as docstrings have it: two backticks around code, and exceptions in the place of statuses.
+    /// Converts prose for docstrings: two backticks around code, and exceptions instead of statuses.
     fn spelled(self, text: &str, null: &str) -> String {
         spans(text, |span| match self.face.interface.find(span) {
             Some(_) => Some(names::variable(span)),
@@ -136,7 +136,7 @@ impl<'a> Sdk<'a> {
         self.face.spec.status_values(self.face.interface).iter().any(|value| value.name.value == name)
     }
 
-    /// The statuses, then the types that the functions name.
+    /// Returns the statuses, followed by the types that the functions use.
     pub fn types(self) -> Vec<Class> {
         let members = self.face.statuses().into_iter().map(|status| Member {
             doc: self.prose(&sentence(&self.face.meaning(&status))),
@@ -148,7 +148,7 @@ impl<'a> Sdk<'a> {
         std::iter::once(status).chain(self.face.types().into_iter().filter_map(|ty| self.ty(ty))).collect()
     }
 
-    /// The class of a type; handles and ids are numbers and have none.
+    /// Returns the class of a type. Handles and ids are integers and have none.
     fn ty(self, ty: &Type) -> Option<Class> {
         let mut doc = Docstring::new(&self.prose(&ty.summary));
         doc.paragraphs(&self.prose(&ty.doc));
@@ -203,7 +203,7 @@ impl<'a> Sdk<'a> {
     fn callback_param(self, param: &ModelParam) -> CType {
         let ctype = self.field(param);
         match (param.dir, &ctype) {
-            // Memory is passed as an address, in both directions.
+            // Memory is passed as an address, for inputs and outputs.
             (Direction::In, _) | (_, CType::Pointer(_) | CType::Char) => ctype,
             (_, CType::Address) if param.ty == Ty::Pointer && param.role != Role::Creates => ctype,
             _ => CType::Pointer(Box::new(ctype)),
@@ -211,7 +211,7 @@ impl<'a> Sdk<'a> {
     }
 }
 
-/// A constant of Python.
+/// Formats a constant in Python.
 fn literal(value: Constant) -> String {
     match value {
         Constant::Integer(number) => number.to_string(),

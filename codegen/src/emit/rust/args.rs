@@ -1,7 +1,7 @@
-//! Structs of arguments: thunks unpack them, and loaded plugins get them packed.
+//! Structs of arguments: thunks unpack them, and loaded plugins receive them packed.
 //!
-//! The struct begins with its size in the caller's release. Members beyond that size are not accessed: inputs have a default
-//! of the spec or zero, and outputs are written to a local variable.
+//! The struct begins with its size in the caller's release. Members beyond that size are not accessed: inputs have
+//! the spec's default or zero, and outputs are written to a local variable.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -14,7 +14,7 @@ use super::{Context, names};
 use crate::abi::{self, ArgsMember};
 use crate::model::{Absent, ArgsStruct, Constant, Direction, Function, Param, TypeKind};
 
-/// The structs whose members are the parameters of a function.
+/// Emits the structs whose members are the parameters of a function.
 pub(super) fn structs(context: Context) -> TokenStream {
     let with_args = context.interface.functions.iter();
     let structs = with_args.filter_map(|function| {
@@ -28,7 +28,7 @@ pub(super) fn structs(context: Context) -> TokenStream {
                 abi::ArgsMember::Size => (
                     args.size_field.as_str(),
                     quote!(usize),
-                    "How many bytes of this the caller has.".to_owned(),
+                    "Size of this struct in bytes in the caller's release.".to_owned(),
                 ),
                 abi::ArgsMember::Extension => (
                     args.extension.as_deref().unwrap_or_default(),
@@ -67,13 +67,13 @@ pub(super) fn structs(context: Context) -> TokenStream {
     quote! { #(#structs)* }
 }
 
-/// The name under which a thunk gets the struct.
+/// The name of the struct in a thunk.
 pub(super) fn input(args: &ArgsStruct) -> TokenStream {
     let name = names::symbol(&args.c_name);
     quote!(__packed: *mut ffi::#name)
 }
 
-/// Binds each member to the name of its parameter, as if it had been passed on its own.
+/// Binds each member to the name of its parameter, as if it were passed separately.
 pub(super) fn unpack(
     context: Context,
     function: &Function,
@@ -91,7 +91,7 @@ pub(super) fn unpack(
         let __known = (&raw const (*__packed).#size_field).read();
         if __known < #least {
             return ::core::result::Result::Err(Error::invalid(::std::format!(
-                "`args` has {} bytes, and {} are needed", __known, #least
+                "`args` has {} bytes, but {} are needed", __known, #least
             )));
         }
         #(#members)*
@@ -124,7 +124,7 @@ fn unpack_member(context: Context, param: &Param, end: u64, this: &TokenStream) 
     }
 }
 
-/// Returns the default of a member that the caller does not have, as the ABI would pass it; `None`: zero.
+/// Returns the default of a member that the caller lacks, as the ABI would pass it; `None`: zero.
 fn absent(context: Context, param: &Param, this: &TokenStream) -> Option<TokenStream> {
     Some(match &param.absent {
         Some(Absent::Call(function)) => {
@@ -148,12 +148,12 @@ fn absent(context: Context, param: &Param, this: &TokenStream) -> Option<TokenSt
     })
 }
 
-/// Zero is a valid value of every type that is passed or written.
+/// Returns zero, which is a valid value of every type that is passed or written.
 fn zero() -> TokenStream {
     quote!(::core::mem::zeroed())
 }
 
-/// Packs the struct from the arguments that would have been passed, by parameter index.
+/// Packs the struct from the arguments, by parameter index.
 pub(super) fn pack(
     context: Context,
     function: &Function,
@@ -186,7 +186,7 @@ pub(super) fn pack(
     }
 }
 
-/// Moves the outputs from the struct to the variables that the function would have written.
+/// Moves the outputs from the struct to variables, as if the function had written them.
 pub(super) fn written(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     let moved = function.params.iter().zip(forms).filter(|(param, _)| context.spec.is_written_in_args(param));
     let moved = moved.filter_map(|(param, form)| {

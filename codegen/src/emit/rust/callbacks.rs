@@ -9,7 +9,7 @@ use super::types::{doc, scalar};
 use super::{Context, names};
 use crate::model::{Direction, Param, Ty, Type, TypeKind};
 
-/// A callback with its context pointer: callable, and movable to the thread that calls it.
+/// Emits a callback with its context pointer. It can be called, and moved to the thread that calls it.
 pub(super) fn wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStream {
     let name = names::symbol(&ty.name.value);
     let c_name = names::symbol(&ty.c_name);
@@ -61,7 +61,7 @@ pub(super) fn wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStr
     }
 }
 
-/// A safe `call`, for callbacks that only take values.
+/// Emits a safe `call` for callbacks that only take values.
 fn callback_call(context: Context, params: &[Param]) -> TokenStream {
     let kind = |param: &Param| match param.ty {
         Ty::Named(id) => Some(&context.spec.ty(id).kind),

@@ -1,5 +1,6 @@
-//! Comments in the generated code. A token stream has none, so they are statements `__comment!("…");` until it is printed. Calls of
-//! `macro_rules!` macros with their own syntax, which no formatter knows, are `__verbatim!("…");`.
+//! Comments in the generated code. Token streams cannot contain comments, so a comment is a statement
+//! `__comment!("…");` until it is printed. Calls of `macro_rules!` macros with their own syntax, which formatters do
+//! not support, are `__verbatim!("…");`.
 //!
 //! No name of a spec begins with `__`, so such a statement is always a marker.
 
@@ -7,10 +8,10 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use crate::emit::text::wrap;
 
-/// The beginning of the marker on a line of formatted text.
+/// The start of a formatted line with a comment marker.
 const MARKER: &str = "__comment!(";
 
-/// The same for a text that is already formatted.
+/// The start of a formatted line with a verbatim marker.
 const VERBATIM: &str = "__verbatim!(";
 
 /// The maximum width of a comment line, unless a word is longer.
@@ -37,7 +38,7 @@ pub(super) fn map_group(group: &Group, map: impl FnOnce(TokenStream) -> TokenStr
     Group::new(delimiter, map(group.stream()))
 }
 
-/// The lines of a comment or text whose marker is on `line`; `None`: there is no marker.
+/// Returns the lines of a comment or verbatim text whose marker is on `line`; `None` if there is no marker.
 ///
 /// The formatter puts a long text on the next line, and the closing bracket on the one after it.
 pub(super) fn lines<'a>(line: &str, next: &mut impl Iterator<Item = &'a str>) -> Option<Vec<String>> {

@@ -8,7 +8,7 @@ use super::types::type_path;
 use super::{Context, names};
 use crate::model::{ErrorObject, Function, FunctionId};
 
-/// One of the three functions of error objects. Implementations do not have it.
+/// Emits one of the three functions of error objects. Implementations do not have them.
 pub(super) fn thunk(
     context: Context,
     error: ErrorObject,
@@ -35,7 +35,7 @@ pub(super) fn thunk(
     }
 }
 
-/// The code by which the loaded side reads an error object.
+/// Emits the code with which a loaded plugin's error object is read.
 pub(super) fn reader(context: Context, error: ErrorObject) -> TokenStream {
     let convention = convention(context);
     let slot = |id: FunctionId| {

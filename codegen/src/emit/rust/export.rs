@@ -1,6 +1,5 @@
-//! Functions that a library offers: one C export for each, which calls the implementation. They are in a
-//! module of the library whose parent has the interface as `api` and a function `instance`, which returns the
-//! implementation.
+//! Functions that a library exports: one C export for each, which calls the implementation. They are in a module
+//! whose parent has the interface as `api`, and a function `instance` that returns the implementation.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -16,7 +15,7 @@ pub(super) fn keeps_failures(context: Context) -> bool {
     matches!(context.interface.kind, InterfaceKind::Export) && context.interface.status.is_some()
 }
 
-/// The helpers of the exported functions, and the functions by which an implementation reads the last error.
+/// Emits the helpers of the exported functions, and the functions with which an implementation reads the last error.
 pub(super) fn failures(context: Context) -> TokenStream {
     let Some(status) = context.interface.status else { return TokenStream::new() };
     let status = type_path(context, status);
@@ -79,7 +78,7 @@ pub(super) fn failures(context: Context) -> TokenStream {
     }
 }
 
-/// The names that the exported functions use.
+/// Emits the names that the exported functions use.
 pub(super) fn head() -> TokenStream {
     quote! {
         #[allow(unused_imports, reason = "the spec determines which of the names are used")]
@@ -87,7 +86,7 @@ pub(super) fn head() -> TokenStream {
     }
 }
 
-/// The exported functions of a group.
+/// Emits the exported functions of a group.
 pub(super) fn functions(context: Context, group: GroupId) -> TokenStream {
     let functions = context.interface.in_group(group).map(|function| exported(context, function));
     quote! { #(#functions)* }

@@ -1,4 +1,4 @@
-//! Fallbacks: they complete an implementation that lacks functions.
+//! Fallbacks, which complete an implementation that lacks functions.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -125,7 +125,7 @@ pub(super) fn body(
     }
 }
 
-/// The result of a function from the values of its outputs.
+/// Returns the result of a function, assembled from the values of its outputs.
 fn assemble(
     function: &Function,
     forms: &[Form],
@@ -178,7 +178,7 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
     }
 }
 
-/// Binds the lengths of slices to the names that the spec has for them.
+/// Binds the lengths of slices to their names in the spec.
 fn lengths(function: &Function, forms: &[Form]) -> TokenStream {
     let named = function.params.iter().zip(forms).filter_map(|(param, form)| {
         let Form::Carried(Carrier::Slice(slice)) = form else { return None };
@@ -210,7 +210,7 @@ fn make_buffer(function: &Function, buffer: &Buffer) -> TokenStream {
     }
 }
 
-/// The caller's out-parameter that a step writes, if there is one.
+/// Returns the caller's out-parameter that a step writes, if there is one.
 fn yielded_name(context: Context, function: &Function, call: &Call) -> Option<proc_macro2::Ident> {
     let callee = context.interface.function(call.function.value);
     let callee_forms = &callee.forms;

@@ -1,4 +1,4 @@
-//! The raw ABI: names and layouts as C has them.
+//! The raw ABI: names and layouts as in C.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -11,12 +11,12 @@ use crate::model::{
     Extension, Extent, HandleForm, Length, Param, Release, ReleaseId, Type, TypeId, TypeKind,
 };
 
-/// The beginning of the module `ffi`, and its content.
+/// Emits the start of the module `ffi`, and its content.
 pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
     let args = super::args::structs(context);
     let releases = context.interface.release_ids().map(|(id, release)| emit_release(context, id, release));
-    // Types that are the same in every release are outside of the release modules; that may be all of them.
+    // Types that are the same in every release are outside the release modules. That may be all types.
     let newest = context
         .interface
         .release_ids()
@@ -199,7 +199,7 @@ fn emit_release(context: Context, id: ReleaseId, release: &Release) -> TokenStre
     }
 }
 
-/// Types that differ by release: structs whose fields changed, and the table.
+/// Emits the types that differ by release: structs whose fields changed, and the table.
 fn emit_layouts(context: Context, release: Option<ReleaseId>) -> TokenStream {
     let structs = context.interface.types.iter().filter_map(|ty| match &ty.kind {
         TypeKind::Struct { fields, .. } if depends_on_release(fields) => {
@@ -259,7 +259,7 @@ fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
     }
 }
 
-/// The second table: its size, its version, and a pointer for each function.
+/// Emits the second table: its size, its version, and a pointer for each function.
 fn emit_extension(context: Context, extension: &Extension) -> TokenStream {
     let name = names::symbol(&extension.c_name);
     let (slots, size) = abi::extension_layout(extension);

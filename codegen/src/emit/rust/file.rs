@@ -1,22 +1,22 @@
-//! Formats an expansion as a file: short paths, comments, and a blank line between items.
+//! Formats generated code as a file: short paths, comments, and a blank line between items.
 
 use proc_macro2::TokenStream;
 
 use super::{comments, short};
 
-/// Tokens of a module as formatted text.
+/// Formats the tokens of a module.
 ///
 /// # Errors
-/// A message when the tokens are not valid Rust, which is a mistake of the generator.
+/// A message if the tokens are not valid Rust, which is a bug in the generator.
 pub(super) fn text(tokens: TokenStream) -> Result<String, String> {
     let names = short::Names::of([tokens.clone()]);
     format(short::shorten(tokens, &names))
 }
 
-/// Modules that import all of each other, as formatted texts.
+/// Formats modules that import all names of each other.
 ///
 /// # Errors
-/// As of [`text`].
+/// As for [`text`].
 pub(super) fn texts(modules: Vec<TokenStream>) -> Result<Vec<String>, String> {
     let names = short::Names::of(modules.iter().cloned());
     modules.into_iter().map(|tokens| format(short::shorten(tokens, &names))).collect()
@@ -46,7 +46,7 @@ fn push_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// How lines with an item of a module, an `impl` or a trait begin.
+/// The first words of lines that begin an item of a module, `impl` or trait.
 const ITEMS: [&str; 18] = [
     "#[",
     "///",

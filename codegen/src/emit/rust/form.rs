@@ -1,4 +1,4 @@
-//! The Rust spelling of parameter forms.
+//! Parameter forms in Rust.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -8,7 +8,7 @@ use super::{Context, names};
 pub(super) use crate::model::{Form, Output};
 use crate::model::{Function, Length, Param, ParamId, ResultKind, Ty, TypeId, TypeKind};
 
-/// The kind of a described type.
+/// Returns the kind of a described type.
 pub(super) fn named<'a>(context: Context<'a>, ty: Ty) -> Option<&'a TypeKind> {
     match ty {
         Ty::Named(id) => Some(&context.spec.ty(id).kind),
@@ -16,7 +16,7 @@ pub(super) fn named<'a>(context: Context<'a>, ty: Ty) -> Option<&'a TypeKind> {
     }
 }
 
-/// The id of a parameter's type if the spec describes the type.
+/// Returns the id of a parameter's type, if the spec describes the type.
 pub(super) fn named_id(ty: Ty) -> Option<TypeId> {
     match ty {
         Ty::Named(id) => Some(id),
@@ -24,7 +24,7 @@ pub(super) fn named_id(ty: Ty) -> Option<TypeId> {
     }
 }
 
-/// The type of a parameter in a signature; `None`: the signature does not have it.
+/// Returns the type of a parameter in a signature; `None` if it is not in the signature.
 pub(super) fn parameter_type(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {
     let plain = element(context, param);
     let reference =
@@ -45,7 +45,7 @@ pub(super) fn parameter_type(context: Context, param: &Param, form: &Form) -> Op
     })
 }
 
-/// The type of a value, or of an element of an array.
+/// Returns the type of a value, or of an array element.
 pub(super) fn element(context: Context, param: &Param) -> TokenStream {
     match (param.ty, &param.length) {
         (Ty::String, Some(Length::Count(_))) => quote!(*const ::core::ffi::c_char),
@@ -53,7 +53,7 @@ pub(super) fn element(context: Context, param: &Param) -> TokenStream {
     }
 }
 
-/// The parameters of a signature: names and types.
+/// Returns the parameters of a signature: names and types.
 pub(super) fn parameters<'a>(
     context: Context<'a>,
     function: &'a Function,
@@ -64,7 +64,7 @@ pub(super) fn parameters<'a>(
     })
 }
 
-/// The type of one result of a function.
+/// Returns the type of one result of a function.
 pub(super) fn output_type(context: Context, param: &Param, output: &Output) -> TokenStream {
     let plain = value(context, param.ty, param.space);
     match output {
@@ -79,7 +79,7 @@ pub(super) fn output_type(context: Context, param: &Param, output: &Output) -> T
     }
 }
 
-/// The results of a function, each with the parameter that returns it.
+/// Returns the results of a function, each with the parameter that returns it.
 pub(super) fn outputs<'a>(
     function: &'a Function,
     forms: &'a [Form],
@@ -96,8 +96,8 @@ pub(super) fn outputs<'a>(
         .collect()
 }
 
-/// Returns true if a method returns a `Result`: if the ABI returns a status, or in an export, which
-/// records the error of a call that returns another value.
+/// Returns true if a method returns a `Result`: if the ABI returns a status. Also in an export, which records the
+/// error of a call that returns another value.
 pub(super) fn is_fallible(context: Context, function: &Function) -> bool {
     match function.result {
         ResultKind::Status => true,
@@ -132,7 +132,7 @@ pub(super) fn result_type(context: Context, function: &Function, forms: &[Form])
     }
 }
 
-/// The return type of a method of the trait; `None`: it returns nothing.
+/// Returns the return type of a method of the trait; `None` if it returns nothing.
 pub(super) fn return_type(context: Context, function: &Function, forms: &[Form]) -> Option<TokenStream> {
     let is_empty = || matches!(function.result, ResultKind::None) && outputs(function, forms).is_empty();
     if is_fallible(context, function) {

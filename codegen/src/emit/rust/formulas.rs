@@ -1,4 +1,4 @@
-//! The loops of operators: a function for each formula and each gradient, on the engine of `tenon-kernels`.
+//! The loops of operators: one function for each formula and each gradient. They use the engine of `tenon-kernels`.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
@@ -35,7 +35,7 @@ impl Emitter for Formulas {
     }
 }
 
-/// The operators of a group that have formulas.
+/// Returns the operators of a group that have formulas.
 fn elementwise(group: &OperatorGroup) -> impl Iterator<Item = (&Operator, &Elementwise)> {
     group.operators.iter().filter_map(|operator| Some((operator, operator.elementwise()?)))
 }
@@ -99,7 +99,7 @@ fn functions(operator: &Operator, formulas: &Elementwise) -> TokenStream {
     quote!(#forward #(#gradients)*)
 }
 
-/// The formula as documentation, with the parts that it uses.
+/// Formats a formula for documentation, with the parts that it uses.
 pub(super) fn equation(formulas: &Elementwise, out: &str, formula: &Formula) -> String {
     let parts: Vec<String> = formulas
         .uses(formula)
@@ -119,7 +119,7 @@ pub(super) fn equation(formulas: &Elementwise, out: &str, formula: &Formula) -> 
     format!("`{out} = {}`{parts}.", formula.text)
 }
 
-/// A formula of an operator, and the elements that it is computed for.
+/// A formula of an operator, and the element types for which it is computed.
 struct Loop<'a> {
     operator: &'a Operator,
     formulas: &'a Elementwise,
@@ -209,7 +209,7 @@ impl Loop<'_> {
     }
 }
 
-/// The call of the engine, with the loop for each type that it computes in.
+/// Emits the call of the engine, with a loop for each type that it computes with.
 fn call(
     elements: Elements,
     out: &proc_macro2::Ident,
@@ -229,7 +229,7 @@ fn call(
     quote!(elementwise::#engine(#out, [#(#tensors),*], #loops))
 }
 
-/// The trait of the numbers that a loop computes with.
+/// Returns the trait of the numbers that a loop computes with.
 fn bound(elements: Elements) -> TokenStream {
     match elements {
         Elements::Floats => quote!(Floating),
@@ -238,7 +238,7 @@ fn bound(elements: Elements) -> TokenStream {
     }
 }
 
-/// The precedence of an expression in Rust; operands of lower precedence need brackets.
+/// Returns the precedence of an expression in Rust. Operands of lower precedence need parentheses.
 fn binding(expr: &Expr) -> u8 {
     match &expr.kind {
         ExprKind::Choice { .. } => 0,
@@ -255,7 +255,7 @@ fn binding(expr: &Expr) -> u8 {
 const UNARY: u8 = 6;
 const POSTFIX: u8 = 7;
 
-/// The operator in Rust, and how tightly it binds.
+/// Returns the operator in Rust, and its precedence.
 fn binary(operator: Binary) -> (TokenStream, u8) {
     match operator {
         Binary::Or => (quote!(||), 1),
@@ -273,7 +273,7 @@ fn binary(operator: Binary) -> (TokenStream, u8) {
     }
 }
 
-/// An expression that binds at least as tightly as its place.
+/// Emits an operand, in parentheses if its precedence is lower than its place needs.
 fn operand(operator: &Operator, expr: &Expr, place: u8) -> TokenStream {
     let tokens = expression(operator, expr);
     if binding(expr) < place { quote!((#tokens)) } else { tokens }
@@ -306,7 +306,7 @@ fn expression(operator: &Operator, expr: &Expr) -> TokenStream {
         }
         ExprKind::Binary(sign, left, right) => {
             let (tokens, place) = binary(*sign);
-            // Comparisons do not chain, and the right operand of `-` and `/` is taken first.
+            // Comparisons do not chain, and the right operand of `-` and `/` needs a higher precedence.
             let is_comparison = expr.ty == Ty::Truth && left.ty == Ty::Number;
             let left = operand(operator, left, place + u8::from(is_comparison));
             let right = operand(operator, right, place + 1);

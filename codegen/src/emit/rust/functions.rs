@@ -1,4 +1,4 @@
-//! The functions of an interface as data: their names, and the set that an implementation has.
+//! The functions of an interface as data: their names, and the set of functions that an implementation has.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -21,7 +21,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let texts = functions.iter().map(|function| &function.name.value);
     let required = functions.iter().map(|function| !function.is_optional());
     let always = functions.iter().map(|function| function.fill_always);
-    // If the fallback only refuses, a null slot has the same effect and is clearer.
+    // If the fallback only returns an error, a null slot has the same effect and is clearer.
     let fillable = functions.iter().map(|function| {
         function.fill_always
             || function

@@ -1,4 +1,4 @@
-//! Symbols that a host offers: a struct of pointers that are looked up when the program runs.
+//! Symbols that a host exports: a struct of pointers that are looked up at run time.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -70,7 +70,7 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
     }
 }
 
-/// `unsafe fn name(&self, …) -> Result<…>`, without a body.
+/// Emits `unsafe fn name(&self, …) -> Result<…>`, without a body.
 pub(super) fn signature(context: Context, function: &Function) -> TokenStream {
     let name = names::snake(&function.name.value);
     let is_input =
@@ -95,7 +95,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let docs = doc(
         &function.summary,
         &format!(
-            "{}\n\n# Errors\nThe symbol is not there, or the host reports a failure.\n\n# Safety\nThe handles are live ones of the host, and the pointers as the interface says.",
+            "{}\n\n# Errors\nIf the symbol is missing, or the host reports a failure.\n\n# Safety\nThe handles are live handles of the host, and the pointers are valid as the interface requires.",
             function.doc
         ),
     );
@@ -180,7 +180,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-/// Returns true if a function that returns a status yields a parameter: a value that it always writes.
+/// Returns true if a parameter of a function with a status is one of its results: a value that it always writes.
 fn is_yielded(context: Context, function: &Function, param: &Param, form: &Form) -> bool {
     let is_value = *form == Form::Output(Output::Value)
         && param.ty != Ty::String
@@ -193,7 +193,7 @@ fn yielded<'a>(context: Context<'a>, function: &'a Function) -> impl Iterator<It
     params.filter(move |(param, form)| is_yielded(context, function, param, form)).map(|(param, _)| param)
 }
 
-/// The unit type, a single item, or a tuple; of types or of values.
+/// Returns the unit type, a single item, or a tuple; of types or of values.
 fn one_or_tuple(items: Vec<TokenStream>) -> TokenStream {
     match items.as_slice() {
         [one] => one.clone(),
@@ -201,7 +201,7 @@ fn one_or_tuple(items: Vec<TokenStream>) -> TokenStream {
     }
 }
 
-/// Returns true if a parameter is passed as a newtype; others are passed as in the ABI.
+/// Returns true if a parameter is passed as a newtype. Others are passed as in the ABI.
 fn is_safe_value(context: Context, param: &Param) -> bool {
     let is_pointer_handle = matches!(named(context, param.ty), Some(kind) if is_by_pointer(kind));
     param.length.is_none()
@@ -211,7 +211,7 @@ fn is_safe_value(context: Context, param: &Param) -> bool {
         }
 }
 
-/// The type of a parameter or of the result.
+/// Returns the type of a parameter or of the result.
 fn passed_type(context: Context, param: &Param) -> TokenStream {
     if is_safe_value(context, param) { value(context, param.ty, None) } else { raw_param(context, param) }
 }

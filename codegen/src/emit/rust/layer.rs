@@ -1,4 +1,4 @@
-//! Layers: every call of an interface passes through them, before and after it runs.
+//! Layers: every call of an interface passes through them before and after it runs.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -15,7 +15,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let has_questions = context.interface.methods().any(|function| function.question.is_some());
     let question = has_questions.then(|| {
         quote! {
-            /// Makes a call as [`pass`](Self::pass) does, for a function with a boolean result.
+            /// Makes a call like [`pass`](Self::pass), for a function with a boolean result.
             #[inline]
             fn pass_question(
                 &self,
@@ -35,8 +35,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let has_values = context.interface.methods().any(|function| !is_fallible(context, function));
     let value = has_values.then(|| {
         quote! {
-            /// Makes a call as [`pass`](Self::pass) does, for a function that cannot fail. A refused call
-            /// yields `refused`.
+            /// Makes a call like [`pass`](Self::pass), for a function that cannot fail. Returns `refused` if a layer
+            /// rejects the call.
             #[inline]
             fn pass_value<T>(
                 &self,
@@ -60,17 +60,17 @@ pub(super) fn emit(context: Context) -> TokenStream {
     quote! {
         /// Observes every call before and after it reaches the implementation.
         ///
-        /// It runs on the calling thread; many threads may call it at once.
+        /// Its methods run on the calling thread. Many threads may call them at the same time.
         pub trait Layer: ::core::marker::Send + ::core::marker::Sync + 'static {
             /// Runs before the call. The layer can query the implementation below.
             ///
-            /// The number comes back in [`after`](Layer::after).
+            /// The returned number is passed to [`after`](Layer::after).
             ///
             /// # Errors
-            /// An error refuses the call: nothing below sees it, and the caller gets the error.
+            /// An error rejects the call: no layer below sees it, and the caller receives the error.
             fn before(&self, call: &::tenon::reflect::Call<'_>, next: &dyn #name) -> Result<u64>;
 
-            /// Runs after the call, also if a layer below refused it. The arguments now include the outputs.
+            /// Runs after the call, even if a layer below rejected it. The arguments now include the outputs.
             fn after(
                 &self,
                 call: &::tenon::reflect::Call<'_>,
@@ -90,20 +90,20 @@ pub(super) fn emit(context: Context) -> TokenStream {
         }
 
         impl Function {
-            /// A call of the function, as layers see it.
+            /// Describes a call of the function for layers.
             fn called_with(self, arguments: &[u64]) -> ::tenon::reflect::Call<'_> {
                 ::tenon::reflect::Call { function: self.info(), index: self as usize, arguments }
             }
         }
 
-        /// An implementation behind layers, the first of them outermost.
+        /// An implementation behind layers. The first layer is the outermost.
         pub struct Layered<D> {
             inner: D,
             layers: ::std::vec::Vec<::std::sync::Arc<dyn Layer>>,
         }
 
         impl<D> Layered<D> {
-            /// The most layers that there can be.
+            /// Maximum number of layers.
             pub const MOST: usize = 8;
 
             /// Puts layers around an implementation.
@@ -122,8 +122,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
         }
 
         impl<D: #name> Layered<D> {
-            /// Makes a call through the layers. Its arguments are numbers; what the call yields is written
-            /// there.
+            /// Makes a call through the layers. Its arguments are numbers; the results of the call are written to
+            /// them.
             #[inline]
             #[allow(dead_code, reason = "an interface may have no function that fails")]
             fn pass<T>(
@@ -144,7 +144,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             #question
             #value
 
-            __comment!("The notes stay where they are: to copy them right after they were written costs more than the call.");
+            __comment!("The notes are not moved: copying them right after they were written would cost more than the call.");
             fn before(&self, call: &::tenon::reflect::Call<'_>, notes: &mut [u64; 8]) -> Result<()> {
                 for (index, layer) in self.layers.iter().enumerate() {
                     match layer.before(call, &self.inner) {
@@ -163,7 +163,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             }
 
             fn after(&self, call: &::tenon::reflect::Call<'_>, notes: &[u64; 8], outcome: &Outcome<'_>) {
-                __comment!("By index: a zip that runs backwards first takes what the longer side has more, one by one.");
+                __comment!("Iterates by index: a reversed `zip` would first drop the additional items of the longer side, one by one.");
                 for index in (0..self.layers.len()).rev() {
                     self.layers[index].after(call, notes[index], outcome, &self.inner);
                 }
@@ -209,7 +209,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
             quote!(__words),
             quote! { let __yielded = #call?; #updates ::core::result::Result::Ok(__yielded) },
         ),
-        // The result has no representation in 64 bits.
+        // The result cannot be represented in 64 bits.
         (false, true) => (
             quote!(__words),
             quote! { let __returned = #call; if __returned.is_ok() { #updates } __returned },
@@ -231,7 +231,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-/// The result of a function without a status if it was not called.
+/// Emits the result of a function without a status that was not called.
 pub(super) fn default_value(context: Context, result: &ResultKind) -> TokenStream {
     let ResultKind::Value(result) = result else { return quote!(()) };
     let ty = super::types::value(context, result.ty, result.space);
@@ -243,7 +243,7 @@ pub(super) fn default_value(context: Context, result: &ResultKind) -> TokenStrea
     }
 }
 
-/// An argument before the call.
+/// Emits an argument before the call.
 fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> TokenStream {
     let name = names::snake(&param.name.value);
     let optional = |address: TokenStream, given: TokenStream| {
@@ -293,7 +293,7 @@ fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> To
     }
 }
 
-/// Writes the results of the call, and the values that it changed, into the arguments.
+/// Emits code that writes the results of the call, and the values that it changed, to the arguments.
 fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     let outputs = outputs(function, forms);
     let single = outputs.len() == 1;
@@ -316,12 +316,12 @@ fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream
     quote! { #(#yielded)* #(#changed)* }
 }
 
-/// Returns true if a value has a representation in 64 bits.
+/// Returns true if a value can be represented in 64 bits.
 fn has_bits(context: Context, param: &Param) -> bool {
     !matches!(named(context, param.ty), Some(TypeKind::Struct { .. } | TypeKind::Callback { .. }))
 }
 
-/// A value as 64 bits.
+/// Emits a value as 64 bits.
 fn value_bits(context: Context, param: &Param, value: &TokenStream) -> TokenStream {
     let (alone, reached) = (alone(value), reached(value));
     match (param.ty, named(context, param.ty)) {

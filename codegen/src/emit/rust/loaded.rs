@@ -28,30 +28,30 @@ pub(super) fn emit(context: Context) -> TokenStream {
             #[allow(dead_code, reason = "an interface may have no function that fails")]
             fn failure(&self, function: &'static str, status: #status) -> Error {
                 let message = self.last_error.map(|last_error| {
-                    __comment!("SAFETY: whoever made this promised that it may be called.");
+                    __comment!("SAFETY: the creator of this object promised that the function may be called.");
                     unsafe { last_error() }
                 });
-                __comment!("SAFETY: such a function answers with null or a text that lives until the thread's next failure.");
+                __comment!("SAFETY: the function returns null or a string that lives until the thread's next failure.");
                 unsafe { ::tenon::support::answered(function, status, message) }
             }
         },
     };
     let from_own_table = context.interface.table().filter(|table| table.owned().is_some()).map(|_| {
         quote! {
-            /// Reads the pointers of a plugin's own table that this side knows.
+            /// Reads the pointers of a plugin's own table that this code knows.
             ///
-            /// `None`: the table is null, misaligned, or shorter than that of the oldest release.
+            /// Returns `None` if the table is null, misaligned, or shorter than that of the oldest release.
             ///
             /// # Safety
-            /// `table` is null, or leads to a table that begins with its size. Its functions live as long as
-            /// this and its clones, and do what the spec says.
+            /// `table` is null, or points to a table that begins with its size. Its functions live as long as this
+            /// object and its clones, and behave as the spec says.
             pub unsafe fn from_own_table(table: *const ::core::ffi::c_void) -> ::core::option::Option<Self> {
                 if table.is_null() || !table.cast::<usize>().is_aligned() {
                     return ::core::option::Option::None;
                 }
                 __comment!("SAFETY: not null and aligned; the caller promises the size.");
                 let release = Release::in_table(unsafe { table.cast::<usize>().read() })?;
-                __comment!("SAFETY: a table that is as long as that of a release begins like it.");
+                __comment!("SAFETY: a table that is as long as that of a release begins with the same layout.");
                 ::core::option::Option::Some(unsafe { Self::from_table(release, table, ::core::option::Option::None) })
             }
         }
@@ -59,13 +59,13 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let extension = context.interface.table().and_then(|table| table.extension.as_ref());
     let with_extension = extension.map(with_extension);
     quote! {
-        /// Returns the reason of the last failed call on the calling thread; null if there is none.
+        /// Returns the message of the last failed call on the calling thread; null if there is none.
         pub type LastError = unsafe extern "C" fn() -> *const ::core::ffi::c_char;
 
         /// A plugin in another library, with the table that it filled.
         ///
-        /// Adapts signatures that differ in its release. A function without a pointer behaves like
-        /// one that is not implemented.
+        /// Adapts signatures that differ in its release. A function without a pointer behaves like one that is not
+        /// implemented.
         #[derive(Clone, Debug)]
         pub struct Loaded {
             release: Release,
@@ -76,7 +76,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             kept: ::core::option::Option<::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>>,
         }
 
-        __comment!("SAFETY: addresses of code, which the interface lets any thread call; what is kept may go anywhere.");
+        __comment!("SAFETY: the pointers are functions that any thread may call by the interface's contract, and the kept value is `Send + Sync`.");
         unsafe impl ::core::marker::Send for Loaded {}
         __comment!("SAFETY: as above.");
         unsafe impl ::core::marker::Sync for Loaded {}
@@ -87,8 +87,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
             /// Reads the pointers of a filled table.
             ///
             /// # Safety
-            /// `table` is aligned, and laid out and filled as `release` says. Its functions, and
-            /// `last_error`, live as long as this and its clones, and do what the spec says.
+            /// `table` is aligned, and has the layout of `release`. Its functions, and `last_error`, live as long as
+            /// this object and its clones, and behave as the spec says.
             pub unsafe fn from_table(
                 release: Release,
                 table: *const ::core::ffi::c_void,
@@ -106,7 +106,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
 
             #with_extension
 
-            /// Keeps a value alive as long as this and its clones, such as the library with the functions.
+            /// Keeps a value alive as long as this object and its clones, such as the library with the functions.
             pub fn keeping(self, kept: ::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>) -> Self {
                 Self { kept: ::core::option::Option::Some(kept), ..self }
             }
@@ -116,7 +116,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 Self { name: ::core::option::Option::Some(name.into()), ..self }
             }
 
-            /// The release whose layout the plugin filled.
+            /// The release whose table layout the plugin filled.
             pub fn release(&self) -> Release {
                 self.release
             }
@@ -126,13 +126,13 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 !self.slots[function as usize].is_null()
             }
 
-            /// The pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the
+            /// Returns the pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the
             /// function.
             pub fn slot(&self, function: Function) -> *const ::core::ffi::c_void {
                 self.slots[function as usize]
             }
 
-            /// The function in a slot.
+            /// Returns the function in a slot.
             ///
             /// # Safety
             /// `T` is the signature of the function in the plugin's release.
@@ -161,7 +161,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     }
 }
 
-/// Reads the second table of a plugin.
+/// Emits the code that reads the second table of a plugin.
 fn with_extension(extension: &Extension) -> TokenStream {
     let [major, _] = extension.version().map(names::number);
     let head = names::number(abi::EXTENSION_HEAD);
@@ -172,8 +172,8 @@ fn with_extension(extension: &Extension) -> TokenStream {
         /// Ignores an extension of another major version.
         ///
         /// # Safety
-        /// `extension` is null, or leads to an extension, which begins with its size and its version. Its functions
-        /// live as long as this and its clones, and do what the spec says.
+        /// `extension` is null, or points to an extension, which begins with its size and its version. Its functions
+        /// live as long as this object and its clones, and behave as the spec says.
         pub unsafe fn with_extension(mut self, extension: *const ::core::ffi::c_void) -> Self {
             if extension.is_null() || !extension.cast::<usize>().is_aligned() {
                 return self;
@@ -188,7 +188,7 @@ fn with_extension(extension: &Extension) -> TokenStream {
                 if let ::core::option::Option::Some(offset) = function.offset_in_extension()
                     && offset + ::core::mem::size_of::<*const ::core::ffi::c_void>() <= size
                 {
-                    __comment!("SAFETY: the extension reaches to the end of this slot.");
+                    __comment!("SAFETY: the extension contains this slot completely.");
                     self.slots[function as usize] =
                         unsafe { extension.byte_add(offset).cast::<*const ::core::ffi::c_void>().read() };
                 }

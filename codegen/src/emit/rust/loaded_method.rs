@@ -12,7 +12,7 @@ use super::types::value;
 use super::{Context, args, names, signature};
 use crate::model::{Carrier, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind};
 
-/// A method of `Loaded`, which calls the function in the slot.
+/// Emits a method of `Loaded`, which calls the function in the slot.
 pub(super) fn method(context: Context, function: &Function) -> TokenStream {
     let forms = &function.forms;
     let signature = traits::signature(context, function, forms);
@@ -26,7 +26,7 @@ pub(super) fn method(context: Context, function: &Function) -> TokenStream {
     let end = end(context, function, forms);
     quote! {
         #signature {
-            __comment!("SAFETY: the slot has this signature, and what is passed lives for the call.");
+            __comment!("SAFETY: the slot has this signature, and the arguments live during the call.");
             unsafe {
                 #callee
                 #(#prepare)*
@@ -37,7 +37,7 @@ pub(super) fn method(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-/// The function in the slot; one that is absent ends the method.
+/// Emits the function in the slot. If it is missing, the method returns.
 fn callee(context: Context, function: &Function, release: Option<ReleaseId>) -> TokenStream {
     let (variant, ty) = (names::pascal(&function.name.value), signature::path(context, function, release));
     match &function.result {
@@ -51,13 +51,13 @@ fn callee(context: Context, function: &Function, release: Option<ReleaseId>) -> 
     }
 }
 
-/// A call that ends the process with a message if an exception escapes.
+/// Emits a call that ends the process with a message if an exception escapes.
 fn guarded(function: &Function, call: TokenStream) -> TokenStream {
     let name = &function.name.value;
     quote! { ::tenon::support::guard(self.name.as_deref(), #name, || #call) }
 }
 
-/// The function in the slot and the call, with the signature of the plugin's release.
+/// Emits the function in the slot and the call, with the signature of the plugin's release.
 fn calls(context: Context, function: &Function, forms: &[Form]) -> (TokenStream, TokenStream) {
     let bind = match function.result {
         ResultKind::None => quote!(let () =),
@@ -90,7 +90,7 @@ fn calls(context: Context, function: &Function, forms: &[Form]) -> (TokenStream,
     (TokenStream::new(), quote! { #bind #(#older)* { #callee #newest }; })
 }
 
-/// Declares local variables for values that are passed by pointer.
+/// Emits local variables for values that are passed by pointer.
 fn prepare(
     context: Context,
     function: &Function,
@@ -144,7 +144,7 @@ fn prepare(
             quote! { let mut #local = [0 as ::core::ffi::c_char; #count]; }
         }
         Form::Output(Output::Lent { .. }) => quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); },
-        // The length of a list that is lent.
+        // The length of a borrowed list.
         Form::Carried(Carrier::Lent(_)) => {
             quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); }
         }
@@ -153,7 +153,7 @@ fn prepare(
     }
 }
 
-/// A conversion that may fail before the call; a function without a status then returns its default.
+/// Emits a conversion that may fail before the call. If it does, a function without a status returns its default.
 fn tried(context: Context, function: &Function, attempt: TokenStream) -> TokenStream {
     match &function.result {
         ResultKind::Status => quote!(#attempt?),
@@ -169,7 +169,7 @@ fn tried(context: Context, function: &Function, attempt: TokenStream) -> TokenSt
     }
 }
 
-/// The length of all slices that share a length parameter.
+/// Emits the length of all slices that share a length parameter.
 fn length(context: Context, function: &Function, forms: &[Form], id: ParamId, param: &Param) -> TokenStream {
     let (local, text) = (local(param), &param.name.value);
     let carriers =
@@ -191,7 +191,7 @@ fn local(param: &Param) -> Ident {
     names::raw(&param.name.value)
 }
 
-/// An argument as the ABI passes it.
+/// Emits an argument as the ABI passes it.
 fn argument(context: Context, function: &Function, param: &Param, form: &Form) -> TokenStream {
     let (name, local) = (names::snake(&param.name.value), local(param));
     let nullable = |address: TokenStream, null: TokenStream, given: TokenStream| {
@@ -240,7 +240,7 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
     }
 }
 
-/// The results of the method, from the function's return value and the variables that it wrote.
+/// Emits the results of the method, from the function's return value and the variables that it wrote.
 fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     let text = &function.name.value;
     let changed = function.params.iter().zip(forms).filter_map(|(param, form)| {
@@ -260,7 +260,7 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
         ResultKind::None => quote! { #(#changed)* },
         ResultKind::Value(result) => {
             let value = match result.ty {
-                // The interface promises a text that lives as long as the library.
+                // By the interface's contract, the string lives as long as the library.
                 Ty::String => quote! {
                     if __returned.is_null() { c"" } else { ::core::ffi::CStr::from_ptr(__returned) }
                 },
@@ -333,17 +333,17 @@ fn yielded(context: Context, param: &Param, output: &Output) -> TokenStream {
         Output::Array(_) | Output::Vec(_) => quote!(#local),
         Output::Lent { count } => {
             let count = names::raw(count);
-            // The plugin promises a list of that length, for as long as the spec says.
+            // By the plugin's contract, the list has that length, and lives as long as the spec says.
             quote!(::tenon::Lent::from_raw(#local.assume_init().cast(), #count.assume_init()))
         }
     }
 }
 
-/// Reads the value that a function wrote to its variable.
+/// Emits the value that a function wrote to its variable.
 fn taken(param: &Param, output: &Output) -> Option<TokenStream> {
     let local = local(param);
     matches!(output, Output::Value | Output::Array(_)).then(|| {
-        // Zero is a value of the type, and the function may have written another.
+        // Zero is a valid value of the type, and the function may have written another.
         quote! { let #local = #local.assume_init(); }
     })
 }

@@ -1,7 +1,8 @@
-//! Rust: the module of an interface, as a file and as what `tenon_interface::interface!` expands to.
+//! Rust: the module of an interface, as a file and as the expansion of `tenon_interface::interface!`.
 //!
-//! An interface becomes a module: its types, the raw ABI in `ffi`, and by its kind a trait with thunks and fallbacks
-//! (table), a trait for each group (export), or a struct of loaded symbols (import). `parts` puts it together.
+//! The module of an interface has its types and the raw ABI in `ffi`. In addition, a table has a trait with thunks
+//! and fallbacks, an export has a trait for each group, and an import has a struct of loaded symbols. `parts`
+//! assembles it.
 
 mod args;
 mod c_api;
@@ -59,15 +60,15 @@ struct Context<'a> {
     interface: &'a Interface,
 }
 
-/// The module of an interface, for a compiler.
+/// Returns the module of an interface, for a compiler.
 pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
     comments::remove(parts::interface(Context { spec, interface }).flat())
 }
 
-/// The functions of an export interface as C calls them, for a compiler.
+/// Returns the exported C functions of an interface, for a compiler.
 ///
-/// They expand in a module. Its parent has the interface as `api` and a function `instance`, which
-/// returns the implementation.
+/// They expand in a module whose parent has the interface as `api`, and a function `instance` that returns the
+/// implementation.
 pub fn expand_exports(spec: &Spec, interface: &Interface) -> TokenStream {
     comments::remove(parts::exports(Context { spec, interface }).flat())
 }
@@ -113,12 +114,12 @@ impl Emitter for Exports {
     }
 }
 
-/// The form of a place: a path that does not end in `.rs` is a folder.
+/// Returns the form of a place: a path that does not end in `.rs` is a folder.
 fn form(place: &OutputPlace) -> FileForm {
     if place.path.value.ends_with(".rs") { FileForm::One } else { FileForm::Folder }
 }
 
-/// The files of an interface below their markers.
+/// Writes the files of an interface, each with its marker.
 fn outputs(
     job: &Job,
     interface: &Interface,
@@ -132,13 +133,13 @@ fn outputs(
     files.into_iter().map(file).collect()
 }
 
-/// The table of traits for the attributes.
+/// The table of traits that the attribute macros use.
 pub struct Traits;
 
 impl Emitter for Traits {
     const KEY: &'static str = "rust_traits";
     const DOC: &'static str =
-        "The Rust file with the table of traits, from which the attributes take their messages.";
+        "The Rust file with the table of traits, from which the attribute macros take their messages.";
     const TAKES: Takes = Takes::File;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
@@ -147,7 +148,7 @@ impl Emitter for Traits {
     }
 }
 
-/// A file of Rust below its marker.
+/// Writes a Rust file with its marker.
 fn output(
     path: String,
     text: Result<String, String>,
@@ -158,26 +159,26 @@ fn output(
     Ok(Output::new(path, format!("// {marker}\n\n{text}"), note))
 }
 
-/// The module of an interface as formatted text, for people and for a compiler.
+/// Returns the module of an interface as formatted text.
 ///
 /// # Errors
-/// A message when the expansion is not valid Rust, which is a mistake of the generator.
+/// A message if the expansion is not valid Rust, which is a bug in the generator.
 pub fn interface_text(spec: &Spec, interface: &Interface) -> Result<String, String> {
     file::text(parts::interface(Context { spec, interface }).file())
 }
 
-/// The module of an interface as files.
+/// Returns the module of an interface as files.
 ///
 /// # Errors
-/// A message when the expansion is not valid Rust, which is a mistake of the generator.
+/// A message if the expansion is not valid Rust, which is a bug in the generator.
 pub fn interface_files(spec: &Spec, interface: &Interface, form: FileForm) -> Result<Vec<RustFile>, String> {
     parts::interface(Context { spec, interface }).files(form)
 }
 
-/// The C functions of an interface as files: those that an SDK has for a table, or those of an export.
+/// Returns the C functions of an interface as files: those of the SDK for a table, or those of an export.
 ///
 /// # Errors
-/// A message when the expansion is not valid Rust, which is a mistake of the generator.
+/// A message if the expansion is not valid Rust, which is a bug in the generator.
 pub fn export_files(spec: &Spec, interface: &Interface, form: FileForm) -> Result<Vec<RustFile>, String> {
     match Face::of(spec, interface) {
         Some(face) => parts::Module::of(c_api::expand(face)).files(form),

@@ -1,7 +1,7 @@
-//! The identifiers of the expansion.
+//! The identifiers of the generated code.
 //!
-//! Local variables of the generated code begin with `__`, as no name of a spec does. All other names are
-//! absolute paths, or names that rule E075 forbids in specs.
+//! Local variables of the generated code begin with `__`, which no name in a spec does. All other names are absolute
+//! paths, or names that rule E075 forbids in specs.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use quote::format_ident;
 
 use crate::model::{Function, Interface};
 
-/// A field, parameter or method: as in the spec, or raw if it is a keyword of Rust.
+/// Returns the name of a field, parameter or method: as in the spec, or raw if it is a keyword of Rust.
 pub fn snake(name: &str) -> Ident {
     if is_plain(name) {
         Ident::new(name, Span::call_site())
@@ -23,7 +23,7 @@ pub fn snake(name: &str) -> Ident {
     }
 }
 
-/// Returns true for an identifier that is no keyword. Results are cached, since parsing with `syn` is slow.
+/// Returns true for an identifier that is not a keyword. Results are cached, because parsing with `syn` is slow.
 pub fn is_plain(name: &str) -> bool {
     thread_local! {
         static KNOWN: RefCell<HashMap<String, bool>> = RefCell::default();
@@ -38,18 +38,18 @@ pub fn is_plain(name: &str) -> bool {
     })
 }
 
-/// A type or a C symbol: as it is, or raw if it is a keyword of Rust.
+/// Returns the name of a type or a C symbol: unchanged, or raw if it is a keyword of Rust.
 pub fn symbol(name: &str) -> Ident {
     let is_plain = name.starts_with(|c: char| c.is_ascii_uppercase()) && name != "Self";
     if is_plain { Ident::new(name, Span::call_site()) } else { snake(name) }
 }
 
-/// The variable that a result is written to: `__place_count`.
+/// Returns the variable that a result is written to: `__place_count`.
 pub fn place(param: &str) -> Ident {
     format_ident!("__place_{param}")
 }
 
-/// A parameter as the ABI passes it: `__raw_count`.
+/// Returns the variable of a parameter as the ABI passes it: `__raw_count`.
 pub fn raw(param: &str) -> Ident {
     format_ident!("__raw_{param}")
 }
@@ -75,17 +75,18 @@ pub fn release_variant(release: &str) -> Ident {
     symbol(&format!("V{}", release.replace('.', "_")))
 }
 
-/// The trait for calls of an interface's methods. Naming it avoids ambiguity with other methods of the same name.
+/// Returns the trait to use in calls of an interface's methods. Naming it avoids ambiguity with other methods of the
+/// same name.
 pub fn trait_of(interface: &Interface) -> Ident {
     symbol(&interface.trait_name)
 }
 
-/// The trait that has the method of a function: the group's if groups have traits.
+/// Returns the trait that has the method of a function: the trait of its group, if groups have traits.
 pub fn trait_with(interface: &Interface, function: &Function) -> Ident {
     symbol(&interface.trait_with(function))
 }
 
-/// A number without a suffix.
+/// Returns a number without a suffix.
 pub fn number(value: u64) -> Literal {
     Literal::u64_unsuffixed(value)
 }

@@ -1,4 +1,4 @@
-//! The parts of a module, written to one file or to a file each.
+//! The parts of a module, written to one file or to one file each.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::model::{Group, GroupId, Interface, InterfaceKind};
 
-/// The division of a module into files.
+/// How a module is divided into files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileForm {
     /// One file.
@@ -36,16 +36,16 @@ pub(super) struct Module {
     parts: Vec<Part>,
 }
 
-/// A part of a module, possibly a file.
+/// A part of a module, which may have its own file.
 struct Part {
     name: Ident,
-    /// The attributes and the visibility of the part; `None`: it is a module only if it has its own file.
+    /// The attributes and the visibility of the part; `None` if it is a module only when it has its own file.
     module: Option<TokenStream>,
     content: TokenStream,
 }
 
 impl Module {
-    /// A module without parts.
+    /// Makes a module without parts.
     pub(super) fn of(root: TokenStream) -> Self {
         Module { root, ..Module::default() }
     }
@@ -57,18 +57,18 @@ impl Module {
         }
     }
 
-    /// Adds a part that is a module in every case and uses the names of the root.
+    /// Adds a part that is always a module, and uses the names of the root.
     fn push_module(&mut self, name: &str, (module, content): (TokenStream, TokenStream)) {
         let parent = parent();
         self.push_alone(name, (module, quote! { #parent #content }));
     }
 
-    /// Adds a part that is a module in every case: the tokens before `mod`, and its content.
+    /// Adds a part that is always a module: the tokens before `mod`, and its content.
     fn push_alone(&mut self, name: &str, (module, content): (TokenStream, TokenStream)) {
         self.parts.push(Part { name: names::snake(name), module: Some(module), content });
     }
 
-    /// The whole module as tokens, without `of_file`.
+    /// Returns the whole module as tokens, without `of_file`.
     pub(super) fn flat(&self) -> TokenStream {
         let parts = self.parts.iter().map(|Part { name, module, content }| match module {
             None => content.clone(),
@@ -78,13 +78,13 @@ impl Module {
         quote! { #root #(#parts)* }
     }
 
-    /// The whole module as tokens, for one file.
+    /// Returns the whole module as tokens, for one file.
     pub(super) fn file(&self) -> TokenStream {
         let (of_file, flat) = (&self.of_file, self.flat());
         quote! { #of_file #flat }
     }
 
-    /// The files.
+    /// Returns the files.
     pub(super) fn files(self, form: FileForm) -> Result<Vec<RustFile>, String> {
         if form == FileForm::One {
             return Ok(vec![RustFile { path: String::new(), text: file::text(self.file())? }]);
@@ -108,7 +108,7 @@ impl Module {
     }
 }
 
-/// The beginning of a part.
+/// Returns the first lines of a part.
 fn parent() -> TokenStream {
     quote! {
         #[allow(unused_imports, reason = "an interface may name no type but its own")]
@@ -116,11 +116,11 @@ fn parent() -> TokenStream {
     }
 }
 
-/// The module of an interface.
+/// Assembles the module of an interface.
 pub(super) fn interface(context: Context) -> Module {
     let interface = context.interface;
     let mut module = Module::default();
-    // Types of other interfaces are named by module, also in the modules below this one.
+    // Types of other interfaces are named by their module, also in the modules below this one.
     let others = interface.uses.iter().map(|id| {
         let module = names::snake(&context.spec.interfaces[id.0].name.value);
         quote! {
@@ -128,7 +128,7 @@ pub(super) fn interface(context: Context) -> Module {
             pub(crate) use super::#module;
         }
     });
-    // Functions written by hand are in a module beside that of the interface.
+    // Hand-written functions are in a module next to that of the interface.
     module.of_file = match interface.strategies.is_empty() {
         true => TokenStream::new(),
         false => quote! { use super::strategy; },
@@ -178,7 +178,7 @@ pub(super) fn interface(context: Context) -> Module {
     module
 }
 
-/// The exported functions of an interface.
+/// Assembles the exported functions of an interface.
 pub(super) fn exports(context: Context) -> Module {
     let mut module = Module::of(export::head());
     for (id, group) in groups(context.interface) {
@@ -201,7 +201,7 @@ fn methods(context: Context, id: GroupId) -> TokenStream {
     }
 }
 
-/// The name of a group's part; no other module in the root has it.
+/// Returns the name of a group's part. It is unique in the root.
 fn part_name(context: Context, group: &Group) -> String {
     let used = context.interface.uses.iter().map(|id| &context.spec.interfaces[id.0].name.value);
     match group.name.as_str() {

@@ -1,5 +1,4 @@
-//! The conversions between the ABI and the trait: of each parameter to the trait, and of each result to the
-//! ABI.
+//! Conversions between the ABI and the trait: of each parameter to the trait, and of each result to the ABI.
 //!
 //! The thunks of a table and the functions of the SDK consist of them.
 
@@ -12,39 +11,39 @@ use super::types::{is_by_pointer, value};
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
 
-/// How checks report a failure.
+/// How a check reports a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
-    /// As the status of the interface, which the compiler infers.
+    /// With the status of the interface, which the compiler infers.
     Interface,
-    /// As the type `Status` in scope; its `Error` is converted to the body's error.
+    /// With the type `Status` that is in scope; its `Error` is converted to the body's error.
     Own,
 }
 
 impl Report {
-    /// The status of a check that has no other type parameter.
+    /// Returns the status type of a check that has no other type parameter.
     fn alone(self) -> Option<TokenStream> {
         (self == Report::Own).then(|| quote!(::<Status>))
     }
 
-    /// The status of a check that has another type to infer.
+    /// Returns the status type of a check that also has an inferred type parameter.
     fn beside(self) -> Option<TokenStream> {
         (self == Report::Own).then(|| quote!(::<Status, _>))
     }
 
-    /// A failed check of a handle or a callback that must not be null.
+    /// Emits a check that a handle or callback is not null.
     fn refuse_null(self, name: &str, is_null: &TokenStream) -> TokenStream {
         let alone = self.alone();
         quote! { ::tenon::support::refuse_null #alone(#name, #is_null)?; }
     }
 }
 
-/// The comment on a body with unsafe pieces.
+/// Returns the comment for a body with unsafe parts.
 pub(super) fn safety() -> TokenStream {
     quote! { __comment!("SAFETY: the arguments are as the interface says. They are checked as far as possible."); }
 }
 
-/// Returns true if a conversion of the parameter is unsafe, so that the body must be.
+/// Returns true if a conversion of the parameter is unsafe, so that the body is unsafe.
 pub(super) fn is_unsafe(context: Context, function: &Function, param: &Param, form: &Form) -> bool {
     match form {
         Form::Carried(_) => false,
@@ -129,7 +128,7 @@ pub(super) fn prepare(
                     let name = names::snake(&function.param(*taken).name.value);
                     Some(quote!(, ::tenon::AnyPtr::from_ptr(#name)))
                 }
-                // A function that unregisters a callback gets the callback without its context.
+                // A function that unregisters a callback receives the callback without its context.
                 None => has_context.then(|| quote!(, ::tenon::AnyPtr::NULL)),
             };
             let wrap = quote!(#ty::from_raw(#name #taken));
@@ -150,7 +149,7 @@ pub(super) fn prepare(
     }
 }
 
-/// A value of the ABI, checked.
+/// Emits a checked value of the ABI.
 fn value_of(context: Context, function: &Function, param: &Param, report: Report) -> TokenStream {
     let (alone, beside) = (report.alone(), report.beside());
     let name = names::snake(&param.name.value);
@@ -167,7 +166,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
             quote! { let #name = #read; }
         }
         (Ty::Pointer, _) => {
-            // Memory is passed on as an address: only its range can be checked here.
+            // Memory is passed on as an address, so only its range can be checked here.
             let len = match &param.length {
                 Some(Length::Bytes(extent)) if !param.nullable => Some(length(function, extent, report)),
                 _ if !param.nullable && param.space.is_some() => Some(quote!(1)),
@@ -181,7 +180,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
     }
 }
 
-/// Checks the pointer for a result before the call, so that the call creates nothing that cannot be returned.
+/// Checks the pointer to an output before the call, so that the call does not create a value that cannot be returned.
 pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
     let beside = report.beside();
     let name = names::snake(&param.name.value);
@@ -190,7 +189,7 @@ pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
     quote! { ::tenon::support::#check #beside(#text, #name)?; }
 }
 
-/// Writes back a value that the method reads and writes.
+/// Writes a value back that the method reads and writes.
 pub(super) fn write_back(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {
     let name = names::snake(&param.name.value);
     let place = names::place(&param.name.value);
@@ -220,7 +219,7 @@ pub(super) fn yielded<'a>(
     })
 }
 
-/// Writes a result of the method to its pointer, which was checked. `this` is the receiver of calls of other
+/// Writes a result of the method to its pointer, which was already checked. `this` is the receiver for calls of other
 /// functions.
 pub(super) fn write_output(
     context: Context,
@@ -339,7 +338,7 @@ pub(super) fn to_raw(context: Context, param: &Param, safe: &TokenStream) -> Tok
     }
 }
 
-/// A value that no method call follows, so it needs no brackets.
+/// Returns a value that no method call follows, so it needs no parentheses.
 pub(super) fn alone(value: &TokenStream) -> TokenStream {
     let mut tokens = value.clone().into_iter();
     match (tokens.next(), tokens.next()) {
@@ -350,7 +349,7 @@ pub(super) fn alone(value: &TokenStream) -> TokenStream {
     }
 }
 
-/// A value before a member or a method. Both dereference automatically, so `(*name)` becomes `name`.
+/// Returns a value before a member or a method. Both dereference automatically, so `(*name)` becomes `name`.
 pub(super) fn reached(value: &TokenStream) -> TokenStream {
     let inner = alone(value);
     let mut tokens = inner.clone().into_iter();
@@ -360,7 +359,7 @@ pub(super) fn reached(value: &TokenStream) -> TokenStream {
     }
 }
 
-/// The names of the size and the address in a struct of bytes.
+/// Returns the names of the size and the address in a struct of bytes.
 fn byte_buffer_fields(context: Context, param: &Param) -> (Ident, Ident) {
     match named(context, param.ty) {
         Some(TypeKind::Struct { fields, .. }) if fields.len() == 2 => {

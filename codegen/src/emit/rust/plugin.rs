@@ -15,7 +15,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let fills = layouts.iter().map(|layout| fill(table, layout));
     let slots = slots(context);
     let release = release_enum(context, table, &layouts);
-    // A table without releases has one layout, and its function is already called `fill`.
+    // A table without releases has only one layout, and its function is already called `fill`.
     let newest = layouts.last().filter(|layout| layout.release.is_some()).map(|layout| {
         let name = format_ident!("fill{}", layout.suffix);
         quote! {
@@ -29,22 +29,22 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     quote! {
         /// An implementation that a host can call: its instance, and the slots that it fills.
         pub trait Plugin: 'static {
-            /// The type whose functions the table calls; usually the implementation itself.
+            /// The type whose functions the table calls, usually the implementation itself.
             type Instance: Partial + ?::core::marker::Sized;
             /// The functions that the implementation has.
             const PROVIDED: Provided;
-            /// True if absent optional functions are filled with the spec's fallbacks.
+            /// True if missing optional functions are filled with the spec's fallbacks.
             const FALLBACKS: bool;
 
-            /// The instance whose functions the table calls. It is created at the first call.
+            /// Returns the instance whose functions the table calls. The first call creates it.
             fn instance() -> &'static Self::Instance;
 
-            /// The instance with the spec's fallbacks.
+            /// Returns the instance with the spec's fallbacks.
             fn whole() -> WithFallbacks<&'static Self::Instance> {
                 WithFallbacks(Self::instance())
             }
 
-            /// Returns true if the slot of a function gets a pointer.
+            /// Returns true if the slot of a function is filled.
             fn fills(function: Function) -> bool {
                 Self::PROVIDED.has(function)
                     || function.is_always_filled()
@@ -52,7 +52,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
             }
         }
 
-        /// The functions whose slots an implementation fills with the spec's fallbacks: their names,
+        /// Returns the functions whose slots an implementation fills with the spec's fallbacks: their names,
         /// separated by spaces.
         pub fn filled_by_fallbacks<D: Plugin>() -> ::std::ffi::CString {
             let names: ::std::vec::Vec<&str> = Function::ALL
@@ -60,7 +60,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
                 .filter(|function| D::fills(*function) && !D::PROVIDED.has(*function))
                 .map(Function::name)
                 .collect();
-            __comment!("Names of functions have no zero byte.");
+            __comment!("Names of functions contain no NUL.");
             ::std::ffi::CString::new(names.join(" ")).unwrap_or_default()
         }
 
@@ -79,7 +79,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     }
 }
 
-/// The second table, for functions that the host's table has no slot for.
+/// Emits the second table, for functions that the host's table has no slot for.
 fn extension_table(context: Context, extension: &Extension) -> TokenStream {
     let name = names::symbol(&extension.c_name);
     let [major, minor] = extension.version().map(names::number);
@@ -91,7 +91,7 @@ fn extension_table(context: Context, extension: &Extension) -> TokenStream {
     });
     quote! {
         impl Function {
-            /// Bytes from the start of the extension to the function's pointer, if it is one of the extension.
+            /// Bytes from the start of the extension to the function's pointer, if the function is in the extension.
             pub const fn offset_in_extension(self) -> ::core::option::Option<usize> {
                 match self {
                     #(#offsets)*
@@ -100,9 +100,9 @@ fn extension_table(context: Context, extension: &Extension) -> TokenStream {
             }
         }
 
-        /// The extension of a plugin: its size, its version, and the functions that the implementation has.
+        /// Returns the extension of a plugin: its size, its version, and the functions that the implementation has.
         pub fn extension<D: Plugin>() -> ffi::#name {
-            __comment!("SAFETY: zero is a value of every member: a number, or no function.");
+            __comment!("SAFETY: zero is a valid value of every member: a number, or a null function.");
             let mut table: ffi::#name = unsafe { ::core::mem::zeroed() };
             table.size = ::core::mem::size_of::<ffi::#name>();
             table.major = #major;
@@ -112,7 +112,7 @@ fn extension_table(context: Context, extension: &Extension) -> TokenStream {
                 if let ::core::option::Option::Some(offset) = function.offset_in_extension()
                     && D::fills(function)
                 {
-                    __comment!("SAFETY: the table has the slot of the function there.");
+                    __comment!("SAFETY: the slot of the function is at this offset of the table.");
                     unsafe {
                         start
                             .byte_add(offset)
@@ -126,7 +126,7 @@ fn extension_table(context: Context, extension: &Extension) -> TokenStream {
     }
 }
 
-/// The table that the plugin owns, and how older and newer hosts read it.
+/// Emits the table that the plugin owns, and how older and newer hosts read it.
 fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Layout]) -> TokenStream {
     let Some(newest) = layouts.last() else { return TokenStream::new() };
     let (module, fill) = (newest.module(), format_ident!("fill{}", newest.suffix));
@@ -143,10 +143,9 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
         Some(quote! { table.#field = #path { #(#parts),* }; })
     });
     quote! {
-        /// A table of the plugin's own: its size, its version and its functions are filled in, and the rest
-        /// is zero.
+        /// Returns a table that the plugin owns: its size, version and functions are set, and the rest is zero.
         pub fn own_table<D: Plugin>() -> #module::#name {
-            __comment!("SAFETY: zero is a value of every member: no function, a null pointer, a number.");
+            __comment!("SAFETY: zero is a valid value of every member: a null function, a null pointer, a number.");
             let mut table: #module::#name = unsafe { ::core::mem::zeroed() };
             table.#size_field = ::core::mem::size_of::<#module::#name>();
             #version
@@ -155,7 +154,7 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
         }
 
         impl Release {
-            /// The newest release whose table fits into this size.
+            /// Returns the newest release whose table fits into this size.
             pub fn in_table(bytes: usize) -> ::core::option::Option<Self> {
                 Self::ALL.into_iter().rev().find(|release| release.table_size() <= bytes)
             }
@@ -163,7 +162,7 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
     }
 }
 
-/// Returns the values for the slots of a table.
+/// Emits the values for the slots of a table.
 fn slots(context: Context) -> TokenStream {
     let arms = context.interface.functions.iter().map(|function| {
         let variant = names::pascal(&function.name.value);
@@ -191,13 +190,13 @@ fn slots(context: Context) -> TokenStream {
         quote! { || function == Function::#variant }
     });
     quote! {
-        /// The function for a slot in the table of a release.
+        /// Returns the function for a slot in the table of a release.
         #[allow(unused_variables, reason = "all releases may have the same signatures")]
         fn slot<D: Plugin>(function: Function, release: Release) -> *const ::core::ffi::c_void {
             match function { #(#arms)* }
         }
 
-        /// Fills a table; slots that the implementation leaves out are not touched.
+        /// Fills a table; does not write slots whose function the implementation lacks.
         ///
         /// # Safety
         /// The table has the layout of that release.
@@ -227,7 +226,7 @@ fn fill(table: &Table, layout: &Layout) -> TokenStream {
         name => format!(" of release {name}"),
     };
     let docs =
-        format!(" Fills a table{of_release}; slots that the implementation leaves out are not touched.");
+        format!(" Fills a table{of_release}; does not write slots whose function the implementation lacks.");
     quote! {
         #[doc = #docs]
         pub fn #name<D: Plugin>(table: &mut #module::#table_name) {
@@ -264,7 +263,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         })
         .collect();
     let unknown = format!(
-        "this host is of no release that the plugin knows: its table has {{table}} bytes and its params have {{params}}; \
+        "the plugin does not know the release of this host: its table has {{table}} bytes and its params have {{params}}; \
          known are {}. Install one of these releases, or a newer plugin",
         known.join(", ")
     );
@@ -276,7 +275,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         quote! {
             Release::#variant => {
                 let params = params.cast::<#params>();
-                __comment!("SAFETY: both sizes show that the structs are those of this release, and the host lends them.");
+                __comment!("SAFETY: by both sizes, the structs are those of this release; the host owns them during the call.");
                 unsafe {
                     #fill::<D>(&mut *table.cast::<#module::#table_name>());
                     (*params).#version_field = #version_value;
@@ -295,10 +294,10 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
     let first = layouts.first().map(Layout::module).unwrap_or_default();
     let first_params = super::ffi::struct_path(context, plugin.params, &first);
     quote! {
-        /// The reason why a plugin refused a host. It has written nothing.
+        /// Why a plugin rejected a host. Nothing was written.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum HandOverError {
-            /// The host passed a null pointer, or one that is not aligned.
+            /// The host passed a null or misaligned pointer.
             Null,
             /// No known release has these sizes.
             UnknownHost {
@@ -307,14 +306,14 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
                 /// Size of the params in bytes, as the host says.
                 params: usize,
             },
-            /// The variable `TENON_LOG` holds an unknown word.
+            /// The variable `TENON_LOG` has an unknown value.
             Log(&'static ::tenon::BadLogLevel),
         }
 
         impl ::core::fmt::Display for HandOverError {
             fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 match self {
-                    Self::Null => formatter.write_str("the host handed over no params, or params without a table"),
+                    Self::Null => formatter.write_str("the host passed no params, or params without a table"),
                     Self::UnknownHost { table, params } => ::core::write!(formatter, #unknown),
                     Self::Log(refusal) => ::core::fmt::Display::fmt(refusal, formatter),
                 }
@@ -329,8 +328,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         /// [`HandOverError`].
         ///
         /// # Safety
-        /// `params` is null, or leads to the host's params, whose first two members are their size and the
-        /// table.
+        /// `params` is null, or points to the host's params, whose first two members are their size and the table.
         pub unsafe fn host_release(
             params: *const ::core::ffi::c_void,
         ) -> ::core::result::Result<Release, HandOverError> {
@@ -356,11 +354,10 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         /// Fills the table of a host. Detects the host's release by the sizes that it passes.
         ///
         /// # Errors
-        /// [`HandOverError`]; then nothing was written, and the host ignores the plugin.
+        /// [`HandOverError`]. Nothing was written then, and the host ignores the plugin.
         ///
         /// # Safety
-        /// `params` is null, or leads to the host's params, whose first two members are their size and the
-        /// table.
+        /// `params` is null, or points to the host's params, whose first two members are their size and the table.
         pub unsafe fn hand_over<D: Plugin>(
             params: *mut ::core::ffi::c_void,
             device_type: &'static ::core::ffi::CStr,
@@ -368,7 +365,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             __comment!("SAFETY: the caller's promise.");
             let release = unsafe { host_release(params)? };
             ::tenon::log_level().map_err(HandOverError::Log)?;
-            __comment!("SAFETY: the host's params are of a known release, and so have a table.");
+            __comment!("SAFETY: the host's params are those of a known release, so they have a table.");
             let table = unsafe { (&raw const (*params.cast::<#first_params>()).#table_field).read() };
             match release {
                 #(#arms)*

@@ -1,4 +1,4 @@
-//! Unchecked calls into a plugin with exactly the caller's arguments, for tests of plugins.
+//! Unchecked calls of a plugin with exactly the caller's arguments, for tests of plugins.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -8,7 +8,7 @@ use super::thunk::signatures;
 use super::{Context, names, signature};
 use crate::model::{Direction, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 
-/// A method that calls a slot with arguments as numbers.
+/// Emits a method that calls a slot with arguments as numbers.
 pub(super) fn emit(context: Context) -> TokenStream {
     let status = context.interface.status.map(|id| super::types::type_path(context, id));
     let arms = context.interface.functions.iter().filter(|function| is_callable(function)).map(|function| {
@@ -29,7 +29,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let call = match arms.is_empty() {
         true => quote!(::core::option::Option::None),
         false => quote! {
-            __comment!("SAFETY: the slot is the function's and has the signature of the plugin's release; the arguments are the caller's.");
+            __comment!("SAFETY: the function has the signature of the plugin's release, and the caller promises the arguments.");
             unsafe {
                 ::core::option::Option::Some(match function { #(#arms)* #rest })
             }
@@ -37,23 +37,23 @@ pub(super) fn emit(context: Context) -> TokenStream {
     };
     quote! {
         impl Loaded {
-            /// The plugin's message about the last call that failed on this thread, if it has one.
+            /// Returns the plugin's message about the last failed call on this thread, if it has one.
             pub fn last_error(&self) -> ::core::option::Option<::std::string::String> {
-                __comment!("SAFETY: whoever made this promised that it may be called.");
+                __comment!("SAFETY: the creator of this object promised that the function may be called.");
                 let text = unsafe { self.last_error?() };
                 if text.is_null() {
                     return ::core::option::Option::None;
                 }
-                __comment!("SAFETY: such a function answers with a text that lives until the thread's next failure.");
+                __comment!("SAFETY: the function returns a string that lives until the thread's next failure.");
                 let text = unsafe { ::core::ffi::CStr::from_ptr(text) };
                 ::core::option::Option::Some(text.to_string_lossy().into_owned())
             }
 
             /// Calls a function as the ABI does. Checks nothing, and adapts only the signature.
             ///
-            /// There is one number for each parameter of the spec. Devices, structs and outputs are passed
-            /// by address, floating-point numbers as the bits of an `f64`. `None`: the plugin
-            /// has no such function, it has no status, or there are fewer arguments than parameters.
+            /// There is one number for each parameter of the spec. Devices, structs and outputs are passed by
+            /// address, floating-point numbers as the bits of an `f64`. Returns `None` if the plugin lacks the
+            /// function, if it returns no status, or if there are fewer arguments than parameters.
             ///
             /// # Safety
             /// The function may be called with these arguments.
@@ -69,12 +69,12 @@ pub(super) fn emit(context: Context) -> TokenStream {
     }
 }
 
-/// Returns true if the function returns a status, and takes its arguments one by one.
+/// Returns true if the function returns a status and takes separate arguments.
 fn is_callable(function: &Function) -> bool {
     matches!(function.result, ResultKind::Status) && function.args.is_none()
 }
 
-/// The call, by the signature that the plugin's release has.
+/// Emits the call with the signature in the plugin's release.
 fn call(context: Context, function: &Function) -> TokenStream {
     let call = |release: Option<ReleaseId>| {
         let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));

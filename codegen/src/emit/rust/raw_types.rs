@@ -9,7 +9,7 @@ use crate::model::{
     Direction, Function, HandleForm, Length, Param, ReleaseId, ResultKind, Role, Ty, TypeId, TypeKind,
 };
 
-/// The type of a pointer to a function in a release.
+/// Returns the type of a pointer to a function in a release.
 pub(super) fn function_pointer(
     context: Context,
     function: &Function,
@@ -21,7 +21,7 @@ pub(super) fn function_pointer(
     quote!(unsafe extern #convention fn(#(#inputs),*) #output)
 }
 
-/// The types of a function's arguments in a release: its parameters, or the struct that contains them.
+/// Returns the types of a function's arguments in a release: its parameters, or the struct that contains them.
 pub(super) fn raw_inputs(
     context: Context,
     function: &Function,
@@ -36,12 +36,12 @@ pub(super) fn raw_inputs(
     }
 }
 
-/// `"C"`, or `"C-unwind"` where C++ exceptions may come through.
+/// Returns `"C"`, or `"C-unwind"` if calls may throw C++ exceptions.
 pub(super) fn convention(context: Context) -> &'static str {
     if context.interface.unwinds { "C-unwind" } else { "C" }
 }
 
-/// The return type of a function in the ABI, with its arrow.
+/// Returns the return type of a function in the ABI, with its arrow.
 pub(super) fn raw_result(context: Context, function: &Function) -> TokenStream {
     match &function.result {
         ResultKind::Status => match context.interface.status {
@@ -63,13 +63,13 @@ pub(super) fn raw_result(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-/// The raw type of a handle.
+/// Returns the raw type of a handle.
 fn raw_handle(context: Context, id: TypeId) -> TokenStream {
     let path = ffi_path(context, id);
     if is_by_pointer(&context.spec.ty(id).kind) { quote!(*mut #path) } else { path }
 }
 
-/// The type that a function writes through a pointer: a value, or the address of a lent list.
+/// Returns the type that a function writes through a pointer: a value, or the address of a borrowed list.
 pub(super) fn raw_written(context: Context, param: &Param) -> TokenStream {
     let element = raw_element(context, param);
     match param.ty {
@@ -79,7 +79,7 @@ pub(super) fn raw_written(context: Context, param: &Param) -> TokenStream {
     }
 }
 
-/// A parameter as the ABI passes it.
+/// Returns a parameter as the ABI passes it.
 pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
     if param.lent {
         let list = raw_written(context, param);
@@ -128,7 +128,7 @@ pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
     }
 }
 
-/// The type of an array element or of a single value.
+/// Returns the type of an array element or of a single value.
 pub(super) fn raw_element(context: Context, param: &Param) -> TokenStream {
     if let (Ty::Named(id), Some(name)) = (param.ty, context.spec.const_handle_name(param)) {
         return raw_path(context, id, name);

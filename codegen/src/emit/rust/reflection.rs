@@ -1,4 +1,4 @@
-//! The spec as data at run time: one description for each function, for layers, reports and conformance cases.
+//! The spec as data at run time: a description of each function, for layers, reports and conformance cases.
 
 use heck::ToSnakeCase;
 use proc_macro2::{Ident, TokenStream};
@@ -12,7 +12,7 @@ use crate::model::{
     Rule, Space, Ty, TypeId, TypeKind,
 };
 
-/// The beginning of the module `reflection`, and its content.
+/// Emits the start of the module `reflection`, and its content.
 pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let count = names::number(context.interface.functions.len() as u64);
     let enums = named_enums(context).into_iter().map(|id| {
@@ -40,7 +40,7 @@ pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     (module, content)
 }
 
-/// The methods of `Function` that read it.
+/// Emits the methods of `Function` that read it.
 pub(super) fn of_functions() -> TokenStream {
     quote! {
         impl Function {
@@ -190,7 +190,7 @@ fn param_entry(context: Context, param: &Param) -> TokenStream {
     quote!(ParamInfo::#start(#name, #kind) #space #length #nullable #role #of #held #context_of #since #until)
 }
 
-/// The first and the last release of an item.
+/// Returns the first and the last release of an item.
 fn availability(words: &Words, availability: Availability) -> (TokenStream, TokenStream) {
     let release = |id: Option<ReleaseId>| {
         option(id.map(|id| {
@@ -232,7 +232,7 @@ fn kind(context: Context, param: &Param) -> TokenStream {
     }
 }
 
-/// The enums that parameters have, in the order of their first use.
+/// Returns the enums that parameters have, in the order of their first use.
 fn named_enums(context: Context) -> Vec<TypeId> {
     let mut enums = Vec::new();
     for param in context.interface.functions.iter().flat_map(|function| &function.params) {
@@ -245,7 +245,8 @@ fn named_enums(context: Context) -> Vec<TypeId> {
     enums
 }
 
-/// `DataType` → `DATA_TYPE_VALUES`; of another interface with its name in front.
+/// Returns the constant for the values of an enum: `DataType` → `DATA_TYPE_VALUES`. An enum of another interface has
+/// that interface's name in front.
 fn values_name(context: Context, id: TypeId) -> Ident {
     let owner = &context.spec.interfaces[id.interface.0];
     let name = context.spec.ty(id).name.value.to_snake_case();
@@ -256,7 +257,7 @@ fn values_name(context: Context, id: TypeId) -> Ident {
     format_ident!("{}_VALUES", name.to_uppercase())
 }
 
-/// Writes a field only if its value differs from that of most entries.
+/// Emits a field only if its value differs from the default.
 fn unless(is_usual: bool, field: TokenStream) -> Option<TokenStream> {
     (!is_usual).then_some(field)
 }

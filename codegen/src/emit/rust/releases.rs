@@ -7,7 +7,7 @@ use super::{Context, names};
 use crate::abi::{self, MemberKind};
 use crate::model::{ReleaseId, Table, TypeKind};
 
-/// A layout of the table: a release, or the only one.
+/// A layout of the table: that of a release, or the only one.
 pub(super) struct Layout {
     pub(super) release: Option<ReleaseId>,
     /// `v3_1`, or nothing.
@@ -16,7 +16,7 @@ pub(super) struct Layout {
     pub(super) name: String,
 }
 
-/// The layouts of a table, oldest first.
+/// Returns the layouts of a table, oldest first.
 pub(super) fn layouts(context: Context) -> Vec<Layout> {
     if context.interface.releases.is_empty() {
         let variant = names::symbol("Only");
@@ -54,7 +54,7 @@ impl Layout {
     }
 }
 
-/// The enum of releases, with the sizes and offsets of each.
+/// Emits the enum of releases, with the sizes and offsets of each.
 pub(super) fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStream {
     let variants = layouts.iter().map(|layout| {
         let (variant, docs) = (&layout.variant, layout.docs());
@@ -140,7 +140,7 @@ pub(super) fn release_enum(context: Context, table: &Table, layouts: &[Layout]) 
                 match self { #(#sizes)* }
             }
 
-            /// The release with a table of this size, if it is a known one.
+            /// Returns the release with a table of this size, if it is known.
             pub fn of_table_size(bytes: usize) -> ::core::option::Option<Self> {
                 Self::ALL.into_iter().find(|release| release.table_size() == bytes)
             }

@@ -1,8 +1,8 @@
-//! Shortens paths, for code that people read.
+//! Shortens paths, to make the generated code readable.
 //!
-//! An expansion names everything by an absolute path, since a spec may have a type `Option`. In a file,
-//! a path is shortened if its last name has no other meaning in the whole file. The same holds for variables
-//! of the generated code, which begin with `__` since no name of a spec does.
+//! The generated code uses absolute paths, because a spec may define a type `Option`. In a file, a path is shortened
+//! if its last name has no other meaning in the whole file. The same applies to variables of the generated code,
+//! which begin with `__` because no name in a spec does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use quote::quote;
 
 use super::comments::{self, map_group};
 
-/// Names of the prelude with the path that the expansion has for them.
+/// Names of the prelude, with their absolute paths.
 const PRELUDE: [(&str, &str); 12] = [
     ("core::option::Option::Some", "Some"),
     ("core::option::Option::None", "None"),
@@ -27,7 +27,7 @@ const PRELUDE: [(&str, &str); 12] = [
     ("std::vec::Vec", "Vec"),
 ];
 
-/// Names that a `use` at the beginning of the file imports.
+/// Names that are imported with a `use` at the start of the file.
 const IMPORTED: [(&str, &str); 8] = [
     ("core::ffi::CStr", "CStr"),
     ("core::ffi::c_char", "c_char"),
@@ -39,20 +39,20 @@ const IMPORTED: [(&str, &str); 8] = [
     ("tenon::support", "support"),
 ];
 
-/// Macros, which no name of a spec can hide.
+/// Macros. No name of a spec can hide them.
 const MACROS: [&str; 6] = ["assert", "concat", "format", "format_args", "thread_local", "write"];
 
-/// Words after which a path begins.
+/// Words that come before a path.
 const BEFORE_PATH: [&str; 15] = [
     "as", "const", "dyn", "else", "for", "if", "impl", "in", "let", "match", "move", "mut", "return", "use",
     "where",
 ];
 
-/// All names in modules, except paths that can be shortened.
+/// All names in modules, except in paths that can be shortened.
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// The names of modules that import all of each other.
+    /// Collects the names of modules that import all names of each other.
     pub(super) fn of(modules: impl IntoIterator<Item = TokenStream>) -> Self {
         let mut names = BTreeSet::new();
         modules.into_iter().for_each(|tokens| collect(tokens, &mut names));
@@ -60,7 +60,7 @@ impl Names {
     }
 }
 
-/// Shortens the paths of a module, and adds the `use` that they need.
+/// Shortens the paths of a module, and adds the imports that they need.
 pub(super) fn shorten(tokens: TokenStream, names: &Names) -> TokenStream {
     let mut shorter = Shorter { other: &names.0, imported: BTreeMap::new() };
     let tokens = shorter.shorten(tokens);
@@ -90,8 +90,8 @@ impl Shorter<'_> {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut index = 0;
         while index < tokens.len() {
-            // A macro is expanded in other crates, where nothing of this file is in scope. Its tokens are
-            // laid out without regard to lines, so that it has no comments.
+            // A macro is expanded in other crates, where the imports of this file are not in scope. Its tokens are
+            // printed without line breaks, so it cannot contain comments.
             if let Some(end) = macro_rules(&tokens[index..]) {
                 let definition = tokens[index..index + end].iter().cloned().collect();
                 out.extend(comments::remove(definition));
@@ -113,7 +113,7 @@ impl Shorter<'_> {
         out.into_iter().collect()
     }
 
-    /// A variable of the generated code; without `__` if nothing else in the file has that name.
+    /// Returns a variable of the generated code, without `__` if nothing else in the file has that name.
     fn local(&self, ident: &Ident) -> Ident {
         let text = ident.to_string();
         match text.strip_prefix("__") {
@@ -137,7 +137,7 @@ impl Shorter<'_> {
                     self.imported.entry(module).or_default().insert(name);
                 }
                 out.push(TokenTree::Ident(Ident::new(name, Span::call_site())));
-                // Each segment is `::` and a name.
+                // Each segment consists of `::` and a name.
                 out.extend_from_slice(&tokens[used * 3..]);
             }
             Some((Known::Macro(name), _)) => out.push(TokenTree::Ident(Ident::new(name, Span::call_site()))),
@@ -158,7 +158,7 @@ enum Known {
     Macro(&'static str),
 }
 
-/// The longest prefix of a path that has a short name, and its number of segments.
+/// Returns the longest prefix of a path that has a short name, and its number of segments.
 fn known(path: &[String]) -> Option<(Known, usize)> {
     if let [_, name] = path
         && let Some(known) = MACROS.iter().find(|known| *known == name)
@@ -178,7 +178,7 @@ fn known(path: &[String]) -> Option<(Known, usize)> {
     })
 }
 
-/// Collects identifiers outside of absolute paths, and the parts of paths that have no short name.
+/// Collects identifiers outside absolute paths, and the parts of paths that have no short name.
 fn collect(tokens: TokenStream, names: &mut BTreeSet<String>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut index = 0;
@@ -206,7 +206,7 @@ fn collect(tokens: TokenStream, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns the number of tokens that a definition of a macro has, if one begins here.
+/// Returns the number of tokens of a macro definition, if one begins here.
 fn macro_rules(tokens: &[TokenTree]) -> Option<usize> {
     match tokens {
         [TokenTree::Ident(word), TokenTree::Punct(_), TokenTree::Ident(_), TokenTree::Group(_), ..]
@@ -218,7 +218,7 @@ fn macro_rules(tokens: &[TokenTree]) -> Option<usize> {
     }
 }
 
-/// The path that begins with `::` here, and how many tokens it has.
+/// Returns the path that begins with `::` here, and its number of tokens.
 fn absolute_path(tokens: &[TokenTree], start: usize) -> Option<(Vec<String>, usize)> {
     if !is_colons(&tokens[start..]) || !begins_path(tokens, start) {
         return None;

@@ -1,4 +1,4 @@
-//! The signatures of a table's functions; releases with the same signature share a name.
+//! The signatures of a table's functions. Releases with the same signature share a name.
 
 use heck::ToPascalCase;
 use proc_macro2::{Ident, TokenStream};
@@ -9,7 +9,7 @@ use super::thunk::{last_release, signatures};
 use super::{Context, names};
 use crate::model::{Function, ReleaseId};
 
-/// The beginning of the module `signature`, and its content.
+/// Emits the start of the module `signature`, and its content.
 pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let types = context.interface.functions.iter().flat_map(|function| {
         signatures(context, function).into_iter().map(move |release| {

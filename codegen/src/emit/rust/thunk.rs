@@ -1,5 +1,5 @@
-//! Thunks: from the ABI to the trait and back. They check the arguments as far as possible, and no panic leaves
-//! them.
+//! Thunks: convert calls of the ABI to calls of the trait. They check the arguments as far as possible, and catch
+//! panics.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -14,7 +14,7 @@ use super::{Context, args, error_object, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 use crate::sdk::Face;
 
-/// The beginning of the module `thunk`, and its content.
+/// Emits the start of the module `thunk`, and its content.
 pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let thunks = context.interface.methods().flat_map(|function| {
         signatures(context, function).into_iter().map(move |release| thunk(context, function, release))
@@ -24,21 +24,21 @@ pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
         functions.map(move |(id, function)| error_object::thunk(context, error, id, function))
     });
     let module = quote! {
-        /// From the ABI to the trait and back.
+        /// Converts calls of the ABI to calls of the trait.
         #[allow(unused_variables, reason = "a release may pass what the trait does not take")]
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
     };
     (module, quote! { #(#thunks)* #(#of_errors)* })
 }
 
-/// A release for each signature that a function has, newest first; `None`: there is only one.
+/// Returns a release for each signature of a function, newest first; `None`: there is only one signature.
 pub(super) fn signatures(context: Context, function: &Function) -> Vec<Option<ReleaseId>> {
     let changes = function.signature_changes(context.interface.releases.len());
     let older = changes.into_iter().rev().map(|(before, _)| Some(before));
     std::iter::once(context.interface.newest()).chain(older).collect()
 }
 
-/// The last release with the signature that a function has in a release; `None`: it is that of the newest.
+/// Returns the last release with the signature that a function has in a release; `None`: the signature is the newest.
 pub(super) fn last_release(
     context: Context,
     function: &Function,
@@ -51,7 +51,7 @@ pub(super) fn last_release(
         .find(|before| release.is_some_and(|release| release <= *before))
 }
 
-/// The name of the thunk that has a function's signature in a release.
+/// Returns the name of the thunk for a function's signature in a release.
 pub(super) fn thunk_name(context: Context, function: &Function, release: Option<ReleaseId>) -> Ident {
     match last_release(context, function, release) {
         Some(last) => {
@@ -96,7 +96,7 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
     }
 }
 
-/// The parameters of a function in the ABI of a release.
+/// Returns the parameters of a function in the ABI of a release.
 pub(super) fn inputs(context: Context, function: &Function, release: Option<ReleaseId>) -> Vec<TokenStream> {
     let is_passed = |param: &&Param| release.is_none_or(|release| param.availability.contains(release));
     let passed = function.params.iter().filter(is_passed).map(|param| {
@@ -106,7 +106,7 @@ pub(super) fn inputs(context: Context, function: &Function, release: Option<Rele
     passed.collect()
 }
 
-/// Binds `__body`, which checks the arguments, calls the method on `this` and writes its results.
+/// Emits `__body`, which checks the arguments, calls the method on `this` and writes its results.
 pub(super) fn body(
     context: Context,
     function: &Function,
@@ -199,7 +199,7 @@ fn returns_as_is(context: Context, function: &Function, result: &Param) -> bool 
     is_fallible(context, function) && !is_converted
 }
 
-/// Returns true if the host calls the function on its own, and drops the device if the call fails.
+/// Returns true if the host calls the function itself, and drops the device if the call fails.
 fn is_lifecycle(context: Context, function: &Function) -> bool {
     Face::of(context.spec, context.interface).is_some_and(|face| face.manages(function))
 }
@@ -250,7 +250,7 @@ fn is_const_pointer(context: Context, result: &Param) -> bool {
     context.spec.points_to_const(result)
 }
 
-/// Returns the value that the implementation gets from a host that does not pass the parameter.
+/// Returns the value that the implementation receives from a host that does not pass the parameter.
 fn stand_in(context: Context, param: &Param, this: &TokenStream) -> TokenStream {
     let name = names::snake(&param.name.value);
     let value = match &param.absent {
@@ -273,7 +273,7 @@ fn stand_in(context: Context, param: &Param, this: &TokenStream) -> TokenStream 
     quote! { let #name = #value; }
 }
 
-/// The path of a value of the status.
+/// Returns the path of a status value.
 fn status(context: Context, index: usize) -> TokenStream {
     let path = context.interface.status.map(|id| super::types::type_path(context, id));
     let name = names::constant(&context.spec.status_values(context.interface)[index].name.value);

@@ -1,4 +1,4 @@
-//! The data about each trait that the attributes on an `impl` need, also as the text of a table.
+//! The data about each trait that the attribute macros need, also as the source of a table.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,14 +7,14 @@ use super::traits::signature_text;
 use super::{names, operators};
 use crate::model::{Extension, Function, HandOver, Interface, Need, Spec, Table};
 
-/// A trait that implementations have.
+/// A trait that devices implement.
 #[derive(Debug)]
 pub struct TraitTable {
     /// Its name.
     pub name: String,
     /// The module of its interface.
     pub module: String,
-    /// How a host gets the table.
+    /// How a host receives the table.
     pub entry: Option<TraitEntry>,
     /// The second table that a plugin exports.
     pub extension: Option<TraitExtension>,
@@ -22,7 +22,7 @@ pub struct TraitTable {
     pub functions: Vec<TraitFunction>,
 }
 
-/// A table for the functions that the host's table has no slot for.
+/// A table for functions that have no slot in the host's table.
 #[derive(Debug)]
 pub struct TraitExtension {
     /// The symbol that returns it.
@@ -47,9 +47,9 @@ pub struct TraitFunction {
 /// The symbol of a plugin that a host calls.
 #[derive(Debug)]
 pub enum TraitEntry {
-    /// It takes the host's params.
+    /// The function takes the host's params.
     TakesParams(String),
-    /// It returns the table.
+    /// The function returns the table.
     ReturnsTable {
         /// The symbol.
         symbol: String,
@@ -58,7 +58,7 @@ pub enum TraitEntry {
     },
 }
 
-/// The traits of a spec whose implementations fill a table.
+/// Returns the traits of a spec whose implementations fill a table.
 pub fn traits(spec: &Spec) -> Vec<TraitTable> {
     let interfaces = spec.interfaces.iter();
     interfaces.filter_map(|interface| Some(of_table(spec, interface, interface.table()?))).collect()
@@ -95,7 +95,7 @@ fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
     }
 }
 
-/// Returns the spec's text about a missing function.
+/// Returns the message about a missing function.
 fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
     let because = match function.need {
         Need::Load => "a host refuses a plugin without it",
@@ -113,7 +113,7 @@ fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
     )
 }
 
-/// The table as the source of a constant.
+/// Returns the table as the source of a constant.
 pub(super) fn source(spec: &Spec) -> TokenStream {
     let operators = spec.operators.as_ref().map(operators::table);
     let entries = traits(spec).into_iter().map(|table| {

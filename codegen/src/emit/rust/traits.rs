@@ -1,4 +1,4 @@
-//! The trait that a device implements, with signatures as Rust would have them.
+//! The trait that a device implements, with idiomatic Rust signatures.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -8,7 +8,7 @@ use super::types::{doc, field_doc};
 use super::{Context, names};
 use crate::model::{FallbackKind, Function, GroupId, Interface, InterfaceKind, Need, Param, Spec};
 
-/// The single trait of an interface.
+/// Emits the single trait of an interface.
 pub(super) fn emit(context: Context) -> TokenStream {
     let interface = context.interface;
     let docs = doc(&interface.summary, &interface.doc);
@@ -17,7 +17,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     quote! { #methods #(#structs)* }
 }
 
-/// The trait of a group.
+/// Emits the trait of a group.
 pub(super) fn of_group(context: Context, id: GroupId) -> TokenStream {
     let interface = context.interface;
     let group = &interface.groups[id.0];
@@ -27,7 +27,7 @@ pub(super) fn of_group(context: Context, id: GroupId) -> TokenStream {
     quote! { #methods #(#structs)* }
 }
 
-/// The trait of an interface whose groups have traits.
+/// Emits the trait of an interface whose groups have traits.
 pub(super) fn sum(context: Context) -> TokenStream {
     let interface = context.interface;
     let (name, docs) = (names::trait_of(interface), doc(&interface.summary, &interface.doc));
@@ -39,7 +39,7 @@ pub(super) fn sum(context: Context) -> TokenStream {
     quote! {
         #docs
         ///
-        /// It is the sum of the traits of its groups: a type that implements all of them implements it.
+        /// It combines the traits of its groups: a type that implements all of them implements it.
         pub trait #name: #(#parts)+* {}
 
         impl<D: #(#parts)+*> #name for D {}
@@ -56,14 +56,14 @@ fn of_functions<'a>(
     quote! {
         #docs
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-        #[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+        #[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
         pub trait #name: ::core::marker::Send + ::core::marker::Sync + 'static {
             #(#methods)*
         }
     }
 }
 
-/// `fn name(&self, …) -> …`, without a body.
+/// Emits `fn name(&self, …) -> …`, without a body.
 pub(super) fn signature(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     let name = names::snake(&function.name.value);
     let parameters = parameters(context, function, forms).map(|(name, ty)| quote!(#name: #ty));
@@ -75,7 +75,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let forms = &function.forms;
     let signature = signature(context, function, forms);
     let docs = doc(&function.summary, &details(context, function, forms));
-    // Nothing records which functions of an export are absent, so the default method is the fallback.
+    // Nothing records which functions an export lacks, so the default method is the fallback.
     if let (InterfaceKind::Export, Some(fallback)) = (&context.interface.kind, &function.fallback) {
         let body = super::fallback::body(context, function, forms, &fallback.kind);
         let calls = matches!(
@@ -100,7 +100,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-/// The rest of a method's documentation.
+/// Returns the rest of a method's documentation.
 fn details(context: Context, function: &Function, forms: &[Form]) -> String {
     let mut text = function.doc.to_string();
     let listed = |title: &str, entries: Vec<String>| {
@@ -128,12 +128,12 @@ fn details(context: Context, function: &Function, forms: &[Form]) -> String {
         Need::Optional => "\n\nOptional.",
     };
     if !function.when_null.is_empty() {
-        text += &format!(" When absent: {}", function.when_null);
+        text += &format!(" If missing: {}", function.when_null);
     }
     text
 }
 
-/// The struct for the results of a function that has several.
+/// Emits the struct for the results of a function that has several.
 fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
     let forms = &function.forms;
     let outputs = outputs(function, forms);
@@ -141,7 +141,7 @@ fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
         return None;
     }
     let name = names::pascal(&function.name.value);
-    let docs = format!(" What `{}` yields.", function.name.value);
+    let docs = format!(" The results of `{}`.", function.name.value);
     let fields = outputs.iter().map(|(_, param, output)| {
         let (name, ty, docs) =
             (names::snake(&param.name.value), output_type(context, param, output), field_doc(param));
@@ -156,7 +156,7 @@ fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
     })
 }
 
-/// The signature of a function in Rust, for the docs: paths without the crate.
+/// Returns the signature of a function in Rust for the docs, with paths without the crate.
 pub fn signature_text(spec: &Spec, interface: &Interface, function: &Function) -> String {
     let context = Context { spec, interface };
     let forms = &function.forms;

@@ -11,14 +11,14 @@ pub(super) fn emit(context: Context) -> TokenStream {
     quote! { #(#types)* }
 }
 
-/// The types of a group.
+/// Emits the types of a group.
 pub(super) fn of_group(context: Context, group: GroupId) -> TokenStream {
     let types = context.interface.types.iter().filter(|ty| ty.group == group);
     let types = types.map(|ty| emit_type(context, ty));
     quote! { #(#types)* }
 }
 
-/// `Error` and `Result` in the interface's own status.
+/// Emits `Error` and `Result` with the interface's own status.
 pub(super) fn error_aliases(context: Context) -> TokenStream {
     let Some(status) = context.interface.status else { return TokenStream::new() };
     let path = type_path(context, status);
@@ -38,7 +38,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
             let c_name = names::symbol(&ty.c_name);
             let null_doc = match null {
                 Some(meaning) => format!(" The null handle: {meaning}."),
-                None => " The null handle, which no function takes for a live one.".to_owned(),
+                None => " The null handle, which no function accepts as live.".to_owned(),
             };
             let debug = format!("{}({{:#x}})", ty.name.value);
             let raw = if is_by_pointer(&ty.kind) { quote!(*mut ffi::#c_name) } else { quote!(ffi::#c_name) };
@@ -52,12 +52,12 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                     #[doc = #null_doc]
                     pub const NULL: Self = Self(0);
 
-                    /// Creates a handle from the implementation's number for it.
+                    /// Makes a handle from the number that the implementation chose for it.
                     pub const fn from_addr(addr: usize) -> Self {
                         Self(addr)
                     }
 
-                    /// The number behind the handle.
+                    /// Returns the number of the handle.
                     pub const fn addr(self) -> usize {
                         self.0
                     }
@@ -67,12 +67,12 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                         self.0 == 0
                     }
 
-                    /// The handle of a pointer of the ABI.
+                    /// Makes a handle from a pointer of the ABI.
                     pub fn from_raw(raw: #raw) -> Self {
                         Self(raw.expose_provenance())
                     }
 
-                    /// The pointer of the ABI.
+                    /// Returns the pointer of the ABI.
                     pub fn as_raw(self) -> #raw {
                         ::core::ptr::with_exposed_provenance_mut(self.0)
                     }
@@ -128,7 +128,7 @@ fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
     quote! {
         #type_doc
         ///
-        /// A number without a name here is kept: a newer host may know more values.
+        /// Numbers without a name are valid too, because a newer host may know more values.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
         pub struct #name(pub i32);
@@ -158,7 +158,7 @@ fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
     }
 }
 
-/// The value with a meaning; if the spec names none, the first that is not success.
+/// Returns the value with a meaning; if the spec names none, the first that is not success.
 fn status_code(name: &proc_macro2::Ident, values: &[EnumValue]) -> TokenStream {
     let constant = |value: Option<&EnumValue>| {
         let constant =
@@ -186,7 +186,7 @@ fn status_code(name: &proc_macro2::Ident, values: &[EnumValue]) -> TokenStream {
 }
 
 impl<'a> Context<'a> {
-    /// The described type of an id.
+    /// Returns the described type with an id.
     pub(super) fn spec_type(self, id: TypeId) -> &'a Type {
         self.spec.ty(id)
     }
@@ -210,7 +210,7 @@ pub(super) fn type_path(context: Context, id: TypeId) -> TokenStream {
     }
 }
 
-/// A type by value in the Rust API; for a pointer, by the memory it points to.
+/// Returns a type by value in the Rust API; for a pointer, it depends on the memory that it points to.
 pub(super) fn value(context: Context, ty: Ty, space: Option<Space>) -> TokenStream {
     match (ty, space) {
         (Ty::Pointer, Some(Space::Device)) => quote!(::tenon::DevicePtr),
@@ -221,7 +221,7 @@ pub(super) fn value(context: Context, ty: Ty, space: Option<Space>) -> TokenStre
     }
 }
 
-/// A type by value that is no pointer.
+/// Returns a type by value that is not a pointer.
 pub(super) fn scalar(context: Context, ty: Ty) -> TokenStream {
     match ty {
         Ty::Bool => quote!(bool),
@@ -240,12 +240,12 @@ pub(super) fn scalar(context: Context, ty: Ty) -> TokenStream {
     }
 }
 
-/// Doc attributes of a field: the spec's doc, or its name.
+/// Emits the doc attributes of a field: the spec's documentation, or its name.
 pub(super) fn field_doc(field: &Param) -> TokenStream {
     doc(&field_text(field), "")
 }
 
-/// Returns the spec's doc of a field, or its name.
+/// Returns the spec's documentation of a field, or its name.
 pub(super) fn field_text(field: &Param) -> String {
     if field.doc.trim().is_empty() {
         format!("The field `{}`.", field.name.value)
@@ -254,7 +254,7 @@ pub(super) fn field_text(field: &Param) -> String {
     }
 }
 
-/// Doc attributes of a summary and what follows it.
+/// Emits the doc attributes of a summary and further text.
 pub(super) fn doc(summary: &str, more: &str) -> TokenStream {
     let mut text = summary.trim().to_owned();
     if !text.is_empty() && !text.ends_with(['.', '!', '?', ':']) {

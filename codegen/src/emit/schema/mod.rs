@@ -1,4 +1,4 @@
-//! JSON Schema of the spec language, for editors: written from the same grammar that files are checked against.
+//! JSON Schema of the spec language, for editors. It is generated from the grammar that files are checked against.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ impl Emitter for Schemas {
     }
 }
 
-/// The schema of one kind of file.
+/// Makes the schema of one kind of file.
 fn schema(name: &str, shape: &'static Shape, marker: &str) -> Json {
     let mut shapes = BTreeMap::new();
     collect(shape, &mut shapes);
@@ -46,7 +46,7 @@ fn schema(name: &str, shape: &'static Shape, marker: &str) -> Json {
     Json::Object(root)
 }
 
-/// Every shape that a shape refers to, by its name in `$defs`.
+/// Collects every shape that a shape refers to, by its name in `$defs`.
 fn collect(shape: &'static Shape, shapes: &mut BTreeMap<String, &'static Shape>) {
     if shapes.insert(slug(shape), shape).is_none() {
         shape.keys.iter().for_each(|key| collect_value(&key.value, shapes));
@@ -82,7 +82,7 @@ fn object(shape: &Shape) -> Map<String, Json> {
     object
 }
 
-/// The values of a key, with the text that an editor shows beside it.
+/// Describes the values of a key, with the text that editors show.
 fn property(key: &Key) -> Json {
     let mut property = Map::new();
     property.insert("description".to_owned(), json!(key.doc.replace('`', "")));
@@ -97,7 +97,7 @@ fn value(value: &Value) -> Map<String, Json> {
         Value::Bool => json!({ "type": "boolean" }),
         Value::Integer => json!({ "type": "integer" }),
         Value::Float => json!({ "type": "number" }),
-        // YAML may fold a line over several, or end it with a newline.
+        // YAML may fold a line into several, or end it with a newline.
         Value::Line => text(r"^\s*\S[^\n]*\s*$"),
         Value::Prose => text(r"\S"),
         Value::Snake => text("^[a-z_][a-z0-9_]*$"),

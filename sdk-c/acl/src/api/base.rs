@@ -5,7 +5,7 @@ use super::*;
 
 /// The error code of a call; 0 is success.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct AclError(pub i32);

@@ -9,15 +9,15 @@ use super::*;
 pub struct Mbuf(usize);
 
 impl Mbuf {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -27,12 +27,12 @@ impl Mbuf {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtMbuf) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtMbuf {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -54,7 +54,10 @@ impl core::fmt::Debug for Mbuf {
 /// Buffers can be put in a chain, which goes by its first buffer. A buffer outside of chains counts
 /// as a chain of one buffer.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclBuffer: Send + Sync + 'static {
     /// Allocates a buffer.
     ///
@@ -280,7 +283,7 @@ pub trait AclBuffer: Send + Sync + 'static {
     }
 }
 
-/// What `rt_get_buf_data` yields.
+/// The results of `rt_get_buf_data`.
 #[derive(Clone, Debug)]
 pub struct RtGetBufData {
     /// The start of the buffer's memory.

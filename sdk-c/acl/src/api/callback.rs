@@ -83,7 +83,7 @@ impl HostFunc {
 
 /// Blocking behaviour of a stream at a callback.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CallbackBlockType(pub i32);
@@ -132,7 +132,10 @@ impl core::fmt::Debug for CallbackBlockType {
 ///
 /// A thread goes by the number that `pthread_self` gives.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclCallback: Send + Sync + 'static {
     /// Subscribes a thread to the callbacks of a stream.
     ///

@@ -11,15 +11,15 @@ use super::*;
 pub struct RiTask(usize);
 
 impl RiTask {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -29,12 +29,12 @@ impl RiTask {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclmdlRITask) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclmdlRITask {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -52,15 +52,15 @@ impl core::fmt::Debug for RiTask {
 pub struct TaskGrp(usize);
 
 impl TaskGrp {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -70,12 +70,12 @@ impl TaskGrp {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtTaskGrp) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtTaskGrp {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -89,7 +89,7 @@ impl core::fmt::Debug for TaskGrp {
 
 /// Type of a captured task.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct RiTaskType(pub i32);
@@ -146,15 +146,15 @@ impl core::fmt::Debug for RiTaskType {
 pub struct RiTaskParams(usize);
 
 impl RiTaskParams {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -164,12 +164,12 @@ impl RiTaskParams {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::aclmdlRITaskParams) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::aclmdlRITaskParams {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -187,15 +187,15 @@ impl core::fmt::Debug for RiTaskParams {
 pub struct RiCondHandle(usize);
 
 impl RiCondHandle {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -205,12 +205,12 @@ impl RiCondHandle {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclmdlRICondHandle) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclmdlRICondHandle {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -224,7 +224,7 @@ impl core::fmt::Debug for RiCondHandle {
 
 /// Initial value of a condition variable.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct RiCondHandleFlag(pub i32);
@@ -253,7 +253,7 @@ impl core::fmt::Debug for RiCondHandleFlag {
 
 /// Type of a conditional task.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct RiCondTaskType(pub i32);
@@ -297,7 +297,10 @@ pub use ffi::aclmdlRICondTaskParams as RiCondTaskParams;
 /// such work by hand, look into it and change it, and let it depend on conditions. This library does
 /// not capture, so it refuses every function of this group.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclCapture: Send + Sync + 'static {
     /// Begins building a model instance.
     ///

@@ -9,15 +9,15 @@ use super::*;
 pub struct Context(usize);
 
 impl Context {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -27,12 +27,12 @@ impl Context {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtContext) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtContext {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -46,7 +46,7 @@ impl core::fmt::Debug for Context {
 
 /// An option that controls how operators compute.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct SysParamOpt(pub i32);
@@ -93,7 +93,10 @@ impl core::fmt::Debug for SysParamOpt {
 /// `aclrtSetCurrentContext`. The last call wins. A context may be current in several threads; then they share its
 /// default stream, and what they queue there mixes.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclContext: Send + Sync + 'static {
     /// Creates a context and makes it current.
     ///
@@ -280,7 +283,7 @@ pub trait AclContext: Send + Sync + 'static {
     }
 }
 
-/// What `rt_get_primary_ctx_state` yields.
+/// The results of `rt_get_primary_ctx_state`.
 #[derive(Clone, Debug)]
 pub struct RtGetPrimaryCtxState {
     /// Reserved; 0.

@@ -5,7 +5,7 @@ use super::*;
 
 /// Direction of a copy.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemcpyKind(pub i32);
@@ -75,7 +75,10 @@ pub use ffi::aclrtMemcpyBatchAttr as MemcpyBatchAttr;
 /// All lengths are in bytes. A copy or a fill has to lie within one allocation and within the length that the
 /// caller states, otherwise it answers `rt_param_invalid`. A length of 0 succeeds and does nothing.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclCopy: Send + Sync + 'static {
     /// Copies memory.
     ///

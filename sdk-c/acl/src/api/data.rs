@@ -11,7 +11,7 @@ use super::*;
 /// four or six bits have names, so that programs can tell them apart, but they have no whole
 /// number of bytes for `data_type_size`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DataType(pub i32);
@@ -151,7 +151,7 @@ impl core::fmt::Debug for DataType {
 /// Letters name dimensions, the slowest first: N batch, C channel, H height, W width, D depth, L length. Formats
 /// with `C0` split the channels into blocks that suit the original's hardware.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Format(pub i32);
@@ -236,7 +236,7 @@ impl core::fmt::Debug for Format {
 
 /// The location of a tensor's data when an operator is compiled.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemType(pub i32);
@@ -277,15 +277,15 @@ impl core::fmt::Debug for MemType {
 pub struct DataBuffer(usize);
 
 impl DataBuffer {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -295,12 +295,12 @@ impl DataBuffer {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::aclDataBuffer) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::aclDataBuffer {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -318,15 +318,15 @@ impl core::fmt::Debug for DataBuffer {
 pub struct TensorDesc(usize);
 
 impl TensorDesc {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -336,12 +336,12 @@ impl TensorDesc {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::aclTensorDesc) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::aclTensorDesc {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -364,7 +364,10 @@ impl core::fmt::Debug for TensorDesc {
 /// record is refused: functions with a status answer `invalid_param`, the others nothing: zero, null
 /// or `undefined`.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclData: Send + Sync + 'static {
     /// Converts a 16-bit floating point number to `float`.
     ///

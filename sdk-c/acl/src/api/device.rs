@@ -5,7 +5,7 @@ use super::*;
 
 /// The processor that the program runs on.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct RunMode(pub i32);
@@ -38,7 +38,7 @@ impl core::fmt::Debug for RunMode {
 
 /// A task scheduler of a device.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct TsId(pub i32);
@@ -75,7 +75,7 @@ impl core::fmt::Debug for TsId {
 
 /// A resource limit for kernels of a device.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DeviceLimit(pub i32);
@@ -133,7 +133,10 @@ impl core::fmt::Debug for DeviceLimit {
 ///
 /// **Order of release.** First events and streams, then contexts, then the device.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclDevice: Send + Sync + 'static {
     /// Sets the current device of the calling thread.
     ///

@@ -7,7 +7,7 @@ use super::*;
 
 /// Health status of a device.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DeviceStatus(pub i32);
@@ -47,7 +47,7 @@ pub use ffi::aclrtUtilizationInfo as UtilizationInfo;
 
 /// An attribute of a device, for `aclrtGetDeviceInfo`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DevAttr(pub i32);
@@ -144,7 +144,7 @@ impl core::fmt::Debug for DevAttr {
 
 /// An optional feature of a device.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DevFeatureType(pub i32);
@@ -177,7 +177,7 @@ impl core::fmt::Debug for DevFeatureType {
 
 /// The connection between two devices, for `aclrtGetDevicesTopo`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Topology(pub i32);
@@ -236,7 +236,10 @@ pub use ffi::aclrtUuid as Uuid;
 /// None of these functions needs the device to be set, unless it says so. A value that the device
 /// does not report is 0, or -1 for a utilization.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclDeviceInfo: Send + Sync + 'static {
     /// Gets the version of the ACL interface.
     ///
@@ -586,7 +589,7 @@ pub trait AclDeviceInfo: Send + Sync + 'static {
     }
 }
 
-/// What `rt_get_version` yields.
+/// The results of `rt_get_version`.
 #[derive(Clone, Debug)]
 pub struct RtGetVersion {
     /// The first number.
@@ -597,7 +600,7 @@ pub struct RtGetVersion {
     pub patch_version: i32,
 }
 
-/// What `rt_device_get_stream_priority_range` yields.
+/// The results of `rt_device_get_stream_priority_range`.
 #[derive(Clone, Debug)]
 pub struct RtDeviceGetStreamPriorityRange {
     /// The least urgent priority: 7.

@@ -9,15 +9,15 @@ use super::*;
 pub struct Event(usize);
 
 impl Event {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -27,12 +27,12 @@ impl Event {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtEvent) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtEvent {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -46,7 +46,7 @@ impl core::fmt::Debug for Event {
 
 /// Purpose of an event.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct EventFlags(pub i32);
@@ -95,7 +95,7 @@ impl core::fmt::Debug for EventFlags {
 
 /// Completion status of an event, for `aclrtQueryEvent`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct EventStatus(pub i32);
@@ -132,7 +132,7 @@ impl core::fmt::Debug for EventStatus {
 
 /// Completion status of an event, for `aclrtQueryEventStatus`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct EventRecordedStatus(pub i32);
@@ -165,7 +165,7 @@ impl core::fmt::Debug for EventRecordedStatus {
 
 /// Status of the waits for an event.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct EventWaitStatus(pub i32);
@@ -216,7 +216,10 @@ impl core::fmt::Debug for EventWaitStatus {
 /// **Time.** An event with the flag `time_line`, or of `aclrtCreateEvent`, knows when its stream passed it.
 /// `aclrtEventElapsedTime` gives the time between two of them. Wait for the event, or its stream, before asking.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclEvent: Send + Sync + 'static {
     /// Creates an event.
     ///

@@ -5,7 +5,7 @@ use super::*;
 
 /// Scope of an event record.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct EventRecordFlag(pub i32);
@@ -38,7 +38,7 @@ impl core::fmt::Debug for EventRecordFlag {
 
 /// Scope of an event wait.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct EventWaitFlag(pub i32);
@@ -81,7 +81,10 @@ pub use ffi::aclrtIpcEventHandle as IpcEventHandle;
 /// another process has its own runtime and its own device. The functions that hand such events on are
 /// refused too.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclEventSharing: Send + Sync + 'static {
     /// Records an event on a stream, with a flag.
     ///

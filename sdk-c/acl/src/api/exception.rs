@@ -5,7 +5,7 @@ use super::*;
 
 /// Scope of the last error.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct LastErrLevel(pub i32);
@@ -38,15 +38,15 @@ impl core::fmt::Debug for LastErrLevel {
 pub struct ExceptionInfo(usize);
 
 impl ExceptionInfo {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -56,12 +56,12 @@ impl ExceptionInfo {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::aclrtExceptionInfo) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::aclrtExceptionInfo {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -114,7 +114,10 @@ impl ExceptionInfoCallback {
 /// The record is good within the callback only. It is called in a thread of the runtime's, and maybe a moment later than
 /// the wait answers: it must be quick and must not wait for streams.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclException: Send + Sync + 'static {
     /// Gets the last error of the thread without clearing it.
     ///

@@ -8,7 +8,7 @@ pub use ffi::aclrtMemUceInfo as MemUceInfo;
 
 /// Type of a hardware error.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ErrorType(pub i32);
@@ -57,7 +57,7 @@ impl core::fmt::Debug for ErrorType {
 
 /// Cause of a core failure.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct AicoreErrorType(pub i32);
@@ -106,7 +106,10 @@ pub use ffi::aclrtErrorInfo as ErrorInfo;
 /// The original's driver reports memory whose bits were lost and cores that failed, and repairs what it can. The device
 /// interface reports nothing of the kind, so a program here finds no errors, and what would repair one is refused.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclHealth: Send + Sync + 'static {
     /// Gets the ranges of memory with uncorrectable errors.
     ///

@@ -7,7 +7,7 @@ use super::*;
 
 /// An optional feature of the software stack.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CannAttr(pub i32);
@@ -48,7 +48,7 @@ impl core::fmt::Debug for CannAttr {
 
 /// An attribute of a device, for `aclGetDeviceCapability`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DeviceInfo(pub i32);
@@ -89,7 +89,7 @@ impl core::fmt::Debug for DeviceInfo {
 
 /// A package of Ascend's software stack.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CannPackageName(pub i32);
@@ -156,7 +156,10 @@ pub use ffi::aclCANNPackageVersion as CannPackageVersion;
 /// The functions of the runtime, `aclrt…`, do not insist: a program that sets a device and never calls `aclInit`
 /// works too. It should not be written that way.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclInit: Send + Sync + 'static {
     /// Initialises the library.
     ///

@@ -7,7 +7,7 @@ use super::*;
 
 /// Type of a shareable handle.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemSharedHandleType(pub i32);
@@ -40,7 +40,7 @@ impl core::fmt::Debug for MemSharedHandleType {
 
 /// Comparison of a wait with the value in memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ValueWaitFlag(pub i32);
@@ -92,7 +92,10 @@ impl core::fmt::Debug for ValueWaitFlag {
 /// works on every device. The wait looks at the memory from the host, which only the built-in CPU device
 /// allows; other devices answer `rt_feature_not_support`.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclIpc: Send + Sync + 'static {
     /// Exports physical memory as a shareable handle.
     ///

@@ -9,15 +9,15 @@ use super::*;
 pub struct Label(usize);
 
 impl Label {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -27,12 +27,12 @@ impl Label {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtLabel) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtLabel {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -50,15 +50,15 @@ impl core::fmt::Debug for Label {
 pub struct LabelList(usize);
 
 impl LabelList {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -68,12 +68,12 @@ impl LabelList {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtLabelList) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtLabelList {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -87,7 +87,7 @@ impl core::fmt::Debug for LabelList {
 
 /// Comparison of two numbers.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Condition(pub i32);
@@ -136,7 +136,7 @@ impl core::fmt::Debug for Condition {
 
 /// Data type of the compared numbers.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CompareDataType(pub i32);
@@ -174,7 +174,10 @@ impl core::fmt::Debug for CompareDataType {
 /// refuses every function of this group. If the host should choose, wait for the stream and read the
 /// value, or use `aclrtLaunchHostFunc`.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclLabel: Send + Sync + 'static {
     /// Creates a label.
     ///

@@ -5,7 +5,7 @@ use super::*;
 
 /// Overflow behaviour of floating point arithmetic.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct FloatOverflowMode(pub i32);
@@ -42,7 +42,7 @@ impl core::fmt::Debug for FloatOverflowMode {
 
 /// A resource of a device that streams share.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DevResLimitType(pub i32);
@@ -75,7 +75,7 @@ impl core::fmt::Debug for DevResLimitType {
 
 /// An attribute of a stream.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct StreamAttr(pub i32);
@@ -123,7 +123,7 @@ pub use ffi::aclrtStreamAttrValue as StreamAttrValue;
 
 /// Operation of a reducing copy.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ReduceKind(pub i32);
@@ -164,7 +164,7 @@ impl core::fmt::Debug for ReduceKind {
 
 /// Cache operation on a range of memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CmoType(pub i32);
@@ -211,7 +211,10 @@ impl core::fmt::Debug for CmoType {
 ///
 /// The copies are real: `aclrtReduceAsync` sums, and a copy by descriptor copies.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclLimits: Send + Sync + 'static {
     /// Sets the timeout of queued waits.
     ///

@@ -5,7 +5,7 @@ use super::*;
 
 /// Scope of managed memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemAttachFlag(pub i32);
@@ -34,7 +34,7 @@ impl core::fmt::Debug for MemAttachFlag {
 
 /// Type of a location of managed memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemManagedLocationType(pub i32);
@@ -82,7 +82,7 @@ pub use ffi::aclrtMemManagedLocation as MemManagedLocation;
 
 /// Advice about managed memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemManagedAdviseType(pub i32);
@@ -134,7 +134,7 @@ impl core::fmt::Debug for MemManagedAdviseType {
 /// Each answer is a 32 bit number. A place is the number of a device or a node, -1 for the host, and -2 for none, or
 /// where the range has several answers.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemManagedRangeAttribute(pub i32);
@@ -200,7 +200,10 @@ impl core::fmt::Debug for MemManagedRangeAttribute {
 /// Advice and prefetches steer where the pages are. Devices here place their pages by themselves, so
 /// advice is stored and can be read, and has no other effect.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclManagedMemory: Send + Sync + 'static {
     /// Allocates managed memory.
     ///

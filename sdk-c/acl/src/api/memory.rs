@@ -7,7 +7,7 @@ use super::*;
 ///
 /// The devices here have one kind of memory, so any policy gives the same.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemMallocPolicy(pub i32);
@@ -76,7 +76,7 @@ impl core::fmt::Debug for MemMallocPolicy {
 
 /// A kind of device memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemAttr(pub i32);
@@ -149,7 +149,7 @@ impl core::fmt::Debug for MemAttr {
 
 /// Purpose of a registration of host memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct HostRegisterType(pub i32);
@@ -178,7 +178,7 @@ impl core::fmt::Debug for HostRegisterType {
 
 /// Flags of a registration of host memory, for `aclrtHostRegisterV2`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct HostRegisterFlags(pub i32);
@@ -211,7 +211,7 @@ impl core::fmt::Debug for HostRegisterFlags {
 
 /// An attribute of an allocation.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MallocAttrType(pub i32);
@@ -261,7 +261,7 @@ pub use ffi::aclrtMallocConfig as MallocConfig;
 
 /// Type of a memory location.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemLocationType(pub i32);
@@ -313,7 +313,10 @@ pub use ffi::aclrtMemUsageInfo as MemUsageInfo;
 /// Pinned host memory is reached by the device itself, so that asynchronous copies need not wait. A
 /// program gets it from `aclrtMallocHost`, or registers its own memory.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclMemory: Send + Sync + 'static {
     /// Allocates device memory.
     ///
@@ -780,7 +783,7 @@ pub trait AclMemory: Send + Sync + 'static {
     }
 }
 
-/// What `rt_get_mem_info` yields.
+/// The results of `rt_get_mem_info`.
 #[derive(Clone, Debug)]
 pub struct RtGetMemInfo {
     /// Bytes that are free.
@@ -789,7 +792,7 @@ pub struct RtGetMemInfo {
     pub total: usize,
 }
 
-/// What `rt_mem_get_address_range` yields.
+/// The results of `rt_mem_get_address_range`.
 #[derive(Clone, Debug)]
 pub struct RtMemGetAddressRange {
     /// The start of the allocation; the caller does not free it.

@@ -7,7 +7,7 @@ use super::*;
 
 /// Type of a device address.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemKind(pub i32);
@@ -44,7 +44,7 @@ impl core::fmt::Debug for MemKind {
 
 /// A unit of a device that accesses memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct HacType(pub i32);
@@ -109,7 +109,7 @@ impl core::fmt::Debug for HacType {
 
 /// Access of a device unit to registered host memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct HostMemMapCapability(pub i32);
@@ -142,7 +142,7 @@ impl core::fmt::Debug for HostMemMapCapability {
 
 /// An atomic memory operation.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct AtomicOperation(pub i32);
@@ -231,7 +231,7 @@ impl core::fmt::Debug for AtomicOperation {
 
 /// The operands that an atomic operation supports.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct AtomicOperationCapability(pub i32);
@@ -292,7 +292,7 @@ impl core::fmt::Debug for AtomicOperationCapability {
 
 /// An attribute of shared memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct IpcMemAttrType(pub i32);
@@ -324,7 +324,7 @@ pub use ffi::aclrtServerPid as ServerPid;
 
 /// A link between two devices.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemLinkType(pub i32);
@@ -370,7 +370,10 @@ impl core::fmt::Debug for MemLinkType {
 /// the machine chooses, and one process; what chooses another is refused, and what lists processes
 /// checks its arguments and does nothing more.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclMemoryAccess: Send + Sync + 'static {
     /// Checks the types of addresses.
     ///

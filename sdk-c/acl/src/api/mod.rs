@@ -97,7 +97,7 @@ pub type Result<T> = core::result::Result<T, Error>;
 /// **Sources.** Names, signatures and numbers are those of the published interface. The behaviour follows its
 /// documentation and what programs rely on.
 ///
-/// It is the sum of the traits of its groups: a type that implements all of them implements it.
+/// It combines the traits of its groups: a type that implements all of them implements it.
 pub trait Acl: AclInit + AclDevice + AclDeviceInfo + AclPeer + AclContext + AclStream + AclEvent + AclEventSharing + AclCallback + AclObserver + AclMemory + AclManagedMemory + AclMemoryAccess + AclCopy + AclSymbol + AclBuffer + AclData + AclVirtualMemory + AclIpc + AclNotify + AclLimits + AclCache + AclTask + AclLabel + AclException + AclHealth + AclSnapshot + AclModel + AclCapture + AclOperator {}
 
 impl<

@@ -11,15 +11,15 @@ use super::*;
 pub struct ModelDesc(usize);
 
 impl ModelDesc {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -29,12 +29,12 @@ impl ModelDesc {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::aclmdlDesc) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::aclmdlDesc {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -52,15 +52,15 @@ impl core::fmt::Debug for ModelDesc {
 pub struct Dataset(usize);
 
 impl Dataset {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -70,12 +70,12 @@ impl Dataset {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::aclmdlDataset) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::aclmdlDataset {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -93,15 +93,15 @@ impl core::fmt::Debug for Dataset {
 pub struct ModelConfig(usize);
 
 impl ModelConfig {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -111,12 +111,12 @@ impl ModelConfig {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::aclmdlConfigHandle) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::aclmdlConfigHandle {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -134,15 +134,15 @@ impl core::fmt::Debug for ModelConfig {
 pub struct ModelRi(usize);
 
 impl ModelRi {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -152,12 +152,12 @@ impl ModelRi {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclmdlRI) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclmdlRI {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -171,7 +171,7 @@ impl core::fmt::Debug for ModelRi {
 
 /// The calls that a capture forbids.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct RiCaptureMode(pub i32);
@@ -208,7 +208,7 @@ impl core::fmt::Debug for RiCaptureMode {
 
 /// State of a capture.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct RiCaptureStatus(pub i32);
@@ -255,7 +255,10 @@ pub use ffi::aclmdlIODims as IoDims;
 ///
 /// Capturing the work of a stream, to run it again at once, belongs to the same family and is refused too.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclModel: Send + Sync + 'static {
     /// Loads a model from a file.
     ///
@@ -1201,7 +1204,7 @@ pub trait AclModel: Send + Sync + 'static {
     }
 }
 
-/// What `mdl_query_size` yields.
+/// The results of `mdl_query_size`.
 #[derive(Clone, Debug)]
 pub struct MdlQuerySize {
     /// For its work in bytes.
@@ -1210,7 +1213,7 @@ pub struct MdlQuerySize {
     pub weight_size: usize,
 }
 
-/// What `mdl_query_size_from_mem` yields.
+/// The results of `mdl_query_size_from_mem`.
 #[derive(Clone, Debug)]
 pub struct MdlQuerySizeFromMem {
     /// For its work in bytes.
@@ -1219,7 +1222,7 @@ pub struct MdlQuerySizeFromMem {
     pub weight_size: usize,
 }
 
-/// What `mdl_ri_capture_get_info` yields.
+/// The results of `mdl_ri_capture_get_info`.
 #[derive(Clone, Debug)]
 pub struct MdlRiCaptureGetInfo {
     /// The state of the capture.

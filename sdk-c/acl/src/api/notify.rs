@@ -11,15 +11,15 @@ use super::*;
 pub struct Notify(usize);
 
 impl Notify {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -29,12 +29,12 @@ impl Notify {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtNotify) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtNotify {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -52,15 +52,15 @@ impl core::fmt::Debug for Notify {
 pub struct CntNotify(usize);
 
 impl CntNotify {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -70,12 +70,12 @@ impl CntNotify {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtCntNotify) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtCntNotify {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -89,7 +89,7 @@ impl core::fmt::Debug for CntNotify {
 
 /// Purpose of a notify.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct NotifyFlag(pub i32);
@@ -122,7 +122,7 @@ impl core::fmt::Debug for NotifyFlag {
 
 /// Operation of a record on the counter.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CntNotifyRecordMode(pub i32);
@@ -163,7 +163,7 @@ impl core::fmt::Debug for CntNotifyRecordMode {
 
 /// Comparison of a wait with the counter.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CntNotifyWaitMode(pub i32);
@@ -224,7 +224,10 @@ pub use ffi::aclrtCntNotifyWaitInfo as CntNotifyWaitInfo;
 /// This is real on every device: the flag is in host memory, and what comes after a wait goes to the device once it is
 /// over.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclNotify: Send + Sync + 'static {
     /// Creates a notify.
     ///

@@ -7,7 +7,7 @@ use super::*;
 
 /// The component that registers a callback for initialisation or shutdown.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct RegisterCallbackType(pub i32);
@@ -137,7 +137,7 @@ impl FinalizeCallback {
 
 /// A state change of a stream.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct StreamState(pub i32);
@@ -209,7 +209,7 @@ impl StreamStateCallback {
 
 /// A state change of a device.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DeviceState(pub i32);
@@ -289,7 +289,7 @@ impl DeviceStateCallback {
 
 /// Stage of the abort of a device's work.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DeviceTaskAbortStage(pub i32);
@@ -369,7 +369,10 @@ impl DeviceTaskAbortCallback {
 /// observer that they register is called from the next event on. They stay registered after
 /// `aclFinalize`.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclObserver: Send + Sync + 'static {
     /// Registers a callback for the initialisation of the library.
     ///

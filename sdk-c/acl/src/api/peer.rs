@@ -8,7 +8,10 @@ use super::*;
 /// Copies between two devices need a permission, for each direction. Two devices of the same plugin
 /// can be peers.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclPeer: Send + Sync + 'static {
     /// Queries whether a device can access the memory of another.
     ///

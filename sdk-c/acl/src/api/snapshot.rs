@@ -5,7 +5,7 @@ use super::*;
 
 /// Stage of a snapshot.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct SnapShotStage(pub i32);
@@ -103,7 +103,10 @@ pub use ffi::aclrtSnapShotRestoreArgs as SnapShotRestoreArgs;
 /// locked, taken, put back and unlocked. The device interface has nothing to take and put back with, so every function
 /// of this group is refused.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclSnapshot: Send + Sync + 'static {
     /// Locks the process for a snapshot.
     ///

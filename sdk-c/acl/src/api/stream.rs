@@ -12,12 +12,12 @@ impl Stream {
     /// The null handle: the default stream of the current context.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -27,12 +27,12 @@ impl Stream {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtStream) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtStream {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -46,7 +46,7 @@ impl core::fmt::Debug for Stream {
 
 /// Completion status of a stream.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct StreamStatus(pub i32);
@@ -83,7 +83,7 @@ impl core::fmt::Debug for StreamStatus {
 
 /// Flags of a stream, for `aclrtCreateStreamWithConfig`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct StreamFlags(pub i32);
@@ -132,7 +132,7 @@ impl core::fmt::Debug for StreamFlags {
 
 /// Failure mode of a stream, for `aclrtSetStreamFailureMode`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct StreamFailureMode(pub i32);
@@ -165,7 +165,7 @@ impl core::fmt::Debug for StreamFailureMode {
 
 /// A configuration option of a stream, for `aclrtSetStreamConfigOpt`.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct StreamConfigAttr(pub i32);
@@ -213,12 +213,12 @@ impl StreamConfigHandle {
     /// The null handle: no settings.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -228,12 +228,12 @@ impl StreamConfigHandle {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: *mut ffi::aclrtStreamConfigHandle) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> *mut ffi::aclrtStreamConfigHandle {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -257,7 +257,10 @@ impl core::fmt::Debug for StreamConfigHandle {
 ///
 /// Timeouts are in milliseconds. -1 waits without end; 0 and values below -1 are refused.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclStream: Send + Sync + 'static {
     /// Creates a stream.
     ///

@@ -8,7 +8,10 @@ use super::*;
 /// A symbol is a variable that kernels declare on the device. It comes with compiled kernels, of which none can be here, so
 /// every function of this group is refused.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclSymbol: Send + Sync + 'static {
     /// Gets the device address of a symbol.
     ///

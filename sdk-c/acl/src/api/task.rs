@@ -17,7 +17,7 @@ pub use ffi::aclrtNormalDisInfo as NormalDisInfo;
 
 /// A random distribution.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct RandomNumFuncType(pub i32);
@@ -67,7 +67,7 @@ pub use ffi::aclrtRandomNumTaskInfo as RandomNumTaskInfo;
 
 /// The type of an updated task.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct UpdateTaskAttrId(pub i32);
@@ -115,7 +115,10 @@ pub use ffi::aclrtTaskUpdateInfo as TaskUpdateInfo;
 /// A copy whose addresses are in device memory works on every device. The rest needs a chip of the original's: its
 /// random numbers, its profiler, its work that is changed after it was queued.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclTask: Send + Sync + 'static {
     /// Copies between addresses that are stored in memory, in stream order.
     ///

@@ -9,15 +9,15 @@ use super::*;
 pub struct DrvMemHandle(usize);
 
 impl DrvMemHandle {
-    /// The null handle, which no function takes for a live one.
+    /// The null handle, which no function accepts as live.
     pub const NULL: Self = Self(0);
 
-    /// Creates a handle from the implementation's number for it.
+    /// Makes a handle from the number that the implementation chose for it.
     pub const fn from_addr(addr: usize) -> Self {
         Self(addr)
     }
 
-    /// The number behind the handle.
+    /// Returns the number of the handle.
     pub const fn addr(self) -> usize {
         self.0
     }
@@ -27,12 +27,12 @@ impl DrvMemHandle {
         self.0 == 0
     }
 
-    /// The handle of a pointer of the ABI.
+    /// Makes a handle from a pointer of the ABI.
     pub fn from_raw(raw: ffi::aclrtDrvMemHandle) -> Self {
         Self(raw.expose_provenance())
     }
 
-    /// The pointer of the ABI.
+    /// Returns the pointer of the ABI.
     pub fn as_raw(self) -> ffi::aclrtDrvMemHandle {
         core::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -46,7 +46,7 @@ impl core::fmt::Debug for DrvMemHandle {
 
 /// The handle type for sharing physical memory with other processes.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemHandleType(pub i32);
@@ -79,7 +79,7 @@ impl core::fmt::Debug for MemHandleType {
 
 /// Type of a physical allocation.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemAllocationType(pub i32);
@@ -108,7 +108,7 @@ impl core::fmt::Debug for MemAllocationType {
 
 /// Type of granularity.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemGranularityOptions(pub i32);
@@ -145,7 +145,7 @@ impl core::fmt::Debug for MemGranularityOptions {
 
 /// Access rights to mapped memory.
 ///
-/// A number without a name here is kept: a newer host may know more values.
+/// Numbers without a name are valid too, because a newer host may know more values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct MemAccessFlags(pub i32);
@@ -206,7 +206,10 @@ pub use ffi::aclrtMemAccessDesc as MemAccessDesc;
 /// All functions may be called from any thread. Mapping is not ordered with streams: wait for work that uses a range
 /// before it is unmapped.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "what refuses a call looks at no argument")]
+#[allow(
+    unused_variables,
+    reason = "a method that only returns an error ignores its arguments"
+)]
 pub trait AclVirtualMemory: Send + Sync + 'static {
     /// Reserves a range of addresses.
     ///

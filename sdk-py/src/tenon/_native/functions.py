@@ -60,7 +60,7 @@ def initialize(plugin: int) -> None:
         plugin: The plugin.
 
     Raises:
-        BusyError: Always: the library calls it by itself.
+        BusyError: Always: only the library may call this function.
 
     Threads: any thread, also several at once.
 
@@ -83,7 +83,7 @@ def finalize(plugin: int) -> None:
         plugin: The plugin.
 
     Raises:
-        BusyError: Always: the library calls it by itself.
+        BusyError: Always: only the library may call this function.
 
     Threads: any thread, also several at once.
 
@@ -106,7 +106,7 @@ def init_device(device: int) -> None:
         device: The device to prepare.
 
     Raises:
-        BusyError: Always: the library calls it by itself.
+        BusyError: Always: only the library may call this function.
 
     Threads: any thread, also several at once.
 
@@ -129,7 +129,7 @@ def deinit_device(device: int) -> None:
         device: The device to shut down.
 
     Raises:
-        BusyError: Always: the library calls it by itself.
+        BusyError: Always: only the library may call this function.
 
     Threads: any thread, also several at once.
 
@@ -180,7 +180,7 @@ def get_device(plugin: int) -> int:
 
     Raises:
         DeviceError: The backend is not initialised (``Status.ERROR``).
-        NotFoundError: Nobody has opened that device.
+        NotFoundError: That device is not open.
 
     Threads: any thread, also several at once.
 
@@ -209,7 +209,7 @@ def synchronize_device(device: int) -> None:
         DeviceError: Work on the device failed (``Status.FAILED``).
         DeviceError: There is no such device (``Status.ERROR``).
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
     Threads: any thread, also several at once.
 
@@ -294,7 +294,7 @@ def get_compute_capability(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``compute_capability`` is 0.
+    If the plugin lacks the function: ``compute_capability`` is 0.
 
     Threads: any thread, also several at once.
 
@@ -325,7 +325,7 @@ def get_runtime_version(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``version`` is 0.
+    If the plugin lacks the function: ``version`` is 0.
 
     Threads: any thread, also several at once.
 
@@ -356,7 +356,7 @@ def get_driver_version(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``version`` is 0.
+    If the plugin lacks the function: ``version`` is 0.
 
     Threads: any thread, also several at once.
 
@@ -385,13 +385,13 @@ def device_memory_allocate(device: int, size: int) -> int:
         size: Length in bytes.
 
     Returns:
-        Address of the new memory. Device memory, ``size`` bytes. Made by the call.
+        Address of the new memory. Device memory, ``size`` bytes. Created by the call.
 
     Raises:
         DeviceError: The allocation failed for another reason than a lack of memory
             (``Status.FAILED``).
         DeviceError: There is no such device (``Status.ERROR``).
-        OutOfMemoryError: There are no ``size`` bytes.
+        OutOfMemoryError: ``size`` bytes cannot be allocated.
 
     Threads: any thread, also several at once.
 
@@ -417,14 +417,14 @@ def device_memory_deallocate(device: int, ptr: int, size: int) -> None:
     Args:
         device: The device that the memory belongs to.
         ptr: The address that the allocation returned, not one inside it. Device memory,
-            ``size`` bytes. Gone after the call. May be ``0``.
+            ``size`` bytes. Destroyed by the call. May be ``0``.
         size: Length in bytes, the same as at the allocation.
 
     Raises:
         DeviceError: ``ptr`` is not the address of an allocation of ``device``, or ``size``
             differs from its length (``Status.ERROR``).
 
-    Threads: any thread, also several at once. Nobody may use ``ptr`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use ``ptr``.
 
     See also: ``device_memory_allocate``.
     """
@@ -452,11 +452,11 @@ def device_memory_set(device: int, ptr: int, value: int, size: int) -> None:
         DeviceError: ``ptr`` and ``size`` do not lie within one allocation of ``device``
             (``Status.ERROR``).
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
-    Where the plugin has none: take a host buffer ``tmp`` of ``size`` bytes filled with ``value``,
-    then call ``memory_copy_h2d(device, dst=ptr, src=tmp, size)``. It costs: host memory of the same
-    length, and a copy to the device.
+    If the plugin lacks the function: allocate a host buffer ``tmp`` of ``size`` bytes filled with
+    ``value``, then call ``memory_copy_h2d(device, dst=ptr, src=tmp, size)``. Cost: host memory of
+    the same length, and a copy to the device.
 
     Threads: any thread, also several at once.
 
@@ -481,13 +481,13 @@ def host_memory_allocate(device: int, size: int) -> int:
         size: Length in bytes.
 
     Returns:
-        Address of the new memory. Host memory, ``size`` bytes. Made by the call.
+        Address of the new memory. Host memory, ``size`` bytes. Created by the call.
 
     Raises:
         DeviceError: The memory cannot be had (``Status.FAILED``).
         DeviceError: There is no such device (``Status.ERROR``).
-        OutOfMemoryError: There are no ``size`` bytes.
-        UnsupportedError: The plugin has no such function.
+        OutOfMemoryError: ``size`` bytes cannot be allocated.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -511,16 +511,16 @@ def host_memory_deallocate(device: int, ptr: int, size: int) -> None:
 
     Args:
         device: The device that was named at the allocation.
-        ptr: Address that the allocation gave. Host memory, ``size`` bytes. Gone after the call.
-            May be ``0``.
+        ptr: Address that the allocation gave. Host memory, ``size`` bytes. Destroyed by the
+            call. May be ``0``.
         size: Length in bytes, the same as at the allocation.
 
     Raises:
         DeviceError: ``ptr`` is not the address of such an allocation, or ``size`` differs from
             its length (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Threads: any thread, also several at once. Nobody may use ``ptr`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use ``ptr``.
 
     See also: ``host_memory_allocate``.
     """
@@ -544,13 +544,13 @@ def unified_memory_allocate(device: int, size: int) -> int:
         size: Length in bytes.
 
     Returns:
-        Address of the new memory. Unified memory, ``size`` bytes. Made by the call.
+        Address of the new memory. Unified memory, ``size`` bytes. Created by the call.
 
     Raises:
         DeviceError: The memory cannot be had (``Status.FAILED``).
         DeviceError: There is no such device (``Status.ERROR``).
-        OutOfMemoryError: There are no ``size`` bytes.
-        UnsupportedError: The plugin has no such function.
+        OutOfMemoryError: ``size`` bytes cannot be allocated.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -574,16 +574,16 @@ def unified_memory_deallocate(device: int, ptr: int, size: int) -> None:
 
     Args:
         device: The device that was named at the allocation.
-        ptr: Address that the allocation gave. Unified memory, ``size`` bytes. Gone after the
+        ptr: Address that the allocation gave. Unified memory, ``size`` bytes. Destroyed by the
             call. May be ``0``.
         size: Length in bytes, the same as at the allocation.
 
     Raises:
         DeviceError: ``ptr`` is not the address of such an allocation, or ``size`` differs from
             its length (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Threads: any thread, also several at once. Nobody may use ``ptr`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use ``ptr``.
 
     See also: ``unified_memory_allocate``.
     """
@@ -612,7 +612,7 @@ def memory_copy_h2d(device: int, dst: int, src: int, size: int) -> None:
         DeviceError: ``dst`` and ``size`` do not lie within one allocation of ``device``
             (``Status.ERROR``).
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
     Threads: any thread, also several at once.
 
@@ -643,7 +643,7 @@ def memory_copy_d2h(device: int, dst: int, src: int, size: int) -> None:
         DeviceError: ``src`` and ``size`` do not lie within one allocation of ``device``
             (``Status.ERROR``).
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
     Threads: any thread, also several at once.
 
@@ -674,11 +674,11 @@ def memory_copy_d2d(device: int, dst: int, src: int, size: int) -> None:
         DeviceError: ``dst`` or ``src``, with ``size``, does not lie within one allocation of
             ``device`` (``Status.ERROR``).
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
-    Where the plugin has none: take a host buffer ``tmp`` of ``size`` bytes, then call
+    If the plugin lacks the function: allocate a host buffer ``tmp`` of ``size`` bytes, then call
     ``memory_copy_d2h(device, dst=tmp, src, size)``, then call ``memory_copy_h2d(device, dst,
-    src=tmp, size)``. It costs: host memory of the same length, and two copies over the bus.
+    src=tmp, size)``. Cost: host memory of the same length, and two copies over the bus.
 
     Threads: any thread, also several at once.
 
@@ -710,11 +710,11 @@ def memory_copy_p2p(dst_device: int, src_device: int, dst: int, src: int, size: 
         DeviceError: ``dst`` or ``src``, with ``size``, does not lie within one allocation of
             its device (``Status.ERROR``).
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
-    Where the plugin has none: take a host buffer ``tmp`` of ``size`` bytes, then call
+    If the plugin lacks the function: allocate a host buffer ``tmp`` of ``size`` bytes, then call
     ``memory_copy_d2h(device=src_device, dst=tmp, src, size)``, then call
-    ``memory_copy_h2d(device=dst_device, dst, src=tmp, size)``. It costs: host memory of the same
+    ``memory_copy_h2d(device=dst_device, dst, src=tmp, size)``. Cost: host memory of the same
     length, and two copies over the bus.
 
     Threads: any thread, also several at once.
@@ -751,11 +751,11 @@ def async_memory_copy_h2d(device: int, stream: int, dst: int, src: int, size: in
         DeviceError: ``stream`` or ``dst`` is not of ``device``, or ``dst`` and ``size`` leave
             their allocation (``Status.ERROR``).
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
-    Where the plugin has none: call ``synchronize_stream(device, stream)``, then call
-    ``memory_copy_h2d(device, dst, src, size)``. It costs: the caller waits for the stream, then for
-    the copy.
+    If the plugin lacks the function: call ``synchronize_stream(device, stream)``, then call
+    ``memory_copy_h2d(device, dst, src, size)``. Cost: the caller waits for the stream, then for the
+    copy.
 
     Threads: any thread, also several at once.
 
@@ -794,11 +794,11 @@ def async_memory_copy_d2h(device: int, stream: int, dst: int, src: int, size: in
         DeviceError: ``stream`` or ``src`` is of another device, or ``src`` and ``size`` leave
             their allocation (``Status.ERROR``).
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
-    Where the plugin has none: call ``synchronize_device(device)``, then call
-    ``memory_copy_d2h(device, dst, src, size)``. It costs: the caller waits for all work of the
-    device, then for the copy.
+    If the plugin lacks the function: call ``synchronize_device(device)``, then call
+    ``memory_copy_d2h(device, dst, src, size)``. Cost: the caller waits for all work of the device,
+    then for the copy.
 
     Threads: any thread, also several at once.
 
@@ -833,11 +833,11 @@ def async_memory_copy_d2d(device: int, stream: int, dst: int, src: int, size: in
         DeviceError: ``stream``, ``dst`` or ``src`` is not of ``device``, or an address and
             ``size`` leave their allocation (``Status.ERROR``).
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
-    Where the plugin has none: call ``synchronize_stream(device, stream)``, then call
-    ``memory_copy_d2d(device, dst, src, size)``. It costs: the caller waits for the stream, then for
-    the copy.
+    If the plugin lacks the function: call ``synchronize_stream(device, stream)``, then call
+    ``memory_copy_d2d(device, dst, src, size)``. Cost: the caller waits for the stream, then for the
+    copy.
 
     Threads: any thread, also several at once.
 
@@ -873,11 +873,11 @@ def async_memory_copy_p2p(dst_device: int, src_device: int, stream: int, dst: in
         DeviceError: ``stream`` is not of one of the devices, ``dst`` or ``src`` is not of its
             device, or an address and ``size`` leave their allocation (``Status.ERROR``).
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
-    Where the plugin has none: call ``synchronize_device(device=src_device)``, then call
+    If the plugin lacks the function: call ``synchronize_device(device=src_device)``, then call
     ``synchronize_device(device=dst_device)``, then call ``memory_copy_p2p(dst_device, src_device,
-    dst, src, size)``. It costs: the caller waits for all work of both devices, then for the copy.
+    dst, src, size)``. Cost: the caller waits for all work of both devices, then for the copy.
 
     Threads: any thread, also several at once.
 
@@ -907,7 +907,7 @@ def device_memory_stats(device: int) -> tuple[int, int]:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``total_memory`` is 0 and ``free_memory`` is 0.
+    If the plugin lacks the function: ``total_memory`` is 0 and ``free_memory`` is 0.
 
     Threads: any thread, also several at once.
 
@@ -948,10 +948,10 @@ def async_memory_fill(device: int, stream: int, dst: int, pattern: int, pattern_
         DeviceError: ``stream`` or ``dst`` is not of ``device``, ``dst`` and ``size`` leave
             their allocation, or a length is wrong (``Status.ERROR``).
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
-    Where the plugin has none: the strategy ``fill_by_copies``, which calls
-    ``async_memory_copy_h2d`` and ``async_memory_copy_d2d``. It costs: a copy of up to 64 KiB from
+    If the plugin lacks the function: the strategy ``fill_by_copies``, which calls
+    ``async_memory_copy_h2d`` and ``async_memory_copy_d2d``. Cost: a copy of up to 64 KiB from
     pageable memory, for which a device may wait, and copies within the device.
 
     Threads: any thread, also several at once.
@@ -982,7 +982,7 @@ def device_min_chunk_size(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``count`` is 256. It costs: up to 255 bytes for each tensor.
+    If the plugin lacks the function: ``count`` is 256. Cost: up to 255 bytes for each tensor.
 
     Threads: any thread, also several at once.
 
@@ -1014,7 +1014,7 @@ def device_max_chunk_size(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: the value of ``device_max_alloc_size(device)``.
+    If the plugin lacks the function: the result of ``device_max_alloc_size(device)``.
 
     Threads: any thread, also several at once.
 
@@ -1044,7 +1044,7 @@ def device_max_alloc_size(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: the strategy ``max_of_init_and_realloc``, which calls
+    If the plugin lacks the function: the strategy ``max_of_init_and_realloc``, which calls
     ``device_init_alloc_size`` and ``device_realloc_size``.
 
     Threads: any thread, also several at once.
@@ -1077,7 +1077,7 @@ def device_extra_padding_size(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``size`` is 0.
+    If the plugin lacks the function: ``size`` is 0.
 
     Threads: any thread, also several at once.
 
@@ -1107,9 +1107,9 @@ def device_init_alloc_size(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: the strategy ``alloc_size``, which calls ``device_memory_stats`` and
-    ``device_min_chunk_size``. It costs: without the host's flags, always 0.92 of the free memory;
-    with none free, ``Status.FAILED``.
+    If the plugin lacks the function: the strategy ``alloc_size``, which calls
+    ``device_memory_stats`` and ``device_min_chunk_size``. Cost: without the host's flags, always
+    0.92 of the free memory; with none free, ``Status.FAILED``.
 
     Threads: any thread, also several at once.
 
@@ -1139,9 +1139,9 @@ def device_realloc_size(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: the strategy ``alloc_size``, which calls ``device_memory_stats`` and
-    ``device_min_chunk_size``. It costs: without the host's flags, always 0.92 of the free memory;
-    with none free, ``Status.FAILED``.
+    If the plugin lacks the function: the strategy ``alloc_size``, which calls
+    ``device_memory_stats`` and ``device_min_chunk_size``. Cost: without the host's flags, always
+    0.92 of the free memory; with none free, ``Status.FAILED``.
 
     Threads: any thread, also several at once.
 
@@ -1168,13 +1168,13 @@ def create_stream(device: int) -> int:
         device: The device of the new stream.
 
     Returns:
-        The new stream. Made by the call.
+        The new stream. Created by the call.
 
     Raises:
         DeviceError: No further stream can be made (``Status.FAILED``).
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``stream`` is 0.
+    If the plugin lacks the function: ``stream`` is 0.
 
     Threads: any thread, also several at once.
 
@@ -1198,14 +1198,15 @@ def destroy_stream(device: int, stream: int) -> None:
 
     Args:
         device: The device that the stream belongs to.
-        stream: The stream to destroy. Gone after the call.
+        stream: The stream to destroy. Destroyed by the call.
 
     Raises:
         DeviceError: There is no such stream, or it is of another device (``Status.ERROR``).
 
-    Where the plugin has none: nothing is done, and that counts as success.
+    If the plugin lacks the function: does nothing, and succeeds.
 
-    Threads: any thread, also several at once. Nobody may use ``stream`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use
+    ``stream``.
 
     See also: ``create_stream``, ``synchronize_stream``.
     """
@@ -1232,8 +1233,8 @@ def query_stream(device: int, stream: int) -> bool:
     Raises:
         DeviceError: There is no such stream, or it is of another device (``Status.ERROR``).
 
-    Where the plugin has none: call ``synchronize_stream(device, stream)``, then answer yes. It
-    costs: the caller waits for the stream.
+    If the plugin lacks the function: call ``synchronize_stream(device, stream)``, then answer yes.
+    Cost: the caller waits for the stream.
 
     Threads: any thread, also several at once.
 
@@ -1263,10 +1264,10 @@ def synchronize_stream(device: int, stream: int) -> None:
         DeviceError: Work on the stream failed (``Status.FAILED``).
         DeviceError: There is no such stream, or it is of another device (``Status.ERROR``).
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
-    Where the plugin has none: call ``synchronize_device(device)``. It costs: the caller waits for
-    every stream of the device.
+    If the plugin lacks the function: call ``synchronize_device(device)``. Cost: the caller waits
+    for every stream of the device.
 
     Threads: any thread, also several at once.
 
@@ -1296,9 +1297,9 @@ def stream_add_callback(device: int, stream: int, callback: StreamCallback, user
     Raises:
         DeviceError: The callback could not be queued (``Status.FAILED``).
         DeviceError: There is no such stream, or it is of another device (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -1330,10 +1331,10 @@ def stream_wait_event(device: int, stream: int, event: int) -> None:
         DeviceError: There is no such stream or event, or one is of another device
             (``Status.ERROR``).
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
-    Where the plugin has none: call ``synchronize_event(device, event)``. It costs: the caller waits
-    for the event.
+    If the plugin lacks the function: call ``synchronize_event(device, event)``. Cost: the caller
+    waits for the event.
 
     Threads: any thread, also several at once.
 
@@ -1358,7 +1359,7 @@ def create_event(device: int) -> int:
         device: The device of the new event.
 
     Returns:
-        The new event. Made by the call.
+        The new event. Created by the call.
 
     Raises:
         DeviceError: No further event can be made (``Status.FAILED``).
@@ -1386,12 +1387,13 @@ def destroy_event(device: int, event: int) -> None:
 
     Args:
         device: The device that the event belongs to.
-        event: The event to destroy. Gone after the call.
+        event: The event to destroy. Destroyed by the call.
 
     Raises:
         DeviceError: There is no such event, or it is of another device (``Status.ERROR``).
 
-    Threads: any thread, also several at once. Nobody may use ``event`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use
+    ``event``.
 
     See also: ``create_event``.
     """
@@ -1420,7 +1422,7 @@ def record_event(device: int, stream: int, event: int) -> None:
         DeviceError: There is no such stream or event, or one is of another device
             (``Status.ERROR``).
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -1450,8 +1452,8 @@ def query_event(device: int, event: int) -> bool:
     Raises:
         DeviceError: There is no such event, or it is of another device (``Status.ERROR``).
 
-    Where the plugin has none: call ``synchronize_event(device, event)``, then answer yes. It costs:
-    the caller waits for the event.
+    If the plugin lacks the function: call ``synchronize_event(device, event)``, then answer yes.
+    Cost: the caller waits for the event.
 
     Threads: any thread, also several at once.
 
@@ -1482,7 +1484,7 @@ def synchronize_event(device: int, event: int) -> None:
         DeviceError: Work before the event failed (``Status.FAILED``).
         DeviceError: There is no such event, or it is of another device (``Status.ERROR``).
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
     Threads: any thread, also several at once.
 
@@ -1516,7 +1518,7 @@ def event_elapsed_time(device: int, start: int, end: int) -> int:
         DeviceError: ``start`` or ``end`` has not completed yet (``Status.FAILED``).
         DeviceError: There is no such event, one is of another device or was never recorded, or
             its record is captured (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -1548,9 +1550,9 @@ def get_device_properties(device: int, device_properties: int) -> None:
     Raises:
         DeviceError: The properties cannot be determined (``Status.FAILED``).
         DeviceError: There is no such device (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.1 of the host have none.
+    Plugins for releases before 3.1 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1578,9 +1580,9 @@ def get_multi_process(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``multi_process`` is 0.
+    If the plugin lacks the function: ``multi_process`` is 0.
 
-    Plugins for releases before 3.1 of the host have none.
+    Plugins for releases before 3.1 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1610,9 +1612,9 @@ def get_max_threads_per_mp(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``threads_per_mp`` is 0.
+    If the plugin lacks the function: ``threads_per_mp`` is 0.
 
-    Plugins for releases before 3.1 of the host have none.
+    Plugins for releases before 3.1 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1642,9 +1644,9 @@ def get_max_threads_per_block(device: int) -> int:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``threads_per_block`` is 0.
+    If the plugin lacks the function: ``threads_per_block`` is 0.
 
-    Plugins for releases before 3.1 of the host have none.
+    Plugins for releases before 3.1 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1674,9 +1676,9 @@ def get_max_grid_dim_size(device: int) -> list[int]:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``grid_dim_size`` is 0.
+    If the plugin lacks the function: ``grid_dim_size`` is 0.
 
-    Plugins for releases before 3.1 of the host have none.
+    Plugins for releases before 3.1 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1706,9 +1708,9 @@ def is_float16_supported(device: int) -> bool:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``supported`` is False.
+    If the plugin lacks the function: ``supported`` is False.
 
-    Plugins for releases before 3.2 of the host have none.
+    Plugins for releases before 3.2 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1738,9 +1740,9 @@ def is_bfloat16_supported(device: int) -> bool:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``supported`` is False.
+    If the plugin lacks the function: ``supported`` is False.
 
-    Plugins for releases before 3.2 of the host have none.
+    Plugins for releases before 3.2 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1770,9 +1772,9 @@ def is_dnn_supported(device: int) -> bool:
     Raises:
         DeviceError: There is no such device (``Status.ERROR``).
 
-    Where the plugin has none: ``supported`` is False.
+    If the plugin lacks the function: ``supported`` is False.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1802,14 +1804,14 @@ def init_eigen_device(plugin: int, place: int, stream: int, allocator: int) -> i
         allocator: The allocator for the object's own memory.
 
     Returns:
-        The new object. Made by the call.
+        The new object. Created by the call.
 
     Raises:
         DeviceError: The object cannot be made (``Status.FAILED``).
 
-    Where the plugin has none: ``eigen_device`` is 0.
+    If the plugin lacks the function: ``eigen_device`` is 0.
 
-    Plugins for releases before 3.1 of the host have none.
+    Plugins for releases before 3.1 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1832,17 +1834,17 @@ def destroy_eigen_device(device: int, eigen_device: int) -> None:
 
     Args:
         device: The device that the object belongs to.
-        eigen_device: The object to destroy. Gone after the call.
+        eigen_device: The object to destroy. Destroyed by the call.
 
     Raises:
         DeviceError: There is no such object (``Status.ERROR``).
 
-    Where the plugin has none: nothing is done, and that counts as success.
+    If the plugin lacks the function: does nothing, and succeeds.
 
-    Plugins for releases before 3.1 of the host have none.
+    Plugins for releases before 3.1 of the host lack the function.
 
-    Threads: any thread, also several at once. Nobody may use ``eigen_device`` once the call has
-    begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use
+    ``eigen_device``.
 
     See also: ``init_eigen_device``.
     """
@@ -1870,9 +1872,9 @@ def xccl_get_comm_name(plugin: int, comm: int) -> str:
 
     Raises:
         DeviceError: There is no such communicator (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.0 of the host have none.
+    Plugins for releases before 3.0 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -1901,7 +1903,7 @@ def xccl_get_unique_id_size(plugin: int) -> int:
 
     Raises:
         DeviceError: Collectives are not available (``Status.FAILED``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -1932,7 +1934,7 @@ def xccl_get_unique_id(plugin: int, unique_id: CollectiveRootId) -> None:
     Raises:
         DeviceError: No root id can be made (``Status.FAILED``).
         DeviceError: The buffer is too short (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -1961,15 +1963,15 @@ def xccl_comm_init_rank(plugin: int, ranks: int, unique_id: CollectiveRootId, ra
         rank: The rank of this process in the group.
 
     Returns:
-        The new communicator. Made by the call.
+        The new communicator. Created by the call.
 
     Raises:
         DeviceError: The group did not come together (``Status.FAILED``).
         DeviceError: ``rank`` is not less than ``ranks``, or the root id is not from this device
             (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
     Threads: any thread, also several at once.
 
@@ -1992,13 +1994,13 @@ def xccl_destroy_comm(plugin: int, comm: int) -> None:
 
     Args:
         plugin: The plugin.
-        comm: The communicator to destroy. Gone after the call.
+        comm: The communicator to destroy. Destroyed by the call.
 
     Raises:
         DeviceError: There is no such communicator (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Threads: any thread, also several at once. Nobody may use ``comm`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use ``comm``.
 
     See also: ``xccl_comm_init_rank``.
     """
@@ -2037,9 +2039,9 @@ def xccl_all_reduce(
         DeviceError: The work could not be queued, or not for this type (``Status.FAILED``).
         DeviceError: There is no such communicator or stream, or a buffer leaves its allocation
             (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -2073,9 +2075,9 @@ def xccl_broadcast(plugin: int, buf: int, count: int, data_type: int, root: int,
         DeviceError: The work could not be queued (``Status.FAILED``).
         DeviceError: There is no such communicator, stream or rank, or the buffer leaves its
             allocation (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -2117,9 +2119,9 @@ def xccl_reduce(
         DeviceError: The work could not be queued, or not for this type (``Status.FAILED``).
         DeviceError: There is no such communicator, stream or rank, or a buffer leaves its
             allocation (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -2156,9 +2158,9 @@ def xccl_all_gather(
         DeviceError: The work could not be queued (``Status.FAILED``).
         DeviceError: There is no such communicator or stream, or a buffer leaves its allocation
             (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -2199,9 +2201,9 @@ def xccl_reduce_scatter(
         DeviceError: The work could not be queued, or not for this type (``Status.FAILED``).
         DeviceError: There is no such communicator or stream, or a buffer leaves its allocation
             (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -2228,7 +2230,7 @@ def xccl_group_start(plugin: int) -> None:
     Raises:
         DeviceError: The bracket cannot be opened (``Status.FAILED``).
 
-    Where the plugin has none: nothing is done, and that counts as success.
+    If the plugin lacks the function: does nothing, and succeeds.
 
     Threads: any thread, also several at once.
 
@@ -2255,7 +2257,7 @@ def xccl_group_end(plugin: int) -> None:
         DeviceError: Something in the bracket could not be queued (``Status.FAILED``).
         DeviceError: No bracket is open (``Status.ERROR``).
 
-    Where the plugin has none: nothing is done, and that counts as success.
+    If the plugin lacks the function: does nothing, and succeeds.
 
     Threads: any thread, also several at once.
 
@@ -2290,9 +2292,9 @@ def xccl_send(plugin: int, send_buf: int, count: int, data_type: int, dest_rank:
         DeviceError: The work could not be queued (``Status.FAILED``).
         DeviceError: There is no such communicator, stream or rank, or the buffer leaves its
             allocation (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -2326,9 +2328,9 @@ def xccl_recv(plugin: int, recv_buf: int, count: int, data_type: int, src_rank: 
         DeviceError: The work could not be queued (``Status.FAILED``).
         DeviceError: There is no such communicator, stream or rank, or the buffer leaves its
             allocation (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -2393,11 +2395,11 @@ def xccl_all_to_all(
         DeviceError: There is no such communicator or stream, ``rank`` is wrong, or a buffer
             leaves its allocation (``Status.ERROR``).
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
-    Where the plugin has none: the strategy ``all_to_all_by_send_recv``, which calls ``xccl_send``,
-    ``xccl_recv``, ``async_memory_copy_d2d`` and ``get_device``. It costs: one exchange after the
-    other.
+    If the plugin lacks the function: the strategy ``all_to_all_by_send_recv``, which calls
+    ``xccl_send``, ``xccl_recv``, ``async_memory_copy_d2d`` and ``get_device``. Cost: one exchange
+    after the other.
 
     Threads: any thread, also several at once.
 
@@ -2437,11 +2439,11 @@ def profiler_initialize(plugin: int, prof: int) -> int:
         prof: The host's collector.
 
     Returns:
-        Any address, for the plugin's own use; ``0`` before the call. Made by the call.
+        Any address, for the plugin's own use; ``0`` before the call. Created by the call.
 
     Raises:
         DeviceError: The device cannot be profiled (``Status.FAILED``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -2466,14 +2468,15 @@ def profiler_finalize(plugin: int, prof: int, user_data: int) -> None:
     Args:
         plugin: The plugin.
         prof: The host's collector.
-        user_data: The value that ``profiler_initialize`` wrote. Gone after the call. May be
+        user_data: The value that ``profiler_initialize`` wrote. Destroyed by the call. May be
             ``0``.
 
     Raises:
         DeviceError: A resource could not be released (``Status.FAILED``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Threads: any thread, also several at once. Nobody may use ``user_data`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use
+    ``user_data``.
 
     See also: ``profiler_initialize``.
     """
@@ -2498,7 +2501,7 @@ def profiler_prepare_tracing(plugin: int, prof: int, user_data: int) -> None:
 
     Raises:
         DeviceError: The device cannot be profiled (``Status.FAILED``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -2525,7 +2528,7 @@ def profiler_start_tracing(plugin: int, prof: int, user_data: int) -> None:
     Raises:
         DeviceError: Recording cannot begin (``Status.FAILED``).
         DeviceError: The device records already (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -2552,7 +2555,7 @@ def profiler_stop_tracing(plugin: int, prof: int, user_data: int) -> None:
     Raises:
         DeviceError: Recording cannot be ended (``Status.FAILED``).
         DeviceError: The device does not record (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -2581,7 +2584,7 @@ def profiler_collect_trace_data(plugin: int, prof: int, start_ns: int, user_data
 
     Raises:
         DeviceError: The events are lost (``Status.FAILED``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
 
@@ -2607,14 +2610,14 @@ def init_blas_handle(device: int, stream: int) -> int:
         stream: The stream in whose order calls with the handle run.
 
     Returns:
-        The new handle. Made by the call.
+        The new handle. Created by the call.
 
     Raises:
         DeviceError: The handle cannot be made (``Status.FAILED``).
         DeviceError: There is no such device or stream (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.2 of the host have none.
+    Plugins for releases before 3.2 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -2645,9 +2648,9 @@ def blas_set_math_mode(device: int, blas_handle: int, math_mode: int) -> None:
     Raises:
         DeviceError: There is no such handle, or no such mode (``Status.ERROR``).
 
-    Where the plugin has none: nothing is done, and that counts as success.
+    If the plugin lacks the function: does nothing, and succeeds.
 
-    Plugins for releases before 3.2 of the host have none.
+    Plugins for releases before 3.2 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -2670,14 +2673,14 @@ def init_blaslt_handle(device: int) -> int:
         device: The device that the handle is for.
 
     Returns:
-        The new handle. Made by the call.
+        The new handle. Created by the call.
 
     Raises:
         DeviceError: The handle cannot be made (``Status.FAILED``).
         DeviceError: There is no such device (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.2 of the host have none.
+    Plugins for releases before 3.2 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -2701,17 +2704,17 @@ def destroy_blas_handle(device: int, blas_handle: int) -> None:
 
     Args:
         device: The device that the handle is for.
-        blas_handle: The handle to destroy. Gone after the call.
+        blas_handle: The handle to destroy. Destroyed by the call.
 
     Raises:
         DeviceError: There is no such handle (``Status.ERROR``).
 
-    Where the plugin has none: nothing is done, and that counts as success.
+    If the plugin lacks the function: does nothing, and succeeds.
 
-    Plugins for releases before 3.2 of the host have none.
+    Plugins for releases before 3.2 of the host lack the function.
 
-    Threads: any thread, also several at once. Nobody may use ``blas_handle`` once the call has
-    begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use
+    ``blas_handle``.
 
     See also: ``init_blas_handle``.
     """
@@ -2731,17 +2734,17 @@ def destroy_blaslt_handle(device: int, blaslt_handle: int) -> None:
 
     Args:
         device: The device that the handle is for.
-        blaslt_handle: The handle to destroy. Gone after the call.
+        blaslt_handle: The handle to destroy. Destroyed by the call.
 
     Raises:
         DeviceError: There is no such handle (``Status.ERROR``).
 
-    Where the plugin has none: nothing is done, and that counts as success.
+    If the plugin lacks the function: does nothing, and succeeds.
 
-    Plugins for releases before 3.2 of the host have none.
+    Plugins for releases before 3.2 of the host lack the function.
 
-    Threads: any thread, also several at once. Nobody may use ``blaslt_handle`` once the call has
-    begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use
+    ``blaslt_handle``.
 
     See also: ``init_blaslt_handle``.
     """
@@ -2775,9 +2778,9 @@ def blas_axpby(device: int, stream: int, dtype: int, numel: int, alpha: float, x
         DeviceError: The work could not be queued, or not for this type (``Status.FAILED``).
         DeviceError: ``stream``, ``x`` or ``y`` is not of ``device``, or a vector leaves its
             allocation (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
 
@@ -2809,9 +2812,9 @@ def cuda_stream_begin_capture(device: int, stream: int, mode: int) -> None:
         DeviceError: The stream cannot capture (``Status.FAILED``).
         DeviceError: There is no such stream, it is null, or it captures already
             (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -2836,14 +2839,14 @@ def cuda_stream_end_capture(device: int, stream: int) -> int:
         stream: The stream on which the capture began.
 
     Returns:
-        The captured graph. Made by the call.
+        The captured graph. Created by the call.
 
     Raises:
         DeviceError: The capture was invalidated (``Status.FAILED``).
         DeviceError: The stream does not capture (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -2873,11 +2876,11 @@ def cuda_graph_launch(device: int, exec: int, stream: int) -> None:
     Raises:
         DeviceError: The graph could not be queued (``Status.FAILED``).
         DeviceError: There is no such graph or stream (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    The work runs in the order of ``stream``; the call may return before it is done.
+    The work runs in the order of ``stream``; the call may return before it is complete.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -2898,16 +2901,17 @@ def cuda_graph_destroy(plugin: int, graph: int) -> None:
 
     Args:
         plugin: The plugin.
-        graph: The graph to destroy. Gone after the call.
+        graph: The graph to destroy. Destroyed by the call.
 
     Raises:
         DeviceError: There is no such graph (``Status.ERROR``).
 
-    Where the plugin has none: nothing is done, and that counts as success.
+    If the plugin lacks the function: does nothing, and succeeds.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
-    Threads: any thread, also several at once. Nobody may use ``graph`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use
+    ``graph``.
 
     See also: ``cuda_stream_end_capture``, ``cuda_graph_exec_destroy``.
     """
@@ -2926,16 +2930,16 @@ def cuda_graph_exec_destroy(plugin: int, exec: int) -> None:
 
     Args:
         plugin: The plugin.
-        exec: The executable graph to destroy. Gone after the call.
+        exec: The executable graph to destroy. Destroyed by the call.
 
     Raises:
         DeviceError: There is no such graph (``Status.ERROR``).
 
-    Where the plugin has none: nothing is done, and that counts as success.
+    If the plugin lacks the function: does nothing, and succeeds.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
-    Threads: any thread, also several at once. Nobody may use ``exec`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use ``exec``.
 
     See also: ``cuda_graph_instantiate``.
     """
@@ -2969,15 +2973,16 @@ def cuda_graph_instantiate(plugin: int, graph: int, log_buffer: int, buffer_size
         buffer_size: Length of ``log_buffer`` in bytes; 0 if it is ``0``.
 
     Returns:
-        exec: The executable graph. Made by the call.
-        error_node: The node that caused the failure; it belongs to the graph. Made by the call.
+        exec: The executable graph. Created by the call.
+        error_node: The node that caused the failure; it belongs to the graph. Created by the
+            call.
 
     Raises:
         DeviceError: The graph cannot be made executable (``Status.FAILED``).
         DeviceError: There is no such graph (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -3009,9 +3014,9 @@ def cuda_graph_get_nodes(plugin: int, graph: int) -> list[int]:
 
     Raises:
         DeviceError: There is no such graph (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -3049,14 +3054,15 @@ def cuda_stream_capture_info(device: int, stream: int) -> tuple[CaptureStatus, i
         id: A unique number of the capture.
         graph: The graph that is being captured; borrowed.
         dependencies: The node that the next piece of work on the stream will follow.
-        edge_data: Address of data about the edges to these nodes; borrowed. Made by the call.
+        edge_data: Address of data about the edges to these nodes; borrowed. Created by the
+            call.
         num_dependencies: Number of such nodes.
 
     Raises:
         DeviceError: There is no such stream (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -3103,9 +3109,9 @@ def get_parameter_setter_for_exec_graph(plugin: int, graph: int) -> GraphHookMan
     Raises:
         DeviceError: The setters cannot be determined (``Status.FAILED``).
         DeviceError: There is no such graph (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -3135,9 +3141,9 @@ def cuda_graph_debug_dot_print(plugin: int, graph: int, path: str, flags: int) -
     Raises:
         DeviceError: The file cannot be written (``Status.FAILED``).
         DeviceError: There is no such graph (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 
@@ -3167,9 +3173,9 @@ def cuda_thread_exchange_stream_capture_mode(plugin: int, mode: int) -> CaptureM
 
     Raises:
         DeviceError: There is no such mode (``Status.ERROR``).
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
-    Plugins for releases before 3.3 of the host have none.
+    Plugins for releases before 3.3 of the host lack the function.
 
     Threads: any thread, also several at once.
 

@@ -1,4 +1,4 @@
-//! Callbacks with a device or a status: a wrapper converts these to the SDK's and calls the caller's function.
+//! Callbacks with a device or a status: a wrapper converts these to the SDK's types and calls the caller's function.
 
 use heck::{ToShoutySnakeCase, ToSnakeCase};
 use proc_macro2::{Ident, TokenStream};
@@ -11,7 +11,7 @@ use super::{Exports, names};
 use crate::model::{Function, Param, Ty, Type, TypeKind};
 
 impl Exports<'_> {
-    /// A callback with the library's own handles and statuses: its type, the data that is kept until it is
+    /// Emits a callback with the library's own handles and statuses: its type, the data that is kept until it is
     /// called, and the wrapper that a device calls.
     pub(super) fn callback(&self, ty: &Type) -> TokenStream {
         let TypeKind::Callback { params, .. } = &ty.kind else { return TokenStream::new() };
@@ -93,7 +93,7 @@ impl Exports<'_> {
         }
     }
 
-    /// A parameter of a callback as the caller's function takes it.
+    /// Returns a parameter of a callback as the caller's function takes it.
     fn callback_param(&self, param: &Param) -> TokenStream {
         if param.is_status {
             quote!(*mut Status)
@@ -104,7 +104,7 @@ impl Exports<'_> {
         }
     }
 
-    /// A parameter of a callback as a device passes it: with the device's own status.
+    /// Returns a parameter of a callback as a device passes it: with the device's own status.
     fn device_param(&self, param: &Param) -> TokenStream {
         match self.context.interface.status {
             Some(id) if param.ty == Ty::Named(id) => {
@@ -133,7 +133,7 @@ impl Exports<'_> {
         let keep = quote! {
             #kept.put(#carried { function: __callee, context: #context, device: __handle })
         };
-        // The wrapper dereferences nothing that the device passes.
+        // The wrapper does not dereference anything that the device passes.
         let wrap = quote! {
             #wrapper::from_raw(::core::option::Option::Some(#shim), ::tenon::AnyPtr::from_ptr(#carrier))
         };
@@ -153,7 +153,7 @@ impl Exports<'_> {
         })
     }
 
-    /// Drops the data that was kept for a callback: a call that failed does not call back.
+    /// Drops the data that was kept for a callback, because a call that failed does not call back.
     pub(super) fn take_back(&self, param: &Param) -> Option<TokenStream> {
         let Translated { kept, .. } = Translated::of(self.face.translated(param)?);
         let carrier = format_ident!("__carried_{}", param.name.value);

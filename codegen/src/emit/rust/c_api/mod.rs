@@ -1,6 +1,6 @@
-//! The functions of the SDK: one C export for each function of a table, from the C types to the trait and back.
+//! The functions of the SDK: one C export for each function of a table, which converts between C types and the trait.
 //!
-//! The crate that contains them has a module `call`, which looks handles up and records errors.
+//! The crate that contains them has a module `call`, which looks up handles and records errors.
 
 mod callback;
 mod raw_call;
@@ -20,7 +20,7 @@ use crate::model::{Direction, Extent, Function, Param};
 use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
 use callback::Translated;
 
-/// The exports of an interface, with the type of their statuses.
+/// Emits the exports of an interface, with the type of their statuses.
 pub(super) fn expand(face: Face) -> TokenStream {
     let Face { spec, interface, .. } = face;
     let exports = Exports { context: Context { spec, interface }, face };
@@ -90,7 +90,7 @@ impl Exports<'_> {
             false => quote! { let __body = |#inputs_of_body| { #body }; },
         };
         let others = self.other_devices(function, handle).next().is_some();
-        // The body knows the device by its number, under the same name.
+        // The body binds the device's number to the same name.
         let first = match handle {
             Handle::Device(id) if others || self.carries(function) => {
                 let device = names::snake(&function.param(id).name.value);
@@ -110,7 +110,7 @@ impl Exports<'_> {
         }
     }
 
-    /// A parameter as C passes it.
+    /// Returns a parameter as C passes it.
     fn input(&self, param: &Param) -> TokenStream {
         if self.face.is_device(param) {
             return match param.dir {
@@ -127,7 +127,7 @@ impl Exports<'_> {
         }
     }
 
-    /// Devices beside the one that the function is called with.
+    /// Returns the devices of a call in addition to the one that the function is called with.
     fn other_devices<'f>(&self, function: &'f Function, handle: Handle) -> impl Iterator<Item = &'f Param> {
         let face = self.face;
         function.params.iter().enumerate().filter_map(move |(index, param)| {
@@ -140,7 +140,7 @@ impl Exports<'_> {
         function.params.iter().any(|param| self.face.translated(param).is_some())
     }
 
-    /// Returns true if a piece of the body is unsafe.
+    /// Returns true if a part of the body is unsafe.
     fn is_unsafe(&self, function: &Function) -> bool {
         let forms = &function.forms;
         let is_device_input = |param: &Param| self.face.is_device(param) && param.dir == Direction::In;
@@ -154,7 +154,7 @@ impl Exports<'_> {
         let context = self.context;
         let forms = &function.forms;
         let each = || function.params.iter().zip(forms);
-        // The data for a callback is created last, so that earlier failures have nothing to release.
+        // The data for a callback is created last, so that earlier failures need not release it.
         let prepared = each().filter(|(param, _)| self.face.translated(param).is_none());
         let prepared = prepared.map(|(param, form)| self.prepare(function, handle, param, form));
         let carried = each().filter_map(|(param, form)| self.carry(function, param, form));
@@ -202,7 +202,7 @@ impl Exports<'_> {
             return match param.dir {
                 Direction::In if is_first => TokenStream::new(),
                 Direction::In => {
-                    // Held until the body ends, so that no other thread closes the device meanwhile.
+                    // Held until the body ends, so that no other thread closes the device during the call.
                     let held = format_ident!("__held_{}", param.name.value);
                     quote! {
                         let #held = crate::call::same_plugin(__handle, #name, #text)?;

@@ -92,7 +92,7 @@ static_assert(offsetof(blk_factor_t, real_number) == 8, "blk_factor_t.real_numbe
  *
  * Creates a dense layout with the last dimension innermost.
  *
- * @param[out] layout The new layout. Made by the call.
+ * @param[out] layout The new layout. Created by the call.
  * @param[in] ndims Number of dimensions, 0 to 12.
  * @param[in] dims The dimensions. `ndims` elements.
  * @retval blk_success On success.
@@ -105,7 +105,7 @@ blk_status_t blk_layout_create(blk_layout_t* layout, int32_t ndims, const int64_
  *
  * Copies a layout; each copy has a life of its own.
  *
- * @param[out] layout The copy. Made by the call.
+ * @param[out] layout The copy. Created by the call.
  * @param[in] existing The layout to copy.
  * @retval blk_success On success.
  */
@@ -128,7 +128,7 @@ BLK_API blk_status_t blk_layout_query(const_blk_layout_t layout, int32_t* ndims,
  *
  * Destroys a layout. Memory that was created with it is not affected.
  *
- * @param[in] layout The layout. Gone after the call.
+ * @param[in] layout The layout. Destroyed by the call.
  * @retval blk_success On success.
  */
 BLK_API blk_status_t blk_layout_destroy(blk_layout_t layout);
@@ -138,7 +138,7 @@ BLK_API blk_status_t blk_layout_destroy(blk_layout_t layout);
  *
  * Creates memory around a buffer of the caller.
  *
- * @param[out] memory The new memory. Made by the call.
+ * @param[out] memory The new memory. Created by the call.
  * @param[in] layout Its layout.
  * @param[in] buffer The buffer. Host or device memory. May be null.
  * @retval blk_success On success.
@@ -173,7 +173,7 @@ BLK_API blk_status_t blk_memory_get_buffer(const_blk_memory_t memory, const void
  *
  * Destroys memory. The buffer stays with the caller.
  *
- * @param[in] memory The memory. Gone after the call.
+ * @param[in] memory The memory. Destroyed by the call.
  * @retval blk_success On success.
  */
 BLK_API blk_status_t blk_memory_destroy(blk_memory_t memory);

@@ -34,7 +34,7 @@ static_assert(sizeof(void*) == 8, "the layouts are those of 64-bit systems");
  *
  * Makes a box of a colour. `kitFreeBox` takes it away.
  *
- * @param[out] box The new box. Made by the call.
+ * @param[out] box The new box. Created by the call.
  * @param[in] colour Its colour.
  * @retval KIT_SUCCESS There is one more box.
  * @retval KIT_WRONG `colour` is `unknown`.
@@ -47,7 +47,7 @@ kitError kitMakeBox(kitBox* box, kitColour colour);
  *
  * What was in it is gone.
  *
- * @param[in] box The box. Gone after the call.
+ * @param[in] box The box. Destroyed by the call.
  * @retval KIT_SUCCESS On success.
  */
 kitError kitFreeBox(kitBox box);

@@ -4,7 +4,7 @@
  * @file kit/kit_base.h
  * @brief The kit: base.
  *
- * `kit/kit.h` includes it.
+ * Included by `kit/kit.h`.
  */
 
 #ifndef WORKSHOP_KIT_KIT_BASE_H

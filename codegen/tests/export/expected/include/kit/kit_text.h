@@ -4,7 +4,7 @@
  * @file kit/kit_text.h
  * @brief The kit: words.
  *
- * `kit/kit.h` includes it.
+ * Included by `kit/kit.h`.
  */
 
 #ifndef WORKSHOP_KIT_KIT_TEXT_H

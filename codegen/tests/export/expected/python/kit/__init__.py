@@ -254,7 +254,7 @@ def melted(*args: Any) -> int:
     Returns:
         The metal.
 
-    This function is always refused.
+    This function always fails.
     """
     if args:
         return again(melted, 0, args)

@@ -45,7 +45,7 @@ def begin(plugin: int) -> None:
         plugin: The plugin.
 
     Raises:
-        BusyError: Always: the library calls it by itself.
+        BusyError: Always: only the library may call this function.
 
     Threads: any thread, also several at once.
     """
@@ -116,11 +116,11 @@ def allocate(board: int, size: int) -> int:
         size: Its length in bytes.
 
     Returns:
-        Where it is. Device memory, ``size`` bytes. Made by the call.
+        Where it is. Device memory, ``size`` bytes. Created by the call.
 
     Raises:
         DeviceError: It cannot be had (``Status.FAILED``).
-        OutOfMemoryError: There are no ``size`` bytes.
+        OutOfMemoryError: ``size`` bytes cannot be allocated.
 
     Threads: any thread, also several at once.
     """
@@ -141,10 +141,10 @@ def free(board: int, ptr: int, size: int) -> None:
 
     Args:
         board: The board.
-        ptr: Where it is. Device memory, ``size`` bytes. Gone after the call.
+        ptr: Where it is. Device memory, ``size`` bytes. Destroyed by the call.
         size: Its length in bytes.
 
-    Threads: any thread, also several at once. Nobody may use ``ptr`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use ``ptr``.
     """
     status = _free(board, ptr, size)
     if status:
@@ -167,7 +167,7 @@ def is_idle(board: int, queue: int) -> bool:
         True: all is done. False: something is not.
 
     Raises:
-        UnsupportedError: The plugin has no such function.
+        UnsupportedError: The plugin lacks the function.
 
     Threads: any thread, also several at once.
     """
@@ -193,7 +193,7 @@ def send(board: int, queue: int, values: Sequence[float], modes: Sequence[int], 
         modes: The mode of each. A ``Mode``.
         wires: Where to. A ``Wires``.
 
-    The work runs in the order of ``queue``; the call may return before it is done.
+    The work runs in the order of ``queue``; the call may return before it is complete.
 
     Threads: any thread, also several at once.
     """
@@ -246,10 +246,10 @@ def measure(board: int) -> tuple[int, float, Mode, bool]:
         mode: How fast.
         lambda_: A word of Python.
 
-    The caller waits for the device; other threads of Python run meanwhile.
+    The caller waits for the device; other Python threads can run during the wait.
 
-    Where the plugin has none: ``total`` is 0, ``share`` is 0, ``mode`` is 0 and ``lambda`` is
-    False. It costs: nothing.
+    If the plugin lacks the function: ``total`` is 0, ``share`` is 0, ``mode`` is 0 and ``lambda``
+    is False. Cost: nothing.
 
     Threads: any thread, also several at once.
     """
@@ -345,7 +345,7 @@ def open_queue(board: int) -> int:
         board: The board.
 
     Returns:
-        The queue. Made by the call.
+        The queue. Created by the call.
 
     Threads: any thread, also several at once.
 
@@ -368,9 +368,10 @@ def give_back(board: int, queue: int) -> None:
 
     Args:
         board: The board.
-        queue: The queue. Gone after the call.
+        queue: The queue. Destroyed by the call.
 
-    Threads: any thread, also several at once. Nobody may use ``queue`` once the call has begun.
+    Threads: any thread, also several at once. After the call has begun, no thread may use
+    ``queue``.
     """
     status = _give_back(board, c_void_p(queue))
     if status:
