@@ -1,15 +1,15 @@
-"""Build the Rust half of a wheel with cargo, and find out on which Linux it runs.
+"""Builds the Rust part of a wheel with cargo, and determines the oldest Linux that it supports.
 
 The hook of every wheel in this repository. Its settings in `pyproject.toml`:
 
-    packages = ["…"]                       what cargo builds
-    files = { "libx.so" = "x/libx.so" }    which of the files goes where in the wheel
+    packages = ["…"]                       the packages that cargo builds
+    files = { "libx.so" = "x/libx.so" }    the built files, and their paths in the wheel
     exports = "…"                          a symbol that the library must have, if any
 
-A source distribution gets the sources of these packages under `rust/`, and can be built where the
-repository is not. An editable install gets links to what cargo built, in the source tree.
+A source distribution contains the sources of these packages in `rust/`, so that it can be built without the
+repository. An editable install links the files that cargo built into the source tree.
 
-`TENON_GLIBC=2.17` builds for systems as old as that, whatever this one is.
+`TENON_GLIBC=2.17` builds for systems with that glibc or a newer one, independent of this system.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ VENDORED = "rust"
 """The folder of the Rust sources in a source distribution."""
 
 NO_CARGO = (
-    "this is built with Rust 1.89 or newer, and there is no `cargo` on the PATH; "
+    "building this needs Rust 1.89 or newer, but there is no `cargo` on the PATH; "
     "https://rustup.rs installs it with one line"
 )
 NO_ZIGBUILD = (
     "TENON_GLIBC builds with cargo-zigbuild, which is not on the PATH; `pip install cargo-zigbuild ziglang` installs it"
 )
 OLDEST_GLIBC = (2, 17)
-"""The oldest that pip's tags for x86_64 and aarch64 have in common, and that Rust supports."""
+"""The oldest glibc that pip's tags for x86_64 and aarch64 have in common, and that Rust supports."""
 
 MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
 
@@ -50,7 +50,7 @@ class BuildError(Exception):
 
 
 class CargoHook(BuildHookInterface[BuilderConfig]):
-    """The hook that hatchling calls before and after it packs."""
+    """The hook that hatchling calls before and after it packs the wheel."""
 
     _scratch: tempfile.TemporaryDirectory[str] | None = None
 
@@ -68,7 +68,7 @@ class CargoHook(BuildHookInterface[BuilderConfig]):
             build_data["tag"] = f"py3-none-{platform_tag(files)}"
             check_exports(files, self.config.get("exports"))
         except BuildError as error:
-            # One line, and not the way that it took through hatchling.
+            # Prints one line instead of a traceback through hatchling.
             self.app.abort(f"error: {error}")
         if version == "editable":
             link(files, Path(self.root) / "src")
@@ -77,13 +77,13 @@ class CargoHook(BuildHookInterface[BuilderConfig]):
 
     def _sources(self, workspace: Workspace, packages: list[str]) -> dict[str, str]:
         if not (Path(self.root) / self.config["path"]).resolve().is_relative_to(self.root):
-            raise BuildError("its source is the repository; build the wheel from a checkout")
+            raise BuildError("this project has no source distribution; build the wheel from a checkout")
         self._scratch = tempfile.TemporaryDirectory(prefix="tenon-sdist-")
         sources = workspace.sources(packages, Path(self._scratch.name))
         return {str(path): f"{VENDORED}/{to}" for path, to in sources}
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove what was needed until all was packed."""
+        """Removes temporary files after the wheel is packed."""
         if self._scratch is not None:
             self._scratch.cleanup()
 
@@ -100,7 +100,7 @@ class Workspace:
 
     @classmethod
     def around(cls, project: Path) -> Workspace:
-        """The workspace that a source distribution brings along, or that the project lies in."""
+        """Returns the workspace in a source distribution, or the one that contains the project."""
         for folder in (project / VENDORED, *project.parents):
             manifest = folder / "Cargo.toml"
             if manifest.is_file() and "[workspace]" in manifest.read_text(encoding="utf-8"):
@@ -108,11 +108,11 @@ class Workspace:
         raise BuildError(f"{project} is neither in Tenon's repository nor a source distribution")
 
     def build(self, packages: Iterable[str], glibc: str | None) -> Built:
-        """Build packages for release, for this system or for those with an older glibc."""
+        """Builds packages in release mode, for this system or for an older glibc."""
         command = [self.cargo, "build"]
         if glibc is not None:
             if not re.fullmatch(r"2\.\d+", glibc):
-                raise BuildError(f"TENON_GLIBC is `{glibc}`, where `2.17` would be a version")
+                raise BuildError(f"TENON_GLIBC is `{glibc}`, which is not a version such as `2.17`")
             if shutil.which("cargo-zigbuild") is None:
                 raise BuildError(NO_ZIGBUILD)
             target = f"{platform.machine()}-unknown-linux-gnu.{glibc}"
@@ -121,13 +121,13 @@ class Workspace:
         command += [argument for package in packages for argument in ("--package", package)]
         ran = subprocess.run(command, cwd=self.root, stdout=subprocess.PIPE, check=False)
         if ran.returncode != 0:
-            raise BuildError(f"cargo ended with exit code {ran.returncode}; it says above why")
+            raise BuildError(f"cargo ended with exit code {ran.returncode}; its output is above")
         return Built(json.loads(line) for line in ran.stdout.splitlines() if line[:1] == b"{")
 
     def sources(self, packages: Iterable[str], scratch: Path) -> Iterator[tuple[Path, str]]:
-        """Returns the sources of these packages, each file or folder with its place.
+        """Returns the sources of these packages: each file or folder, with its path in the distribution.
 
-        A manifest of the workspace that has no other members is written to the folder `scratch`.
+        Writes a workspace manifest without other members to the folder `scratch`.
         """
         manifest = scratch / "Cargo.toml"
         members = sorted(self._closure(packages))
@@ -144,11 +144,11 @@ class Workspace:
             yield self.root / name, name
 
     def _closure(self, packages: Iterable[str]) -> set[str]:
-        """The folders of packages and of all in the workspace that they need, tests included."""
+        """Returns the folders of packages and of their dependencies in the workspace, including those of tests."""
         command = [self.cargo, "metadata", "--no-deps", "--format-version=1"]
         ran = subprocess.run(command, cwd=self.root, stdout=subprocess.PIPE, check=False)
         if ran.returncode != 0:
-            raise BuildError("cargo cannot read the workspace; it says above why")
+            raise BuildError("cargo cannot read the workspace; its output is above")
         known = {package["name"]: package for package in json.loads(ran.stdout)["packages"]}
         folders: set[str] = set()
         waiting = list(packages)
@@ -173,15 +173,15 @@ class Built:
         }
 
     def path(self, name: str) -> Path:
-        """Where the file of a name is."""
+        """Returns the path of a built file."""
         try:
             return self._files[name]
         except KeyError:
-            raise BuildError(f"cargo built no `{name}`") from None
+            raise BuildError(f"cargo did not build `{name}`") from None
 
 
 def platform_tag(files: Iterable[Path]) -> str:
-    """The oldest Linux on which all of these files run, as wheels say it (PEP 600)."""
+    """Returns the tag of the oldest Linux on which all files run (PEP 600)."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
     from elftools.elf.gnuversions import GNUVerNeedSection
@@ -201,14 +201,14 @@ def platform_tag(files: Iterable[Path]) -> str:
                             if match := re.match(r"GLIBC_(\d+)\.(\d+)", symbol.name):
                                 versions.append((int(match[1]), int(match[2])))
         except ELFError as error:
-            raise BuildError(f"{path} is no library or program of Linux: {error}") from None
+            raise BuildError(f"{path} is not a Linux library or program: {error}") from None
     major, minor = max(versions)
     (machine,) = machines
     return f"manylinux_{major}_{minor}_{machine}"
 
 
 def check_exports(files: Iterable[Path], symbol: str | None) -> None:
-    """Refuse files of which none has the symbol."""
+    """Checks that one of the files exports the symbol."""
     from elftools.elf.elffile import ELFFile
 
     if symbol is None:
@@ -219,11 +219,11 @@ def check_exports(files: Iterable[Path], symbol: str | None) -> None:
             found = dynamic and dynamic.get_symbol_by_name(symbol)
             if found and any(entry["st_shndx"] != "SHN_UNDEF" for entry in found):
                 return
-    raise BuildError(f"nothing in the wheel exports `{symbol}`")
+    raise BuildError(f"no file in the wheel exports `{symbol}`")
 
 
 def link(files: Mapping[Path, str], sources: Path) -> None:
-    """Put links into the source tree: what cargo builds next is then what Python loads next."""
+    """Links the built files into the source tree, so that Python loads the result of the latest build."""
     for path, to in files.items():
         place = sources / to
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Measures calls: `acl.rt` and `tenon` beside the same C function through bare ctypes and cffi.
 
-Bare ctypes is what one writes by hand: `argtypes` set, one variable for what is returned, and no look at the status.
+Bare ctypes is code as written by hand: `argtypes` are set, one variable takes the result, and the status is ignored.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _kept: list[object] = []
 
 
 def nanoseconds(_: str, seconds: float) -> str:
-    """How the tables show a call."""
+    """Formats the duration of a call for the tables."""
     return f"{seconds * 1e9:.0f}"
 
 
 def bare(name: str, *argtypes: Any) -> ctypes._NamedFuncPointer:
-    """A function of the library as ctypes has it."""
+    """Returns a function of the library through ctypes."""
     function = ctypes.CDLL(str(library.PATH))[name]
     function.argtypes = argtypes
     function.restype = c_int
@@ -48,14 +48,14 @@ def bare(name: str, *argtypes: Any) -> ctypes._NamedFuncPointer:
 
 
 def acl_calls(ffi: cffi.FFI, lib: Any) -> dict[str, dict[str, Work]]:
-    """The functions of `acl.rt` that programs call most."""
+    """Returns calls of the functions of `acl.rt` that programs use most."""
     assert acl.init() == 0 and acl.rt.set_device(0) == 0
     stream, _ = acl.rt.create_stream()
     event, _ = acl.rt.create_event()
     memory, _ = acl.rt.malloc(SIZE, NORMAL_PAGES)
     host = ctypes.create_string_buffer(SIZE)
     source = ctypes.addressof(host)
-    # The buffer has to live as long as its address is used.
+    # The buffer must stay alive as long as its address is used.
     _kept.append(host)
     acl.rt.record_event(event, stream)
     acl.rt.synchronize_stream(stream)

@@ -1,4 +1,4 @@
-"""The same piece of work in several ways, side by side in one run."""
+"""Compares several implementations of the same work in one run."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from time import perf_counter
 
 ROUNDS = 101
 _SHORTEST = 0.001
-"""Seconds that each way runs in each round, at least: long for the clock, short for whatever disturbs the machine."""
+"""Minimum duration of a measurement in seconds: much longer than the clock's resolution, shorter than disturbances."""
 
 Work = Callable[[], object]
 Rounds = list[float]
-"""Seconds that a way takes, one figure for each round."""
+"""The durations of one implementation in seconds, one for each round."""
 
 
 def run(ways: Mapping[str, Work], settle: Work, rounds: int = ROUNDS) -> dict[str, Rounds]:
-    """Runs each way in each round, so that what disturbs the machine for a while disturbs all of them.
+    """Measures each implementation in each round, so that a temporary disturbance affects all of them.
 
-    `settle` waits for what a run has queued, which is not part of its time, and must not be part of the next one's.
+    `settle` waits for queued work. Its time does not count, and the work must not delay the next measurement.
     """
     calls = {name: _calls(work, settle) for name, work in ways.items()}
     found: dict[str, Rounds] = {name: [] for name in ways}
@@ -46,18 +46,18 @@ def _time(work: Work, calls: int) -> float:
 
 
 def ratio(way: Rounds, base: Rounds) -> float:
-    """How many times as long a way takes as the base: the median of the rounds, each of which has both."""
+    """Returns the median over all rounds of an implementation's duration divided by that of the baseline."""
     return statistics.median(one / other for one, other in zip(way, base))
 
 
 def table(title: str, rows: Mapping[str, Mapping[str, Rounds]], base: str, shown: Callable[[str, float], str]) -> None:
-    """Prints a row for each piece of work: medians, and for all but the base how many times its time they take.
+    """Prints a row for each piece of work: the medians, and, except for the baseline, the ratio to the baseline.
 
     Args:
-        title: What the figures are.
-        rows: What each way took, by what is done.
-        base: The way that the others are compared to.
-        shown: How seconds are written, given what is done.
+        title: The meaning of the figures.
+        rows: The durations of each implementation, by piece of work.
+        base: The baseline.
+        shown: Formats a number of seconds for a piece of work.
     """
     ways = list(next(iter(rows.values())))
     cells = [[title, *ways]]

@@ -1,4 +1,4 @@
-"""Copies between host and device, beside NumPy's own copy of the same size: 1 KiB to 1 GiB."""
+"""Copies between host and device, compared to NumPy's own copy of the same size: 1 KiB to 1 GiB."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOST_TO_DEVICE, DEVICE_TO_HOST, NORMAL_PAGES = 1, 2, 2
 
 
 def rate(name: str, seconds: float) -> str:
-    """How the tables show a copy."""
+    """Formats the rate of a copy for the tables."""
     return f"{COUNTS[name] / seconds / 1e9:.2f}"
 
 
@@ -23,7 +23,7 @@ COUNTS = {size(count): count for count in SIZES}
 
 
 def ways(count: int, to_device: bool, address: int) -> dict[str, Work]:
-    """The copies of a size in one direction; `address` is memory of `acl` that is large enough."""
+    """Returns the copies of one size in one direction; `address` is memory of `acl` that is large enough."""
     array, other = numpy.ones(count, numpy.uint8), numpy.ones(count, numpy.uint8)
     device = tenon.device("cpu:0")
     buffer = tenon.zeros(count, "uint8", device=device)

@@ -12,7 +12,7 @@ import tenon
 from support import PATIENCE, Gate, Program
 
 
-def test_a_task_waits_while_others_run(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+def test_await_does_not_block_other_tasks(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     seen: list[str] = []
 
     async def wait(event: tenon.Event) -> None:
@@ -64,7 +64,7 @@ def test_a_wait_can_be_cancelled(device: tenon.Device, stream: tenon.Stream, gat
     asyncio.run(main())
 
 
-def test_an_event_that_is_only_awaited_lives(stream: tenon.Stream, gate: Gate) -> None:
+def test_awaited_event_is_kept_alive(stream: tenon.Stream, gate: Gate) -> None:
     async def wait() -> None:
         await stream.record_event()
 
@@ -79,7 +79,7 @@ def test_an_event_that_is_only_awaited_lives(stream: tenon.Stream, gate: Gate) -
     asyncio.run(main())
 
 
-def test_a_closed_event_is_an_error_at_once(device: tenon.Device) -> None:
+def test_await_of_a_closed_event_is_an_error(device: tenon.Device) -> None:
     event = device.create_event()
     event.close()
 

@@ -88,7 +88,7 @@ SETUP = """
         "failing",
     ],
 )
-def test_nothing_is_left(program: Program, case: str) -> None:
+def test_repeated_use_leaks_nothing(program: Program, case: str) -> None:
     done = program(
         SETUP
         + f"""

@@ -51,7 +51,7 @@ def test_constructors_set_shape_dtype_and_space(device: tenon.Device) -> None:
     assert tenon.unified(1).space == "unified"
 
 
-def test_the_current_stream_and_device_are_those_of_a_buffer(device: tenon.Device, stream: tenon.Stream) -> None:
+def test_buffer_uses_the_current_device_and_stream(device: tenon.Device, stream: tenon.Stream) -> None:
     with stream:
         assert tenon.empty(1).device is device
     assert tenon.empty(1, stream=stream).device is device
@@ -95,7 +95,7 @@ def test_arrays_of_other_packages_are_copied(array: Any, dtype: str) -> None:
     ],
     ids=repr,
 )
-def test_numpy_numbers_in_lists_count_as_python_numbers(numbers: Any, dtype: str) -> None:
+def test_numpy_numbers_in_lists_are_treated_as_python_numbers(numbers: Any, dtype: str) -> None:
     buffer = tenon.Buffer.from_array(numbers)
     assert buffer.dtype == dtype
     assert buffer.tolist() == np.array(numbers).tolist()
@@ -216,7 +216,7 @@ def test_empty_arrays(shape: Any, stream: tenon.Stream) -> None:
 
 
 @given(st.data(), arrays.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5))
-def test_indices_are_those_of_numpy(data: st.DataObject, shape: tuple[int, ...]) -> None:
+def test_indexing_matches_numpy(data: st.DataObject, shape: tuple[int, ...]) -> None:
     model = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
     strides = _layout.contiguous(shape, 4)
     offset = 0
@@ -240,7 +240,7 @@ def test_indices_are_those_of_numpy(data: st.DataObject, shape: tuple[int, ...])
 
 
 @given(st.data())
-def test_shapes_are_changed_where_numpy_needs_no_copy(data: st.DataObject) -> None:
+def test_reshape_succeeds_where_numpy_needs_no_copy(data: st.DataObject) -> None:
     shape = data.draw(arrays.array_shapes(max_dims=4, max_side=4))
     model = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
     model = model.transpose(data.draw(st.permutations(range(model.ndim))))
@@ -260,7 +260,7 @@ def test_shapes_are_changed_where_numpy_needs_no_copy(data: st.DataObject) -> No
         assert ours is None
 
 
-def test_views_share_memory_and_keep_it(device: tenon.Device) -> None:
+def test_views_share_memory_and_keep_it_alive(device: tenon.Device) -> None:
     before = device.memory_stats().in_use
     buffer = tenon.zeros((4, 6), "int32")
     view = buffer[1:3, ::-2].T
@@ -288,7 +288,7 @@ def test_views_share_memory_and_keep_it(device: tenon.Device) -> None:
     ids=repr,
 )
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_view_of_nothing_begins_where_the_whole_does(key: Any, turned: bool) -> None:
+def test_empty_view_has_the_address_of_the_buffer(key: Any, turned: bool) -> None:
     # An address after the memory, or before it with negative strides, does not belong to this buffer.
     buffer = tenon.zeros((3, 4))
     if turned:
@@ -435,7 +435,7 @@ def test_item_returns_one_number() -> None:
 # Lifetime
 
 
-def test_close_ends_all_views_and_may_be_repeated() -> None:
+def test_close_closes_all_views_and_may_be_repeated() -> None:
     buffer = tenon.zeros((2, 2))
     view = buffer[0]
     with buffer:
@@ -461,7 +461,7 @@ def test_pickle_and_copy_of_a_buffer_are_errors() -> None:
             use(tenon.empty(1))
 
 
-def test_a_copy_is_in_the_same_memory() -> None:
+def test_copy_is_in_the_same_space() -> None:
     for space in ("device", "pinned", "unified"):
         buffer = tenon.Buffer((2, 3), "int8", space=space)
         buffer.fill(1)
@@ -469,7 +469,7 @@ def test_a_copy_is_in_the_same_memory() -> None:
     assert tenon.from_dlpack(np.zeros((2, 3))).copy().space == "device"
 
 
-def test_buffers_do_not_cross_processes(program: Program) -> None:
+def test_buffers_cannot_be_sent_to_other_processes(program: Program) -> None:
     done = program("""
         import os, warnings, tenon
         # Since Python 3.12, forking with threads causes a warning.
@@ -493,7 +493,7 @@ def test_buffers_do_not_cross_processes(program: Program) -> None:
     assert silent(done, "True\n[0.0, 0.0, 0.0]\ncpu:0: the buffer is closed")
 
 
-def test_many_threads_make_copy_and_drop(device: tenon.Device) -> None:
+def test_threads_create_copy_and_drop_buffers(device: tenon.Device) -> None:
     gc.collect()
     before = device.memory_stats().in_use
     shared = device.create_stream()
@@ -526,7 +526,7 @@ def test_many_threads_make_copy_and_drop(device: tenon.Device) -> None:
     assert device.memory_stats().in_use == before
 
 
-def test_a_cycle_is_collected(device: tenon.Device) -> None:
+def test_reference_cycle_of_buffers_is_collected(device: tenon.Device) -> None:
     before = device.memory_stats().in_use
     cycle: list[Any] = [tenon.empty(100)]
     cycle.append(cycle)
@@ -538,7 +538,7 @@ def test_a_cycle_is_collected(device: tenon.Device) -> None:
 
 
 @pytest.mark.parametrize("last", ["one", "other"])
-def test_memory_is_freed_behind_all_work_that_uses_it(device: tenon.Device, gate: Gate, last: str) -> None:
+def test_memory_is_freed_after_all_work_that_uses_it(device: tenon.Device, gate: Gate, last: str) -> None:
     one, other = device.create_stream(), device.create_stream()
     source = tenon.full(1000, 7, "uint8", stream=one)
     targets = [tenon.zeros(1000, "uint8", device) for _ in range(2)]
@@ -584,7 +584,7 @@ def test_freed_memory_is_reused_on_its_stream(device: tenon.Device, stream: teno
     assert tenon.empty(5000, "uint8", device, stream).ptr == address
 
 
-def test_work_of_a_foreign_stream_is_announced(device: tenon.Device, gate: Gate, stream: tenon.Stream) -> None:
+def test_record_stream_makes_reads_wait(device: tenon.Device, gate: Gate, stream: tenon.Stream) -> None:
     from tenon._native import functions
 
     source, target = tenon.full(64, 1, "uint8"), tenon.zeros(64, "uint8")
@@ -596,7 +596,7 @@ def test_work_of_a_foreign_stream_is_announced(device: tenon.Device, gate: Gate,
     assert target.tolist() == [1] * 64
 
 
-def test_memory_from_one_stream_is_used_on_another_in_order(device: tenon.Device, gate: Gate) -> None:
+def test_other_stream_waits_for_the_allocating_stream(device: tenon.Device, gate: Gate) -> None:
     one, other = device.create_stream(), device.create_stream()
     first = tenon.empty(512, "uint8", stream=one)
     address = first.ptr

@@ -59,7 +59,7 @@ def test_help_names_every_command() -> None:
     assert said("help") == said("help", "help") == text
 
 
-def test_help_of_a_command_is_the_same_either_way() -> None:
+def test_help_command_equals_help_option() -> None:
     text = said("help", "info")
     assert text == said("info", "--help")
     assert text.startswith("usage: tenon info")
@@ -103,7 +103,7 @@ def test_info_reports_why_a_plugin_was_refused(tmp_path: Path) -> None:
     assert "cannot load" in refused["reason"]
 
 
-def test_info_for_programs() -> None:
+def test_info_as_json() -> None:
     found = json.loads(said("info", "--json", TENON_CPU_DEVICES="1", TENON_LAYERS="validate"))
     assert Path(found["library"]).name.startswith("libtenon")
     (device,) = found["devices"]
@@ -129,7 +129,7 @@ def test_unloadable_library_prints_one_line() -> None:
     assert done.stderr.splitlines() == ["error: TENON_LIBRARY is set to `/nowhere/libtenon.so`, which is not a file"]
 
 
-def test_installed_command_is_the_same() -> None:
+def test_installed_command_equals_python_m_tenon() -> None:
     done = subprocess.run([SCRIPT, "--help"], env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout == said("--help")
 
@@ -229,7 +229,7 @@ def test_failure_prints_one_line() -> None:
     assert "npu" in done.stderr
 
 
-def test_a_plugin_is_checked() -> None:
+def test_check_runs_the_conformance_cases() -> None:
     text = said("check", "--builtin", "cpu", "--filter", "event.fresh")
     assert re.search(r"^\d+ passed, 0 failed, 0 skipped in ", text, re.MULTILINE)
     cases = json.loads(said("check", "--builtin", "cpu", "--filter", "event.fresh", "--json"))["cases"]

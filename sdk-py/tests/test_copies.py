@@ -84,7 +84,7 @@ def test_every_layout_of_a_device(any_device: tenon.Device, dtype: str, queued: 
 
 
 @pytest.mark.parametrize("queued", [False, True], ids=["at once", "queued"])
-def test_parts_that_overlap_are_copied_as_if_they_did_not(any_device: tenon.Device, queued: bool) -> None:
+def test_overlapping_copy_is_correct(any_device: tenon.Device, queued: bool) -> None:
     stream = any_device.create_stream() if queued else None
     for to, source in [
         (np.s_[1:], np.s_[:-1]),
@@ -186,9 +186,7 @@ class Owner(np.ndarray[Any, Any]):
     """An array that can be referenced weakly."""
 
 
-def test_memory_of_the_host_stays_until_the_stream_has_passed(
-    device: tenon.Device, stream: tenon.Stream, gate: Gate
-) -> None:
+def test_host_memory_stays_alive_until_the_copy_is_done(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     target = tenon.zeros(1000, "int32")
     source = tenon.full(1000, 7, "int32")
     back = tenon.pinned(1000, "int32")
@@ -213,7 +211,7 @@ def test_memory_of_the_host_stays_until_the_stream_has_passed(
     assert target.tolist() == [3] * 1000
 
 
-def test_many_queued_copies_hold_no_more_than_they_use(device: tenon.Device, stream: tenon.Stream) -> None:
+def test_queued_copies_release_host_memory_early(device: tenon.Device, stream: tenon.Stream) -> None:
     target = tenon.zeros(16, "uint8")
     # Each callback queues the next copies, so the stream is never idle.
     gates = [Gate() for _ in range(20)]
@@ -266,7 +264,7 @@ def test_borrowed_memory_outlives_work_that_uses_it(stream: tenon.Stream, gate: 
     assert gone() is None
 
 
-def test_a_copy_is_queued_and_not_waited_for(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+def test_copy_with_a_stream_does_not_wait(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     pinned, target, back = tenon.pinned(4, "int8"), tenon.zeros(4, "int8"), tenon.pinned(4, "int8")
     pinned.fill(1)
     back.fill(0)
@@ -281,7 +279,7 @@ def test_a_copy_is_queued_and_not_waited_for(device: tenon.Device, stream: tenon
     assert back.tolist() == [1] * 4
 
 
-def test_a_copy_without_a_stream_waits_for_those_with(device: tenon.Device, gate: Gate) -> None:
+def test_copy_without_a_stream_waits_for_queued_copies(device: tenon.Device, gate: Gate) -> None:
     streams = [device.create_stream() for _ in range(3)]
     target = tenon.zeros((3, 4), "int8")
     for row, stream in enumerate(streams):
@@ -295,7 +293,7 @@ def test_a_copy_without_a_stream_waits_for_those_with(device: tenon.Device, gate
         stream.close()
 
 
-def test_write_without_a_stream_waits_for_those_with(stream: tenon.Stream) -> None:
+def test_write_without_a_stream_waits_for_queued_copies(stream: tenon.Stream) -> None:
     pinned, target = tenon.pinned(1000, "uint8"), tenon.zeros(1000, "uint8")
     pinned.fill(1)
     for write in (
@@ -317,7 +315,7 @@ def test_write_without_a_stream_waits_for_those_with(stream: tenon.Stream) -> No
         assert target[::2].tolist() == [2] * 500
 
 
-def test_overlapping_copy_waits_for_those_with_a_stream(device: tenon.Device, stream: tenon.Stream) -> None:
+def test_overlapping_copy_waits_for_queued_copies(device: tenon.Device, stream: tenon.Stream) -> None:
     """The memory comes from the pool, so earlier queued work may still use it."""
     buffer, pinned, gate = tenon.zeros(512, "uint8"), tenon.pinned(511, "uint8"), Gate()
     before = tenon.empty(511, "uint8", stream=stream)
@@ -379,7 +377,7 @@ def test_array_over_device_memory_is_not_host_memory(program: Program) -> None:
 # Between devices
 
 
-def test_between_two_devices_of_a_plugin(far: tenon.Device) -> None:
+def test_copy_between_two_devices_of_a_plugin(far: tenon.Device) -> None:
     other = far.plugin.devices()[1]
     model = np.arange(60, dtype="i2").reshape(6, 10)
     one = tenon.Buffer.from_array(model, far)
@@ -396,7 +394,7 @@ def test_between_two_devices_of_a_plugin(far: tenon.Device) -> None:
     assert one.to(far) is one
 
 
-def test_devices_of_a_plugin_copy_by_themselves(far: tenon.Device) -> None:
+def test_copy_between_devices_of_a_plugin_uses_the_plugin(far: tenon.Device) -> None:
     """The copy does not go through the host, although the result would be the same."""
 
     def calls(device: tenon.Device) -> dict[str, int]:
@@ -415,7 +413,7 @@ def test_devices_of_a_plugin_copy_by_themselves(far: tenon.Device) -> None:
     assert two.tolist() == three.tolist() == [3] * 10
 
 
-def test_between_devices_of_two_plugins(device: tenon.Device, far: tenon.Device, stream: tenon.Stream) -> None:
+def test_copy_between_devices_of_two_plugins(device: tenon.Device, far: tenon.Device, stream: tenon.Stream) -> None:
     model = np.arange(60, dtype="f8").reshape(6, 10)
     one = tenon.Buffer.from_array(model, device)
     other_stream = far.create_stream()
@@ -431,7 +429,7 @@ def test_between_devices_of_two_plugins(device: tenon.Device, far: tenon.Device,
         np.testing.assert_array_equal(back.numpy(), wanted)
 
 
-def test_between_two_processors_of_the_host(program: Program) -> None:
+def test_copy_between_two_cpu_devices(program: Program) -> None:
     done = program(
         """
         import threading, tenon

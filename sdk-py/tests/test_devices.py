@@ -19,7 +19,7 @@ from tenon import Availability
 from tenon._native import core, functions
 
 
-def test_there_is_one_object_for_each_device() -> None:
+def test_device_has_one_object() -> None:
     assert tenon.Device("cpu", 0) is tenon.device("cpu:0") is tenon.Device("cpu")
     assert tenon.device(tenon.Device("cpu", 0)) is tenon.Device("cpu", 0)
     assert tenon.device("cpu:0") in tenon.devices()
@@ -27,7 +27,7 @@ def test_there_is_one_object_for_each_device() -> None:
     assert (tenon.device("cpu:0").type, tenon.device("cpu:0").ordinal) == ("cpu", 0)
 
 
-def test_it_is_opened_at_the_first_use_and_closed_by_hand(program: Program) -> None:
+def test_device_opens_at_the_first_use(program: Program) -> None:
     done = program(
         """
         import tenon
@@ -76,7 +76,7 @@ def test_closed_device_and_its_objects_are_errors() -> None:
     assert not tenon.device("cpu:1").closed
 
 
-def test_a_device_is_not_closed_under_memory_that_is_alive() -> None:
+def test_close_with_live_memory_is_refused() -> None:
     """An owner of device memory, as `Resource` with `is_memory`."""
     from tenon import _lifetime
 
@@ -261,7 +261,7 @@ def test_timeout_zero_succeeds_without_pending_work(device: tenon.Device, stream
     device.synchronize(timeout=0)
 
 
-def test_a_stream_that_has_failed_does_not_hide_one_with_work(
+def test_failed_stream_does_not_hide_pending_work(
     device: tenon.Device, stream: tenon.Stream, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = device.create_stream()
@@ -308,7 +308,7 @@ def test_stream_closed_during_synchronize_is_destroyed_later(
         ask(native, handle)
 
 
-def test_a_wait_for_a_device_has_a_timeout(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+def test_synchronize_device_has_a_timeout(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     gate.hold(stream)
     with pytest.raises(TimeoutError, match=r"cpu:0 is not done after 0\.01 s"):
         device.synchronize(timeout=0.01)

@@ -84,7 +84,7 @@ class Producer:
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
 @pytest.mark.parametrize("dtype", NAMES)
-def test_numpy_takes_buffers(dtype: str, key: Any) -> None:
+def test_numpy_accepts_buffers(dtype: str, key: Any) -> None:
     model: NDArray[Any] = np.arange(12).reshape(3, 4).astype(dtype)
     buffer = tenon.Buffer.from_array(model)
     array = np.from_dlpack(buffer[key])
@@ -120,7 +120,7 @@ def in_use(device: tenon.Device) -> int:
 
 
 @pytest.mark.parametrize("version", [None, (1, 1)], ids=str)
-def test_memory_lives_until_it_is_returned(device: tenon.Device, version: Any) -> None:
+def test_memory_stays_alive_until_the_consumer_returns_it(device: tenon.Device, version: Any) -> None:
     gc.collect()
     before = in_use(device)
     buffer = tenon.full(1000, 7, "uint8")
@@ -137,7 +137,7 @@ def test_memory_lives_until_it_is_returned(device: tenon.Device, version: Any) -
 
 
 @pytest.mark.parametrize("version", [None, (1, 1)], ids=str)
-def test_unused_capsule_holds_no_memory(device: tenon.Device, version: Any) -> None:
+def test_unused_capsule_keeps_no_memory_alive(device: tenon.Device, version: Any) -> None:
     gc.collect()
     before = in_use(device)
     buffer = tenon.zeros(1000)
@@ -155,7 +155,7 @@ def test_unused_capsule_holds_no_memory(device: tenon.Device, version: Any) -> N
     assert in_use(device) == before
 
 
-def test_an_exception_on_its_way_is_not_lost() -> None:
+def test_pending_exception_is_not_lost() -> None:
     # The list is freed while the exception is set. The end of an array must not change it.
     buffer = tenon.zeros(3)
     for show in (lambda: buffer.__dlpack__(), lambda: np.from_dlpack(buffer).data):
@@ -170,14 +170,14 @@ def drop_many(device: tenon.Device) -> None:
     del arrays
 
 
-def test_a_device_is_closed_although_many_were_dropped() -> None:
+def test_device_closes_after_many_exports_were_dropped() -> None:
     device = tenon.device("cpu:1")
     drop_many(device)
     device.close()
     assert device.closed
 
 
-def test_memory_of_many_that_were_dropped_is_not_in_use(device: tenon.Device) -> None:
+def test_memory_of_dropped_exports_is_released(device: tenon.Device) -> None:
     gc.collect()
     before = device.memory_stats().in_use
     drop_many(device)
@@ -278,7 +278,7 @@ def test_numpy_arrays_are_imported_without_a_copy(dtype: str) -> None:
     np.testing.assert_array_equal(np.from_dlpack(buffer), model[:, ::2])
 
 
-def test_a_device_is_copied_to() -> None:
+def test_array_is_copied_to_a_device() -> None:
     model = np.arange(12.0).reshape(3, 4)
     buffer = tenon.from_dlpack(model, device="cpu:0")
     assert (buffer.space, buffer.tolist()) == ("device", model.tolist())
@@ -384,14 +384,14 @@ def test_read_only_memory_of_a_device_is_not_written(far: tenon.Device) -> None:
         "large-strides",
     ],
 )
-def test_refused_tensor_stays_with_the_producer(producer: Producer, match: str) -> None:
+def test_rejected_tensor_stays_with_the_producer(producer: Producer, match: str) -> None:
     with pytest.raises(BufferError, match=match):
         tenon.from_dlpack(producer)
     # Its capsule is unused, so the producer releases the array.
     assert producer.given_back == 0
 
 
-def test_a_capsule_is_used_once() -> None:
+def test_capsule_can_be_used_once() -> None:
     again = Again(Producer().__dlpack__())
     assert tenon.from_dlpack(again).shape == (3, 4)
     with pytest.raises(BufferError, match="already consumed"):
@@ -416,7 +416,7 @@ def test_device_type_without_a_number_means_the_given_device(far: tenon.Device) 
     assert producer.given_back == 1
 
 
-def test_arrays_outlive_the_interpreters_end(program: Program) -> None:
+def test_arrays_stay_valid_at_interpreter_exit(program: Program) -> None:
     done = program(
         """
         import numpy, tenon

@@ -32,7 +32,7 @@ def test_each_type_of_the_library_has_a_dtype() -> None:
 
 
 @pytest.mark.parametrize("dtype", WITH_NUMPY, ids=str)
-def test_names_and_lengths_are_those_of_numpy(dtype: tenon.DType) -> None:
+def test_names_and_sizes_match_numpy(dtype: tenon.DType) -> None:
     theirs = np.dtype(dtype.name)
     assert (theirs.itemsize, theirs.str) == (dtype.itemsize, dtype.typestr)
     assert tenon.dtype(theirs) is dtype
@@ -110,7 +110,7 @@ def test_object_that_is_not_a_type_is_an_error(wrong: object) -> None:
 
 @pytest.mark.parametrize("dtype", WITH_NUMPY, ids=str)
 @given(st.data())
-def test_elements_are_packed_as_numpy_packs_them(dtype: tenon.DType, data: st.DataObject) -> None:
+def test_pack_matches_numpy(dtype: tenon.DType, data: st.DataObject) -> None:
     size = np.dtype(dtype.name)
     bits: Any = dtype.itemsize * 8
     values: list[Any]

@@ -42,7 +42,7 @@ def test_record_without_a_stream_uses_the_current_one(device: tenon.Device, stre
     event.synchronize()
 
 
-def test_another_thread_may_wait(stream: tenon.Stream, gate: Gate) -> None:
+def test_event_can_be_waited_for_by_another_thread(stream: tenon.Stream, gate: Gate) -> None:
     gate.hold(stream)
     event = stream.record_event()
     seen: list[bool] = []
@@ -142,7 +142,7 @@ def test_close_in_a_callback_is_refused(device: tenon.Device, stream: tenon.Stre
     assert event.query()
 
 
-def test_objects_of_two_devices_do_not_mix(program: Program) -> None:
+def test_objects_of_different_devices_are_an_error(program: Program) -> None:
     done = program(
         """
         import tenon

@@ -124,7 +124,7 @@ def test_finalisers_do_nothing_in_a_child(program: Program) -> None:
     assert output == "child ended with 0\nTrue False\n"
 
 
-def test_a_child_ends_while_its_parent_has_work_and_threads(program: Program) -> None:
+def test_child_exits_while_its_parent_has_work_and_threads(program: Program) -> None:
     output = forked(
         program,
         OBJECTS
@@ -156,7 +156,7 @@ print(buffer.tolist(), flush=True)
 """
 
 
-def test_a_child_does_not_wait_for_a_lock_of_its_parents_threads(program: Program) -> None:
+def test_child_does_not_wait_for_locks_of_parent_threads(program: Program) -> None:
     """Another thread initialises the library or uses memory while its process forks."""
     output = forked(
         program,
@@ -177,7 +177,7 @@ held.wait()
     assert output == "[97, 98, 99, 100]\nchild ended with 0\n[97, 98, 99, 100]\n"
 
 
-def test_processes_that_are_spawned_use_devices(program: Program) -> None:
+def test_spawned_processes_can_use_devices(program: Program) -> None:
     done = program(
         """
         import multiprocessing

@@ -21,7 +21,7 @@ KEYS = [np.s_[...], np.s_[1:], np.s_[:, ::-2], np.s_[::-1, 2], np.s_[1, 1], np.s
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
 @pytest.mark.parametrize("dtype", WITH_NUMPY, ids=str)
-def test_arrays_over_the_same_memory(dtype: tenon.DType, key: Any) -> None:
+def test_arrays_share_the_memory(dtype: tenon.DType, key: Any) -> None:
     model: NDArray[Any] = np.arange(12).reshape(3, 4).astype(dtype.name)
     buffer = tenon.Buffer.from_array(model)
     model = np.asarray(model[key])
@@ -82,7 +82,7 @@ def test_types_without_a_protocol_name(dtype: str) -> None:
     assert buffer.view("uint8").memoryview().nbytes == buffer.nbytes
 
 
-def test_bfloat16_is_that_of_ml_dtypes() -> None:
+def test_bfloat16_is_the_type_of_ml_dtypes() -> None:
     import ml_dtypes  # type: ignore[import-not-found,unused-ignore]
 
     model = np.arange(12).reshape(3, 4).astype(ml_dtypes.bfloat16)
@@ -132,7 +132,7 @@ def test_bfloat16_without_ml_dtypes_names_the_package(program: Program) -> None:
     ids=["numpy", "asarray", "memoryview", "dlpack", "ctypes", "capsule", "view of a view"],
 )
 @pytest.mark.parametrize("make", [tenon.zeros, tenon.pinned])
-def test_memory_lives_while_an_array_points_into_it(device: tenon.Device, make: Any, show: Any) -> None:
+def test_memory_stays_alive_while_an_array_refers_to_it(device: tenon.Device, make: Any, show: Any) -> None:
     gc.collect()
     before = device.memory_stats().in_use
     buffer = make((4, 1000))
@@ -182,7 +182,7 @@ def test_numpy_does_not_iterate_over_a_buffer() -> None:
         np.ones(3) + buffer  # type: ignore[operator]
 
 
-def test_shutdown_is_refused_while_an_array_points_into_memory(program: Program) -> None:
+def test_shutdown_is_refused_while_an_array_refers_to_memory(program: Program) -> None:
     done = program("""
         import atexit, numpy, tenon
         kept = tenon.full(1000, 7, "int32").numpy(copy=False)

@@ -19,7 +19,7 @@ NAMES = ["bool", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "flo
 
 
 @pytest.mark.parametrize("dtype", NAMES)
-def test_paddle_takes_buffers(dtype: str) -> None:
+def test_paddle_accepts_buffers(dtype: str) -> None:
     buffer = tenon.Buffer.from_array([[0, 1, 1], [1, 0, 1]], dtype=dtype)
     for take in (paddle.from_dlpack, lambda b: paddle.utils.dlpack.from_dlpack(b.__dlpack__())):
         tensor = take(buffer)
@@ -37,7 +37,7 @@ def test_paddle_takes_buffers(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", NAMES)
-def test_buffers_are_made_of_tensors(dtype: str) -> None:
+def test_buffer_from_a_tensor(dtype: str) -> None:
     tensor = paddle.to_tensor([[0, 1, 1], [1, 0, 1]], place=paddle.CPUPlace()).astype(dtype)
     for give in (lambda t: t, lambda t: Capsule(paddle.utils.dlpack.to_dlpack(t))):
         buffer = tenon.from_dlpack(give(tensor))
@@ -66,7 +66,7 @@ def test_views_of_tensors_and_buffers() -> None:
     assert turned.tolist() == np.arange(24).reshape(4, 6)[1:, ::2].T.tolist()
 
 
-def test_memory_lives_as_long_as_a_tensor() -> None:
+def test_memory_stays_alive_while_a_tensor_refers_to_it() -> None:
     tensors = [paddle.from_dlpack(tenon.full(1000, turn, "int32")) for turn in range(50)]
     gc.collect()
     others = [tenon.full(1000, -1, "int32") for _ in range(50)]

@@ -30,7 +30,7 @@ def test_dropping_the_last_reference_releases(device: tenon.Device) -> None:
     assert len(device._session.live) == before
 
 
-def test_a_cycle_is_released_by_the_collector(device: tenon.Device) -> None:
+def test_reference_cycle_is_released_by_the_garbage_collector(device: tenon.Device) -> None:
     before = len(device._session.live)
     for _ in range(10):
         cycle: list[Any] = [device.create_event(), device.create_stream()]
@@ -46,7 +46,7 @@ def test_an_event_keeps_its_device_open(device: tenon.Device) -> None:
     assert not device.closed
 
 
-def test_a_constructor_that_failed_leaves_nothing(device: tenon.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_constructor_leaves_nothing(device: tenon.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
     with pytest.raises(tenon.NotFoundError):
@@ -138,7 +138,7 @@ def test_ten_thousand_objects_leave_no_leak_for_the_validation_layer(program: Pr
     assert silent(program(source, TENON_LAYERS="validate", TENON_VALIDATE_IGNORE="V030"))
 
 
-def test_the_validation_layer_would_see_a_leak(program: Program) -> None:
+def test_validation_layer_reports_a_leak(program: Program) -> None:
     done = program(
         LEAK.replace("MAKE", "events").replace("KEPT", "functions.create_event(device.handle)"),
         TENON_LAYERS="validate",
@@ -285,7 +285,7 @@ def test_daemon_thread_may_read_memory_until_exit(program: Program) -> None:
     assert silent(done)
 
 
-def test_library_starts_again_after_a_shutdown(program: Program) -> None:
+def test_library_can_be_used_after_a_shutdown(program: Program) -> None:
     done = program(
         """
         import tenon

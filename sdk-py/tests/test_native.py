@@ -36,7 +36,7 @@ def address(memory: ctypes.Array[ctypes.c_char]) -> int:
     return ctypes.addressof(memory)
 
 
-def test_bytes_go_to_the_device_and_come_back(handle: int) -> None:
+def test_bytes_are_copied_to_the_device_and_back(handle: int) -> None:
     there = ctypes.create_string_buffer(bytes(range(256)), 256)
     back = ctypes.create_string_buffer(256)
     ptr = functions.device_memory_allocate(handle, 256)
@@ -50,7 +50,7 @@ def test_bytes_go_to_the_device_and_come_back(handle: int) -> None:
     functions.device_memory_deallocate(handle, ptr, 256)
 
 
-def test_work_on_a_stream_is_done_once_its_event_is(handle: int) -> None:
+def test_work_before_a_completed_event_is_done(handle: int) -> None:
     stream, event = functions.create_stream(handle), functions.create_event(handle)
     ptr = functions.device_memory_allocate(handle, 8)
     there, back = ctypes.create_string_buffer(b"12345678", 8), ctypes.create_string_buffer(8)
@@ -80,21 +80,21 @@ def test_callback_gets_integers(handle: int) -> None:
     functions.destroy_stream(handle, stream)
 
 
-def test_arrays_come_as_lists(handle: int, plugin: int) -> None:
+def test_arrays_are_returned_as_lists(handle: int, plugin: int) -> None:
     count = functions.get_device_count(plugin)
     assert functions.get_device_list(plugin) == list(range(count))
     sizes = functions.get_max_grid_dim_size(handle)
     assert len(sizes) == 3 and all(type(size) is int for size in sizes)
 
 
-def test_several_values_come_as_a_tuple(handle: int) -> None:
+def test_several_results_are_returned_as_a_tuple(handle: int) -> None:
     ptr = functions.device_memory_allocate(handle, 1 << 20)
     total, free = functions.device_memory_stats(handle)
     functions.device_memory_deallocate(handle, ptr, 1 << 20)
     assert 0 < free < total
 
 
-def test_a_value_that_is_read_and_written_is_memory_where_it_is_an_address(handle: int) -> None:
+def test_in_out_address_is_memory_of_the_caller(handle: int) -> None:
     size = 4 * ctypes.sizeof(ctypes.c_float)
     x, y = (functions.device_memory_allocate(handle, size) for _ in range(2))
     (ctypes.c_float * 4).from_address(x)[:] = [1, 2, 3, 4]
@@ -106,7 +106,7 @@ def test_a_value_that_is_read_and_written_is_memory_where_it_is_an_address(handl
         functions.device_memory_deallocate(handle, ptr, size)
 
 
-def test_a_named_number_goes_in_and_comes_out(handle: int, plugin: int) -> None:
+def test_enum_values_are_accepted_and_returned(handle: int, plugin: int) -> None:
     stream = functions.create_stream(handle)
     try:
         status, *_ = functions.cuda_stream_capture_info(handle, stream)
@@ -147,7 +147,7 @@ def test_reports_are_lists_and_texts(handle: int) -> None:
     assert core.plugin_failures() == []
 
 
-def test_a_pool_counts_what_it_gives(handle: int) -> None:
+def test_pool_statistics_count_allocations(handle: int) -> None:
     before = core.pool_get_statistics(handle).in_use
     ptr = core.pool_allocate(handle, 1000, 0)
     assert core.pool_get_statistics(handle).in_use >= before + 1000
@@ -176,7 +176,7 @@ def test_an_argument_of_another_type_is_refused_before_the_call(handle: int) -> 
             call()
 
 
-def test_lists_of_a_call_have_one_length(plugin: int) -> None:
+def test_lists_of_a_call_must_have_the_same_length(plugin: int) -> None:
     with pytest.raises(ValueError, match="have 2 and 1"):
         functions.xccl_all_to_all(plugin, [0, 0], [1], [1, 1], [0, 0], [1, 1], [1, 1], 0, 0, 0)
 
@@ -255,14 +255,14 @@ def compiled(folder: Path, source: str) -> str:
     return str(path)
 
 
-def test_a_library_of_another_version_is_refused(refused: Run, tmp_path: Path) -> None:
+def test_library_of_another_version_is_rejected(refused: Run, tmp_path: Path) -> None:
     path = compiled(tmp_path, "unsigned tenon_version(void) { return 0x00630201; }")
     message = refused(library.VARIABLE, path)
     assert "has version 99.2.1" in message
     assert f"needs {'.'.join(map(str, VERSION))}" in message
 
 
-def test_another_library_is_refused(refused: Run, tmp_path: Path) -> None:
+def test_other_library_is_rejected(refused: Run, tmp_path: Path) -> None:
     path = compiled(tmp_path, "int other(void) { return 0; }")
     assert "is not libtenon" in refused(library.VARIABLE, path)
 

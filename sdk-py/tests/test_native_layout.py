@@ -67,12 +67,12 @@ def number_name(python: type, member: str) -> str:
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: structure.__name__)
-def test_structure_sizes_are_those_of_c(structure: type, from_c: dict[str, int]) -> None:
+def test_structure_sizes_match_c(structure: type, from_c: dict[str, int]) -> None:
     assert ctypes.sizeof(structure) == from_c[f"sizeof({c_name(structure)})"]
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: structure.__name__)
-def test_field_offsets_are_those_of_c(structure: type, from_c: dict[str, int]) -> None:
+def test_field_offsets_match_c(structure: type, from_c: dict[str, int]) -> None:
     name = c_name(structure)
     ours = {field: (getattr(structure, field).offset, getattr(structure, field).size) for field in fields(structure)}
     assert ours == {
@@ -81,7 +81,7 @@ def test_field_offsets_are_those_of_c(structure: type, from_c: dict[str, int]) -
 
 
 @pytest.mark.parametrize("python", ENUMS, ids=lambda python: python.__name__)
-def test_enum_values_are_those_of_c(python: type[enum.IntEnum], from_c: dict[str, int]) -> None:
+def test_enum_values_match_c(python: type[enum.IntEnum], from_c: dict[str, int]) -> None:
     assert from_c[f"sizeof({c_name(python)})"] == ctypes.sizeof(ctypes.c_int)
     ours = {member: number.value for member, number in python.__members__.items()}
     assert ours == {member: from_c[number_name(python, member)] for member in ours}

@@ -88,7 +88,7 @@ def test_load_failure_states_the_reason(build: Build, tmp_path: Path) -> None:
         tenon.load_plugin(build("required"), release="2.6")
 
 
-def test_failures_at_the_start_are_kept(program: Program, build: Build) -> None:
+def test_plugin_failures_at_startup_are_listed(program: Program, build: Build) -> None:
     folder = build("lacking").parent
     done = program(
         """
@@ -178,7 +178,7 @@ def test_plugin_without_a_device_count_is_skipped_with_a_warning(build: Build) -
         plugin.unload()
 
 
-class TestDeviceThatCannotTell:
+class TestDeviceWithoutQueries:
     """A device without functions to query whether work is done: the library waits instead."""
 
     def test_waits_end_with_a_timeout(self, build: Build) -> None:

@@ -193,7 +193,7 @@ def failing(number: int) -> None:
     raise ArithmeticError(number)
 
 
-def test_an_exception_goes_to_the_hook_and_the_stream_goes_on(
+def test_exception_is_passed_to_the_hook_and_the_stream_continues(
     stream: tenon.Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reported: list[Any] = []
@@ -224,7 +224,7 @@ def test_an_exception_goes_to_the_hook_and_the_stream_goes_on(
     assert functions[-1] == "failing"
 
 
-def test_the_hook_of_python_prints_it(program: Program) -> None:
+def test_default_hook_prints_the_exception(program: Program) -> None:
     done = program(
         """
         import tenon
@@ -293,7 +293,7 @@ def test_failure_of_an_idle_device_is_reported_by_a_wait(
                 what.synchronize()
 
 
-def test_object_dropped_in_a_callback_lives_on(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+def test_object_dropped_in_a_callback_is_released_later(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     """The callback drops the last reference to a stream and an event, but nothing can be released there."""
     other = device.create_stream()
     native = other.handle

@@ -35,7 +35,7 @@ def at_once(work: Callable[[int], None]) -> None:
         raise failure
 
 
-def test_one_object_for_all_threads() -> None:
+def test_threads_share_one_device_object() -> None:
     tenon.device("cpu:1").close()
     seen: list[tenon.Device] = []
 
@@ -53,7 +53,7 @@ def test_one_object_for_all_threads() -> None:
     assert plugin.open_devices == before - 1
 
 
-def test_a_stream_of_all_threads(device: tenon.Device, stream: tenon.Stream) -> None:
+def test_threads_share_a_stream(device: tenon.Device, stream: tenon.Stream) -> None:
     seen: list[int] = []
 
     def use(number: int) -> None:
@@ -67,7 +67,7 @@ def test_a_stream_of_all_threads(device: tenon.Device, stream: tenon.Stream) -> 
     assert sorted(seen) == sorted(list(range(THREADS)) * ROUNDS)
 
 
-def test_streams_and_events_of_each_thread(device: tenon.Device) -> None:
+def test_threads_use_separate_streams_and_events(device: tenon.Device) -> None:
     def use(number: int) -> None:
         choose = random.Random(number)
         streams = [device.create_stream()]
@@ -107,7 +107,7 @@ def test_objects_may_be_dropped_by_another_thread(device: tenon.Device) -> None:
     assert len(device._session.live) == before
 
 
-def test_threads_that_use_a_device_while_it_is_closed() -> None:
+def test_close_while_other_threads_use_the_device() -> None:
     """Each call either succeeds or raises because the device is closed."""
     device = tenon.device("cpu:1")
     device.synchronize()

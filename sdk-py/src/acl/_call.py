@@ -1,6 +1,6 @@
-"""Argument handling that all functions of the package share, and that follows functions written in C.
+"""Argument handling of all functions of the package. It behaves like functions that are written in C.
 
-A function tries the call with the arguments as they are, and checks them only when Python or ctypes has refused them.
+A function first tries the call with unchanged arguments, and checks them only if Python or ctypes rejects them.
 So a correct call has no extra cost.
 """
 
@@ -40,23 +40,23 @@ __all__ = [
 ]
 
 REFUSED = (ctypes.ArgumentError, TypeError, ValueError)
-"""The exceptions that a wrong number or a wrong type of arguments raises."""
+"""The exceptions for a wrong number or type of arguments."""
 
 NOT_SUPPORTED = 200001
-"""The result of functions that this package does not have."""
+"""The status of functions that this package lacks."""
 
 
 def again(function: Callable[..., Any], count: int, args: tuple[Any, ...], optional: int = 0) -> Any:
     """Calls a function again with objects that convert to integers, such as NumPy's, replaced by plain integers.
 
     Args:
-        function: The function that refused its arguments.
+        function: The function that rejected its arguments.
         count: The number of its parameters.
         args: The arguments of the call.
-        optional: The number of trailing parameters that may be left out.
+        optional: The number of optional parameters at the end.
 
     Raises:
-        TypeError: There are too few or too many arguments, or one has another type.
+        TypeError: There are too few or too many arguments, or one has a wrong type.
     """
     arity(count, args, optional)
     plain = tuple(map(_plain, args))
@@ -66,7 +66,7 @@ def again(function: Callable[..., Any], count: int, args: tuple[Any, ...], optio
 
 
 def parse_failed(function: Callable[..., Any]) -> TypeError:
-    """Returns the exception for an argument of the wrong type. It has the function's name as programs write it."""
+    """Returns the exception for an argument of the wrong type, with the function's name as programs use it."""
     home, _, hand = function.__module__.partition("._hand")
     if hand and hand != ".acl":
         home = "acl.rt"
@@ -77,11 +77,11 @@ def accepts(kind: str, value: Any) -> bool:
     """Returns true if a value has the type of an argument.
 
     Args:
-        kind: i for a number, s for a text, l for a list and c for something that can be called.
-        value: What a program passes.
+        kind: i for an integer, s for a string, l for a list and c for a callable.
+        value: The argument that the program passes.
 
     Raises:
-        TypeError: It cannot be called and would have to.
+        TypeError: It must be callable, but is not.
     """
     if kind == "c" and not callable(value):
         raise TypeError("parameter must be callable")
@@ -89,7 +89,7 @@ def accepts(kind: str, value: Any) -> bool:
 
 
 def arity(count: int, args: tuple[Any, ...], optional: int = 0) -> None:
-    """Sees that a function has as many arguments as it takes.
+    """Checks the number of arguments.
 
     Raises:
         TypeError: There are too few or too many.
@@ -120,7 +120,7 @@ def encoded(text: str) -> bytes:
         ValueError: It contains a NUL, which would end it in C.
     """
     if not isinstance(text, str):
-        raise TypeError("a text is expected")
+        raise TypeError("a string is expected")
     if "\0" in text:
         raise ValueError("embedded null character")
     return text.encode()
@@ -147,7 +147,7 @@ def listed(element: Any, values: Sequence[Any], length: int | None = None) -> Ar
     Args:
         element: The ctypes type of an element.
         values: The list.
-        length: The required length; any length if it is left out.
+        length: The required length. None: any length.
 
     Raises:
         TypeError: It is not a list, or an element has another type.
@@ -156,16 +156,16 @@ def listed(element: Any, values: Sequence[Any], length: int | None = None) -> Ar
     if isinstance(values, (str, bytes, Mapping)):
         raise TypeError("a list is expected")
     if length is not None and len(values) != length:
-        raise ValueError(f"{length} elements are expected, and not {len(values)}")
+        raise ValueError(f"{length} elements are expected, not {len(values)}")
     array: Array[Any] = (element * len(values))(*(_field(element, value) for value in values))
     return array
 
 
 def packed(struct: type[Any], values: Mapping[str, Any]) -> Any:
-    """Converts a dict to a struct for C; members that it leaves out are 0.
+    """Converts a dict to a struct for C; missing members become 0.
 
     Raises:
-        TypeError: It is not a dict, a value has another type, or the struct has no member of a name.
+        TypeError: It is not a dict, a value has a wrong type, or a name is not a member of the struct.
     """
     if not isinstance(values, Mapping):
         raise TypeError("a dict is expected")
@@ -179,7 +179,7 @@ def packed(struct: type[Any], values: Mapping[str, Any]) -> Any:
 
 
 def packed_or_null(struct: type[Any], values: Mapping[str, Any] | None) -> Any:
-    """A dict as the struct that C takes, or null for None."""
+    """Converts a dict to a struct for C; None becomes null."""
     return None if values is None else packed(struct, values)
 
 
@@ -193,7 +193,7 @@ def _field(kind: Any, value: Any) -> Any:
 
 
 def unpacked(struct: Structure) -> dict[str, Any]:
-    """A struct as a dict of its fields."""
+    """Converts a struct to a dict of its fields."""
     values: dict[str, Any] = {}
     for name, *_ in struct._fields_:
         value = getattr(struct, name)
@@ -213,7 +213,7 @@ def absent(module: str) -> Callable[[str], Callable[..., int]]:
     """
 
     def __getattr__(name: str) -> Callable[..., int]:
-        # Python itself asks for names that begin with an underscore, and goes on where there are none.
+        # Python itself looks up names that begin with an underscore, and handles missing ones.
         if name.startswith("_"):
             _no_attribute(module, name)
         if name in beside(module):
@@ -234,20 +234,20 @@ def absent(module: str) -> Callable[[str], Callable[..., int]]:
 
 
 def homed(module: str, functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """Has functions say that they are of the module in which programs find them."""
+    """Sets the `__module__` of functions to the module in which programs find them."""
     for function in functions.values():
         function.__module__ = module
     return functions
 
 
 def beside(module: str) -> Mapping[str, Callable[..., Any]]:
-    """The functions of a module that are none of C's: ``BESIDE`` in what is written by hand for it."""
+    """Returns the functions of a module that C does not have: ``BESIDE`` of its hand-written part."""
     found: Mapping[str, Callable[..., Any]] = getattr(vars(sys.modules[module]).get("_hand"), "BESIDE", {})
     return found
 
 
 def contents(names: Mapping[str, Any]) -> Callable[[], list[str]]:
-    """Makes what ``dir`` says of a module: its functions and submodules, and not what it needs for itself.
+    """Creates the ``__dir__`` of a module, which lists its functions and submodules but no internal names.
 
     Args:
         names: The names of the module.

@@ -1,4 +1,4 @@
-"""The last message of a thread, wherever the failure was: in the library, or in the part that is written in Python."""
+"""The last message of a thread, whether the failure was in the library or in Python code."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Addresses of Python's own memory.
 
-The functions need no device. An address is a number, and does not keep the object alive: hold the array or the bytes
-as long as the address is used. The module also holds the last object of each thread, since programs take the address
-of a temporary object and copy from it in the next line.
+The functions need no device. An address is a number, and does not keep the object alive: keep the array or the bytes
+alive as long as the address is used. The module also keeps the last object of each thread, because programs take the
+address of a temporary object and copy from it in the next line.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def numpy_to_ptr(*args: Any) -> int:
     The elements are placed by the strides of the array; ``numpy_contiguous_to_ptr`` makes them contiguous.
 
     Raises:
-        TypeError: It is no array of NumPy.
+        TypeError: It is not a NumPy array.
     """
     arity(1, args)
     (array,) = args
@@ -60,11 +60,11 @@ def numpy_contiguous_to_ptr(*args: Any) -> tuple[int, Any]:
 
     Returns:
         ptr: The address.
-        array: The array of the address: the same array, or a copy if it was not contiguous. Hold it as long as
+        array: The array of the address: the same array, or a copy if it was not contiguous. Keep it alive as long as
             the address is used.
 
     Raises:
-        TypeError: It is no array of NumPy.
+        TypeError: It is not a NumPy array.
     """
     arity(1, args)
     (array,) = args
@@ -76,7 +76,7 @@ def numpy_contiguous_to_ptr(*args: Any) -> tuple[int, Any]:
 def _array_interface(array: Any) -> dict[str, Any]:
     found = getattr(array, "__array_interface__", None)
     if not isinstance(found, dict):
-        raise TypeError(f"a NumPy array is expected, and not {type(array).__name__}")
+        raise TypeError(f"a NumPy array is expected, not {type(array).__name__}")
     return found
 
 
@@ -94,7 +94,7 @@ def ptr_to_numpy(*args: Any) -> np.ndarray[Any, Any]:
             5 int32, 6 uint32, 7 int64, 8 uint64, 11 float32, 12 float64, 23 float16.
 
     Raises:
-        TypeError: The shape is no tuple of lengths, or there is no such type.
+        TypeError: The shape is not a tuple of lengths, or the type does not exist.
         ValueError: The address is null.
         ImportError: NumPy is not installed.
     """
@@ -123,7 +123,7 @@ def bytes_to_ptr(*args: Any) -> int:
 
     Gets the address of the content of ``bytes``.
 
-    A write there changes an object that Python treats as immutable. Programs do it to receive data without a copy;
+    A write there changes an object that Python treats as immutable. Programs do this to receive data without a copy;
     do it only with ``bytes`` that were created for that and that no other code uses.
 
     Raises:
@@ -170,7 +170,7 @@ def _address(pointer: int) -> int:
 class _Worker(threading.Thread):
     """A thread that stays alive after its function has returned, until it is released, so that its id stays unique.
 
-    It does not hold up the end of the process.
+    It does not delay the end of the process.
     """
 
     def __init__(self, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
@@ -193,7 +193,7 @@ class _Worker(threading.Thread):
         self._let_go.wait()
 
     def finish(self) -> BaseException | None:
-        """Waits for the function, lets the thread go, and says what the function raised."""
+        """Waits for the function, ends the thread, and returns the exception that the function raised."""
         self._returned.wait()
         self._let_go.set()
         self.join()
@@ -208,10 +208,10 @@ def start_thread(*args: Any) -> tuple[int, int]:
 
     Starts a thread.
 
-    An exception of the function is shown when it happens, and once more by ``stop_thread``.
+    An exception of the function is printed when it occurs, and raised again by ``stop_thread``.
 
     Args:
-        function: The function to run. It gets one argument, the list; none if the list is None.
+        function: The function to run. It is called with the list as its argument, or without one if the list is None.
         args_list: A list, any other object, or None.
 
     Returns:
@@ -237,13 +237,13 @@ def stop_thread(*args: Any) -> int:
 
     Waits for the end of a thread.
 
-    It does not make the thread end: its function has to return. Other threads of Python run meanwhile.
+    It does not make the thread end: its function has to return. Other Python threads can run during the wait.
 
     Args:
-        thread_id: A number of ``start_thread``.
+        thread_id: A number that ``start_thread`` returned.
 
     Returns:
-        ret: 0 on success. 100000 ``ACL_ERROR_INVALID_PARAM``: there is no such thread, or it was stopped already.
+        ret: 0 on success. 100000 ``ACL_ERROR_INVALID_PARAM``: there is no such thread, or it was already stopped.
 
     Raises:
         RuntimeError: The function of the thread raised an exception, which is the cause of this one.
@@ -255,7 +255,7 @@ def stop_thread(*args: Any) -> int:
         raise parse_failed(stop_thread) from None
     worker = None if number == threading.get_ident() else _workers.pop(number, None)
     if worker is None:
-        leave(f"acl.util.stop_thread: {number} is the thread itself, or none that was started here and not stopped yet")
+        leave(f"acl.util.stop_thread: {number} is the calling thread, or not a running thread of start_thread")
         return _INVALID_PARAM
     failure = worker.finish()
     if failure is not None:

@@ -18,7 +18,7 @@ _MOST_BYTES = 64 << 20
 """An event is recorded after this many pieces or bytes. Not for each: an event costs more than a copy of a few KiB."""
 
 
-class _Line:
+class _StreamUses:
     """The memory that one stream uses, in the order of use."""
 
     __slots__ = ("bytes", "handle", "marked", "native", "session", "stream", "unmarked")
@@ -35,7 +35,7 @@ class _Line:
         self.bytes = 0
 
     def add(self, memory: Memory | Borrowed | Passing) -> None:
-        """Keeps memory that queued work uses."""
+        """Keeps memory alive that queued work uses."""
         self.unmarked.append(memory)
         self.bytes += memory.size
         if len(self.unmarked) >= _MOST or self.bytes > _MOST_BYTES:
@@ -47,31 +47,31 @@ class _Line:
                 raise
             self.marked.append((event, self.unmarked))
             self.unmarked, self.bytes = [], 0
-            self._let_marked_go()
+            self._release_marked()
 
-    def _let_marked_go(self) -> None:
+    def _release_marked(self) -> None:
         while self.marked and functions.query_event(self.native, self.marked[0][0]):
             event, _ = self.marked.popleft()
             functions.destroy_event(self.native, event)
 
-    def let_go(self) -> bool:
+    def release_unused(self) -> bool:
         """Releases memory that the stream no longer uses. Returns True if all of it was released."""
         if not _lock.acquire(blocking=False):
-            # Another thread is doing it.
+            # Another thread is releasing.
             return False
         try:
-            self._let_marked_go()
+            self._release_marked()
             if self.marked or not (self.stream.closed or functions.query_stream(self.native, self.handle)):
                 return False
             self.unmarked.clear()
-            if _lines.get(self.stream) is self:
-                del _lines[self.stream]
+            if _uses.get(self.stream) is self:
+                del _uses[self.stream]
             return True
         finally:
             _lock.release()
 
 
-_lines: dict[Stream, _Line] = {}
+_uses: dict[Stream, _StreamUses] = {}
 _lock = threading.RLock()
 
 
@@ -89,12 +89,14 @@ def hold(stream: Stream, memory: Memory | Borrowed | Passing) -> None:
         stream.synchronize()
         return
     with _lock:
-        line = _lines.get(stream)
-        if line is None:
-            line = _lines[stream] = _Line(stream)
-            _lifetime.release_later(_lifetime.Release(session, line.let_go, line.let_go, is_memory=False))
+        uses = _uses.get(stream)
+        if uses is None:
+            uses = _uses[stream] = _StreamUses(stream)
+            _lifetime.release_later(
+                _lifetime.Release(session, uses.release_unused, uses.release_unused, is_memory=False)
+            )
         try:
-            line.add(memory)
+            uses.add(memory)
         except BaseException:
             # The work is queued, so its memory must stay until it is done.
             stream.synchronize()
@@ -103,4 +105,4 @@ def hold(stream: Stream, memory: Memory | Borrowed | Passing) -> None:
 
 @_ending.at_shutdown
 def _forget() -> None:
-    _lines.clear()
+    _uses.clear()

@@ -51,7 +51,7 @@ def test_callbacks_run_in_order_in_the_subscribed_thread(stream: int, serving: i
     assert seen == [(number, serving) for number in range(100)]
 
 
-def test_a_stream_waits_for_a_blocking_callback(stream: int, serving: int) -> None:
+def test_blocking_callback_blocks_the_stream(stream: int, serving: int) -> None:
     memory, _ = acl.rt.malloc(1, 0)
     seen: list[int] = []
 
@@ -86,7 +86,7 @@ def test_callback_runs_in_the_thread_that_processes_reports(stream: int) -> None
     assert acl.rt.unsubscribe_report(me, stream) == 0
 
 
-def test_long_wait_returns_what_a_short_one_does(stream: int) -> None:
+def test_long_wait_returns_the_same_status_as_a_short_one(stream: int) -> None:
     me = threading.get_ident()
     assert acl.rt.subscribe_report(me, stream) == 0
     assert process_report(101) == REPORT_TIMEOUT
@@ -166,7 +166,7 @@ def test_ctrl_c_ends_the_wait_for_a_callback(program: Program) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n0\n", "")
 
 
-def test_an_exception_is_shown_and_the_stream_goes_on(program: Program) -> None:
+def test_exception_in_callback_is_printed_and_the_stream_continues(program: Program) -> None:
     done = program("""
         import acl, threading
         acl.init(); acl.rt.set_device(0)

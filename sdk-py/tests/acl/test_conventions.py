@@ -20,7 +20,7 @@ def test_modules_are_attributes_and_importable(name: str) -> None:
     assert sys.modules[f"acl.{name}"] is getattr(acl, name)
 
 
-def test_there_are_no_constants() -> None:
+def test_package_defines_no_constants() -> None:
     public = [name for name in dir(acl.rt) if not name.startswith("_")]
     assert "malloc" in public
     assert [name for name in public if not callable(getattr(acl.rt, name))] == []
@@ -36,7 +36,7 @@ def test_handles_wrap_as_unsigned_longs(device: int) -> None:
     assert acl.rt.free(1 << 64) == acl.rt.free(0) == INVALID_PARAM
 
 
-def test_a_failure_leaves_a_message_for_its_thread(device: int) -> None:
+def test_failure_sets_the_message_of_its_thread(device: int) -> None:
     assert acl.rt.free(0) == INVALID_PARAM
     seen: list[object] = []
     thread = threading.Thread(target=lambda: seen.append(acl.get_recent_err_msg()))

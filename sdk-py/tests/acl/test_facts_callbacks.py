@@ -27,14 +27,14 @@ ME = threading.get_ident
 
 
 @pytest.mark.parametrize("block", [NO_BLOCK, BLOCK])
-def test_a_stream_has_to_be_subscribed(stream: int, block: int) -> None:
+def test_launch_needs_a_subscription(stream: int, block: int) -> None:
     assert acl.rt.launch_callback(print, None, block, stream) == NOT_REGISTERED
     assert acl.rt.launch_callback(print, None, block, 0) == NOT_REGISTERED
     assert acl.rt.subscribe_report(ME(), stream) == acl.rt.unsubscribe_report(ME(), stream) == 0
     assert acl.rt.launch_callback(print, None, block, stream) == NOT_REGISTERED, "also after it was"
 
 
-def test_a_stream_has_one_thread(stream: int) -> None:
+def test_stream_has_at_most_one_subscribed_thread(stream: int) -> None:
     assert acl.rt.subscribe_report(ME(), stream) == 0
     assert acl.rt.subscribe_report(ME(), stream) == REPEAT_SUBSCRIBE
     assert acl.rt.subscribe_report(ME() + 1, stream) == REPEAT_SUBSCRIBE
@@ -44,7 +44,7 @@ def test_a_stream_has_one_thread(stream: int) -> None:
     assert acl.rt.launch_callback(print, None, 2, stream) != 0
 
 
-def test_a_thread_serves_several_streams(device: int) -> None:
+def test_thread_may_subscribe_to_several_streams(device: int) -> None:
     streams = [acl.rt.create_stream()[0] for _ in range(3)]
     seen: list[int] = []
     for stream in streams:
@@ -62,7 +62,7 @@ def test_a_thread_serves_several_streams(device: int) -> None:
     assert [acl.rt.destroy_stream(stream) for stream in streams] == [0, 0, 0]
 
 
-def test_a_thread_serves_one_device(program: Program) -> None:
+def test_thread_may_subscribe_to_one_device_only(program: Program) -> None:
     done = program(
         f"""
         import acl, threading
@@ -80,7 +80,7 @@ def test_a_thread_serves_one_device(program: Program) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"True\nTrue\n{NOT_REGISTERED}\n", "")
 
 
-def test_threads_that_can_be_subscribed_are_1024(device: int) -> None:
+def test_at_most_1024_threads_can_be_subscribed(device: int) -> None:
     streams = [acl.rt.create_stream()[0] for _ in range(1025)]
     rets = [acl.rt.subscribe_report(number, stream) for number, stream in enumerate(streams, start=1)]
     assert rets[:1024] == [0] * 1024
@@ -90,7 +90,7 @@ def test_threads_that_can_be_subscribed_are_1024(device: int) -> None:
     assert acl.rt.process_report(1) == THREAD_SUBSCRIBE
 
 
-def test_a_timeout_is_positive_or_without_end(stream: int) -> None:
+def test_timeout_must_be_positive_or_endless(stream: int) -> None:
     assert acl.rt.subscribe_report(ME(), stream) == 0
     assert [acl.rt.process_report(time) for time in (0, -2, 1)] == [INVALID_PARAM, INVALID_PARAM, REPORT_TIMEOUT]
     assert acl.rt.launch_callback(str, 0, NO_BLOCK, stream) == 0
@@ -98,7 +98,7 @@ def test_a_timeout_is_positive_or_without_end(stream: int) -> None:
     assert acl.rt.unsubscribe_report(ME(), stream) == 0
 
 
-def test_only_with_block_the_stream_waits(stream: int) -> None:
+def test_stream_waits_only_for_blocking_callbacks(stream: int) -> None:
     memory, _ = acl.rt.malloc(1, 0)
     assert acl.rt.subscribe_report(ME(), stream) == 0
     assert acl.rt.launch_callback(str, 0, NO_BLOCK, stream) == 0
@@ -112,7 +112,7 @@ def test_only_with_block_the_stream_waits(stream: int) -> None:
     assert acl.rt.unsubscribe_report(ME(), stream) == acl.rt.free(memory) == 0
 
 
-def test_the_thread_of_a_callback_has_the_context_that_it_set(stream: int) -> None:
+def test_callback_has_the_context_of_its_thread(stream: int) -> None:
     """The function runs in the thread that processes reports, with its current context: none, at first."""
     context, _ = acl.rt.get_context()
     seen: list[object] = []
@@ -223,7 +223,7 @@ def test_ended_thread_is_unsubscribed(stream: int) -> None:
     assert acl.rt.synchronize_stream(stream) == 0
 
 
-def test_threads_of_util(capfd: pytest.CaptureFixture[str]) -> None:
+def test_start_thread_passes_its_argument_and_prints_exceptions(capfd: pytest.CaptureFixture[str]) -> None:
     """The function gets any argument unchanged. An exception is printed at once."""
     seen: list[object] = []
     for arguments in ([1, 2], (), 5, {"any": "object"}):

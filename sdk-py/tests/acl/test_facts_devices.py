@@ -27,7 +27,7 @@ def _nothing_left() -> None:
     assert acl.rt.get_context() == (0, CONTEXT_NULL)
 
 
-def test_initialising_is_counted() -> None:
+def test_init_and_finalize_are_counted() -> None:
     assert [acl.init(), acl.init(), acl.init()] == [0, REPEAT_INITIALIZE, REPEAT_INITIALIZE]
     assert acl.finalize_reference() == (2, 0)
     assert acl.finalize() == 0, "of all that is left"
@@ -37,7 +37,7 @@ def test_initialising_is_counted() -> None:
     assert acl.finalize_reference() == (0, 0)
 
 
-def test_init_takes_a_path_that_has_to_be_there(program: Program) -> None:
+def test_init_with_a_missing_file_fails(program: Program) -> None:
     done = program("""
         import acl, tempfile
         with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
@@ -48,7 +48,7 @@ def test_init_takes_a_path_that_has_to_be_there(program: Program) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "2 0 0\n0 0\nTrue True\n", "")
 
 
-def test_a_device_can_be_set_before_init_and_after_the_end() -> None:
+def test_device_can_be_set_before_init_and_after_finalize() -> None:
     for _ in range(2):
         assert acl.rt.set_device(0) == acl.rt.reset_device(0) == 0
         assert acl.init() == acl.finalize() == 0
@@ -68,7 +68,7 @@ def test_use_after_finalize() -> None:
     assert acl.rt.reset_device(0) == 0
 
 
-def test_settings_of_a_device_are_counted() -> None:
+def test_set_device_is_counted() -> None:
     assert acl.rt.set_device(0) == 0
     first = acl.rt.get_context()
     assert acl.rt.set_device(0) == 0
@@ -81,7 +81,7 @@ def test_settings_of_a_device_are_counted() -> None:
     assert acl.rt.reset_device(0) == CONTEXT_RELEASE, "one too many"
 
 
-def test_threads_count_on_one_device() -> None:
+def test_set_device_is_counted_across_threads() -> None:
     """Each thread sets and resets the device. The context exists until the last reset."""
     barrier = threading.Barrier(4)
 
@@ -101,7 +101,7 @@ def test_threads_count_on_one_device() -> None:
     assert acl.rt.reset_device(0) == CONTEXT_RELEASE
 
 
-def test_a_reset_waits_and_takes_streams_of_the_default_context() -> None:
+def test_reset_waits_and_destroys_streams_of_the_default_context() -> None:
     assert acl.rt.set_device(0) == 0
     size = 1 << 22
     memory, _ = acl.rt.malloc(size, 0)
@@ -115,7 +115,7 @@ def test_a_reset_waits_and_takes_streams_of_the_default_context() -> None:
     assert acl.rt.reset_device(0) == 0
 
 
-def test_a_forced_reset_whatever_the_count() -> None:
+def test_forced_reset_ignores_the_count() -> None:
     for _ in range(3):
         assert acl.rt.set_device(0) == 0
     context, _ = acl.rt.create_context(0)
@@ -136,7 +136,7 @@ def test_unknown_device_is_refused(number: int) -> None:
     assert acl.rt.get_context() == (0, CONTEXT_NULL), "nothing became current"
 
 
-def test_queries_at_the_start_of_a_program() -> None:
+def test_queries_work_without_a_current_device() -> None:
     count, ret = acl.rt.get_device_count()
     assert (ret, count >= 1) == (0, True)
     assert acl.rt.get_run_mode() == (ACL_HOST, 0)
@@ -151,7 +151,7 @@ def test_queries_at_the_start_of_a_program() -> None:
     assert acl.rt.reset_device(0) == 0
 
 
-def test_the_last_one_set_is_current() -> None:
+def test_last_context_that_was_set_is_current() -> None:
     assert acl.rt.set_device(0) == 0
     default, _ = acl.rt.get_context()
     made, ret = acl.rt.create_context(0)
@@ -165,7 +165,7 @@ def test_the_last_one_set_is_current() -> None:
     assert acl.rt.reset_device(0) == acl.rt.reset_device(0) == 0
 
 
-def test_a_context_may_come_without_a_set_device() -> None:
+def test_context_can_be_created_without_set_device() -> None:
     context, ret = acl.rt.create_context(0)
     assert (ret, acl.rt.get_device()) == (0, (0, 0))
     stream, ret = acl.rt.create_stream()
@@ -174,7 +174,7 @@ def test_a_context_may_come_without_a_set_device() -> None:
     assert acl.rt.free(memory) == acl.rt.destroy_stream(stream) == acl.rt.destroy_context(context) == 0
 
 
-def test_the_default_context_is_not_destroyed_by_hand() -> None:
+def test_default_context_cannot_be_destroyed() -> None:
     assert acl.rt.set_device(0) == 0
     default, _ = acl.rt.get_context()
     assert acl.rt.destroy_context(default) == CONTEXT_NULL
@@ -184,7 +184,7 @@ def test_the_default_context_is_not_destroyed_by_hand() -> None:
     assert acl.rt.set_context(default) in GONE
 
 
-def test_any_thread_destroys_a_context() -> None:
+def test_context_can_be_destroyed_by_any_thread() -> None:
     context, _ = acl.rt.create_context(0)
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(acl.rt.destroy_context, context).result() == 0
@@ -201,7 +201,7 @@ def test_any_thread_destroys_a_context() -> None:
     assert (ret, acl.rt.free(memory), acl.rt.reset_device(0)) == (0, 0, 0)
 
 
-def test_threads_of_start_thread_begin_without_a_context() -> None:
+def test_start_thread_begins_without_a_context() -> None:
     assert acl.rt.set_device(0) == 0
     context, _ = acl.rt.get_context()
     seen: list[object] = []
@@ -218,7 +218,7 @@ def test_threads_of_start_thread_begin_without_a_context() -> None:
     assert acl.rt.reset_device(0) == 0
 
 
-def test_a_context_brings_its_device(program: Program) -> None:
+def test_set_context_changes_the_current_device(program: Program) -> None:
     done = program(
         """
         import acl
@@ -238,7 +238,7 @@ def test_a_context_brings_its_device(program: Program) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
 
 
-def test_where_zero_is_the_default_stream() -> None:
+def test_zero_means_the_default_stream_where_documented() -> None:
     assert acl.rt.set_device(0) == 0
     me = threading.get_ident()
     memory, _ = acl.rt.malloc(64, 0)

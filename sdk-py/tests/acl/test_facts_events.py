@@ -69,7 +69,7 @@ EX: dict[str, Make] = {"ex": lambda: acl.rt.create_event_ex_with_flag(SYNC | TIM
 
 
 @pytest.mark.parametrize("kind", MAKES)
-def test_before_and_after_an_event(hold: Hold, kind: str) -> None:
+def test_queries_before_and_after_an_event(hold: Hold, kind: str) -> None:
     event, ret = MAKES[kind]()
     assert ret == 0
     hold.shut()
@@ -89,7 +89,7 @@ def test_before_and_after_an_event(hold: Hold, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKES)
-def test_whether_streams_have_passed_their_waits(hold: Hold, stream: int, kind: str) -> None:
+def test_query_event_wait_status_reports_pending_waits(hold: Hold, stream: int, kind: str) -> None:
     event, _ = MAKES[kind]()
     hold.shut()
     assert acl.rt.record_event(event, hold.stream) == acl.rt.stream_wait_event(stream, event) == 0
@@ -101,7 +101,7 @@ def test_whether_streams_have_passed_their_waits(hold: Hold, stream: int, kind: 
     assert acl.rt.destroy_event(event) == 0
 
 
-def test_events_that_may_be_recorded_again(hold: Hold) -> None:
+def test_recorded_event_can_be_recorded_again(hold: Hold) -> None:
     event, ret = EX["ex"]()
     assert ret == 0
     assert acl.rt.query_event_status(event) == (RECORDED, 0), "there is nothing to wait for"
@@ -118,7 +118,7 @@ def test_events_that_may_be_recorded_again(hold: Hold) -> None:
     assert acl.rt.destroy_event(event) == 0
 
 
-def test_which_events_can_be_reset(stream: int) -> None:
+def test_only_sync_events_can_be_reset(stream: int) -> None:
     plain, _ = acl.rt.create_event()
     assert acl.rt.record_event(plain, stream) == 0
     assert acl.rt.reset_event(plain, stream) != 0
@@ -128,7 +128,7 @@ def test_which_events_can_be_reset(stream: int) -> None:
     assert acl.rt.destroy_event(plain) == acl.rt.destroy_event(synchronous) == 0
 
 
-def test_destroying_does_not_wait(hold: Hold, stream: int) -> None:
+def test_destroy_event_does_not_wait(hold: Hold, stream: int) -> None:
     event, _ = acl.rt.create_event()
     hold.shut()
     assert acl.rt.record_event(event, hold.stream) == acl.rt.stream_wait_event(stream, event) == 0
@@ -141,7 +141,7 @@ def test_destroying_does_not_wait(hold: Hold, stream: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [*MAKES, *EX])
-def test_times(hold: Hold, kind: str) -> None:
+def test_elapsed_time_and_timestamps(hold: Hold, kind: str) -> None:
     make = {**MAKES, **EX}[kind]
     (start, _), (end, _) = make(), make()
     assert acl.rt.event_elapsed_time(start, end) == (0.0, INTERNAL), "neither was recorded"
@@ -164,7 +164,7 @@ def test_times(hold: Hold, kind: str) -> None:
     assert acl.rt.destroy_event(start) == acl.rt.destroy_event(end) == 0
 
 
-def test_a_stream_without_work_is_at_an_event_at_once(stream: int) -> None:
+def test_event_on_an_idle_stream_is_complete_at_once(stream: int) -> None:
     """The event uses the clock of the system, so its time is between the times read before and after."""
     event, _ = acl.rt.create_event()
     for _ in range(100):
@@ -178,7 +178,7 @@ def test_a_stream_without_work_is_at_an_event_at_once(stream: int) -> None:
     assert acl.rt.destroy_event(event) == 0
 
 
-def test_events_that_keep_no_time(stream: int) -> None:
+def test_events_without_timestamps(stream: int) -> None:
     (start, _), (end, _) = (acl.rt.create_event_with_flag(SYNC) for _ in range(2))
     for event in (start, end):
         assert acl.rt.record_event(event, stream) == acl.rt.synchronize_event(event) == 0

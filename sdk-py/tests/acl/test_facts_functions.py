@@ -187,7 +187,7 @@ def test_returned_values(afterwards: None, name: str, arguments: str, results: s
 
 
 @pytest.mark.parametrize(("name", "arguments"), [(name, arguments) for name, arguments, _ in signatures(LACKING)])
-def test_functions_without_a_meaning_here_return_a_code(name: str, arguments: str) -> None:
+def test_unsupported_functions_return_an_error_code(name: str, arguments: str) -> None:
     acl.get_recent_err_msg()
     # Null would be refused as null.
     answer = found(name)(*(64 if sample == 0 else sample for sample in samples(arguments)))
@@ -211,7 +211,7 @@ def plural(count: int) -> str:
         ("acl.rt.set_exception_info_callback", 1),
     ],
 )
-def test_how_many_arguments_are_taken(name: str, count: int) -> None:
+def test_wrong_number_of_arguments_is_an_error(name: str, count: int) -> None:
     function = found(name)
     for given in {max(count - 1, 0), count + 1} - {count}:
         with pytest.raises(TypeError) as caught:
@@ -252,7 +252,7 @@ def test_arguments_of_other_types(name: str, arguments: str) -> None:
             assert str(caught.value) == ("parameter must be callable" if letter == "c" else f"{name} args parse failed")
 
 
-def test_dicts_have_these_names() -> None:
+def test_dicts_have_the_documented_keys() -> None:
     assert acl.rt.set_device(0) == 0
     memory, ret = acl.rt.malloc(64, 0)
     assert ret == 0

@@ -67,7 +67,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize(("kind", "to", "source"), PATHS)
-def test_every_kind(memory: Memory, kind: int, to: str, source: str) -> None:
+def test_copy_of_every_kind(memory: Memory, kind: int, to: str, source: str) -> None:
     dst, src = getattr(memory, to), getattr(memory, source)
     fill(src, 7)
     fill(dst, 0)
@@ -143,7 +143,9 @@ ALLOCATIONS: list[Any] = [acl.rt.malloc, acl.rt.malloc_align32, acl.rt.malloc_ca
 
 @pytest.mark.parametrize("allocate", ALLOCATIONS)
 @pytest.mark.parametrize("policy", [0, 1, 2, 3, 4, 5, 6, 7, 0x100, 0x1000])
-def test_every_policy(device: int, allocate: Callable[[int, int], tuple[int, int]], policy: int) -> None:
+def test_allocation_with_every_policy(
+    device: int, allocate: Callable[[int, int], tuple[int, int]], policy: int
+) -> None:
     pointers = []
     for size in (1, 31, 32, 33, 100, 4096):
         pointer, ret = allocate(size, policy)
@@ -155,7 +157,7 @@ def test_every_policy(device: int, allocate: Callable[[int, int], tuple[int, int
     assert allocate(0, policy) == (0, INVALID_PARAM)
 
 
-def test_which_memory_is_freed_how(memory: Memory) -> None:
+def test_each_kind_of_memory_has_its_own_free_function(memory: Memory) -> None:
     assert acl.rt.free(memory.pinned) != 0
     assert acl.rt.free_host(memory.first) != 0
     assert acl.rt.free(memory.plain) != 0
@@ -181,7 +183,7 @@ def test_destroying_a_stream_waits_for_it(memory: Memory) -> None:
     assert acl.rt.free(large) == 0
 
 
-def test_a_copy_from_pageable_memory_has_read_it(memory: Memory, stream: int) -> None:
+def test_copy_from_pageable_memory_reads_it_before_it_returns(memory: Memory, stream: int) -> None:
     """A program may reuse its memory at once: the copy is complete when the call returns."""
     data = np.empty(SIZE, dtype=np.uint8)
     for value in range(50):
@@ -230,7 +232,7 @@ def test_memory_with_a_documented_configuration(device: int, wishes: dict[str, A
     assert ret == acl.rt.free_host(host) == 0
 
 
-def test_devices_that_may_not_reach_each_other(program: Program) -> None:
+def test_copy_between_devices_needs_peer_access(program: Program) -> None:
     done = program(
         """
         import acl

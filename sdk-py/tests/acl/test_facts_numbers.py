@@ -62,7 +62,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("what", NUMBERS)
-def test_numbers_are_those_of_the_headers(what: str) -> None:
+def test_constants_match_the_headers(what: str) -> None:
     pairs = [pair.split("=") for pair in NUMBERS[what].split()]
     source = "#include <acl/acl.h>\n#include <acl/acl_rt.h>\n"
     source += "".join(f'_Static_assert({name} == {number}, "{name}");\n' for name, number in pairs)

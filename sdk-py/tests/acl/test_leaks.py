@@ -69,7 +69,7 @@ print(grown)
 
 
 @pytest.mark.parametrize("what", ROUNDS)
-def test_nothing_is_left(program: Program, what: str) -> None:
+def test_repeated_use_leaks_nothing(program: Program, what: str) -> None:
     body = textwrap.indent(textwrap.dedent(ROUNDS[what]).strip(), "    ")
     done = program(PROGRAM.format(body=body), TENON_LAYERS="validate")
     assert (done.returncode, done.stderr) == (0, "")

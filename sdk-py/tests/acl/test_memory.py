@@ -43,7 +43,7 @@ def test_memory_is_freed_once(device: int) -> None:
     assert acl.rt.free_host(host) != 0
 
 
-def test_more_than_there_is(device: int) -> None:
+def test_allocation_larger_than_the_memory_fails(device: int) -> None:
     pointer, ret = acl.rt.malloc(1 << 60, 0)
     assert (pointer, ret) == (0, 207001) or (pointer, ret) == (0, 207018)
     pointer, ret = acl.rt.malloc((1 << 64) - 1, 0)
@@ -51,7 +51,7 @@ def test_more_than_there_is(device: int) -> None:
     assert ret != 0
 
 
-def test_a_copy_there_and_back(device: int) -> None:
+def test_copy_to_the_device_and_back(device: int) -> None:
     array = np.arange(1000, dtype=np.int32)
     first = to_device(array)
     second, _ = acl.rt.malloc(array.nbytes, 0)
@@ -66,7 +66,7 @@ def test_a_copy_there_and_back(device: int) -> None:
     assert acl.rt.free(first) == acl.rt.free(second) == 0
 
 
-def test_copies_that_do_not_fit(device: int) -> None:
+def test_copy_larger_than_the_destination_fails(device: int) -> None:
     array = np.zeros(16, dtype=np.uint8)
     pointer = to_device(array)
     assert acl.rt.memcpy(pointer, 8, address(array), 16, HOST_TO_DEVICE) == RT_PARAM_INVALID

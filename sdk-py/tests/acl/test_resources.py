@@ -22,7 +22,7 @@ def test_sequence_of_the_documentation(program: Program) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "0\nTrue 0\n0\n0\n", "")
 
 
-def test_the_whole_order_with_a_context_of_its_own(program: Program) -> None:
+def test_sequence_with_an_explicit_context(program: Program) -> None:
     """As in the samples: init, device, context, stream, work, and release in reverse order."""
     done = program("""
         import acl
@@ -84,7 +84,7 @@ def test_the_whole_order_with_a_context_of_its_own(program: Program) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
 
-def test_a_program_that_releases_nothing_ends_quietly(program: Program) -> None:
+def test_program_that_releases_nothing_exits_without_output(program: Program) -> None:
     done = program("""
         import acl
         acl.init()

@@ -14,7 +14,7 @@ CONTEXT_NULL = 107002
 STREAM_CONTEXT = 107003
 
 
-def test_a_thread_begins_without_a_context(device: int) -> None:
+def test_new_thread_has_no_current_context(device: int) -> None:
     def elsewhere() -> list[object]:
         found: list[object] = [acl.rt.get_context(), acl.rt.create_stream(), acl.rt.malloc(8, 0)]
         found.append(acl.rt.set_device(0))
@@ -125,7 +125,7 @@ def test_time_passes_between_events(device: int, stream: int) -> None:
     assert acl.rt.destroy_event(start) == acl.rt.destroy_event(end) == acl.rt.free(memory) == 0
 
 
-def test_many_threads_with_streams_of_their_own(device: int) -> None:
+def test_threads_use_separate_streams(device: int) -> None:
     context, _ = acl.rt.get_context()
     barrier = threading.Barrier(8)
 

@@ -30,7 +30,7 @@ def test_the_address_of_an_array() -> None:
         util.numpy_to_ptr([1, 2, 3])
 
 
-def test_an_array_that_is_not_contiguous_is_copied() -> None:
+def test_array_that_is_not_contiguous_is_copied() -> None:
     array = np.arange(12).reshape(3, 4)
     pointer, same = acl.util.numpy_contiguous_to_ptr(array)
     assert (pointer, same is array) == (array.ctypes.data, True)

@@ -1,4 +1,4 @@
-"""Functions that no rule yields from their signatures in C: what they do with Python's own objects is written here.
+"""Hand-written functions: they use Python objects in ways that cannot be generated from their C signatures.
 
-One module for each of the package's that has such functions. Their names and docs are in the spec.
+There is one module for each module of the package with such functions. Their names and documentation are in the spec.
 """

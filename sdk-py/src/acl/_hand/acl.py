@@ -22,7 +22,7 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 
 
 def init(*args: Any) -> int:
-    """Initialises the library; the path of a configuration may be left out."""
+    """Initialises the library; the path of a configuration file is optional."""
     try:
         (config_path,) = args or (None,)
         ret: int = _init(encoded_or_null(config_path))
@@ -33,7 +33,7 @@ def init(*args: Any) -> int:
 
 
 def finalize(*args: Any) -> int:
-    """Ends the library, and drops callbacks that did not run yet."""
+    """Finalises the library, and drops callbacks that have not run."""
     if args:
         again(finalize, 0, args)
     ret: int = _finalize()
@@ -42,7 +42,7 @@ def finalize(*args: Any) -> int:
 
 
 def finalize_reference(*args: Any) -> tuple[int, int]:
-    """Ends the library, once it was called as often as `init`."""
+    """Finalises the library when it was called as often as `init`."""
     if args:
         again(finalize_reference, 0, args)
     count = c_uint64()
@@ -52,7 +52,7 @@ def finalize_reference(*args: Any) -> tuple[int, int]:
 
 
 def get_recent_err_msg(*args: Any) -> str | None:
-    """Takes the thread's last message, also one of the functions that are written in Python."""
+    """Takes the thread's last message, including messages of functions that are written in Python."""
     if args:
         again(get_recent_err_msg, 0, args)
     return _message.take()
@@ -77,10 +77,10 @@ def app_log(*args: Any) -> None:
 def get_cann_attribute_list(*args: Any) -> tuple[list[int], int, int]:
     """get_cann_attribute_list() -> (attributes, count, ret)
 
-    Lists the properties that the software stack has.
+    Lists the features that the software stack supports.
 
     Returns:
-        attributes: The attributes for which ``acl.get_cann_attribute`` gives 1.
+        attributes: The attributes for which ``acl.get_cann_attribute`` returns 1.
         count: The number of attributes.
         ret: 0.
     """
@@ -97,4 +97,4 @@ def get_cann_attribute_list(*args: Any) -> tuple[list[int], int, int]:
 
 
 BESIDE = homed("acl", {"app_log": app_log, "get_cann_attribute_list": get_cann_attribute_list, **OF_ACL})
-"""Functions without a counterpart in C, or with one that no spec can describe."""
+"""Functions that C does not have, or whose C function the spec language cannot describe."""

@@ -1,7 +1,7 @@
-"""Functions that can do nothing on a device without a compiler, and that the interface in C leaves out.
+"""Functions that need an operator compiler, which no device here has. The C interface lacks them too.
 
-They take what they would take and return what they would return, so that a program that unpacks a tuple gets one: with
-the code for what is not supported.
+They check their arguments and return tuples of the usual length, so that programs can unpack the result. The status is
+the code for unsupported functions.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 from acl._call import NOT_SUPPORTED, accepts, again
 from acl._message import leave
 
-_DOC = "Returns 200001 (not supported): no device here can do it."
+_DOC = "Returns 200001 (not supported): no device here supports it."
 
 HANDLE, STATUS = (0,), ()
-"""Results beside the status: a handle, or none."""
+"""Results in addition to the status: a handle, or none."""
 
 
 def lacking(module: str, signatures: Mapping[str, tuple[str, tuple[Any, ...]]]) -> dict[str, Callable[..., Any]]:
-    """Makes functions that only say that they are not supported.
+    """Creates functions that only return the status for unsupported functions.
 
     Args:
-        module: The module that they are in.
-        signatures: For each name a letter for each argument (see `accepts`) and what is returned before the status.
+        module: The module of the functions.
+        signatures: For each name, one letter per argument (see `accepts`), and the results before the status.
     """
     return {name: _function(module, name, kinds, results) for name, (kinds, results) in signatures.items()}
 
@@ -32,8 +32,8 @@ def _function(module: str, name: str, kinds: str, results: tuple[Any, ...]) -> C
     def not_supported(*args: Any) -> Any:
         if len(args) != len(kinds) or not all(map(accepts, kinds, args)):
             return again(not_supported, len(kinds), args)
-        leave(f"{module}.{name}: no device here can do it")
-        # New lists for each caller.
+        leave(f"{module}.{name}: no device here supports it")
+        # Each caller gets new lists.
         return (*map(_new, results), NOT_SUPPORTED) if results else NOT_SUPPORTED
 
     not_supported.__name__ = not_supported.__qualname__ = name

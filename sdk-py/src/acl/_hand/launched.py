@@ -1,7 +1,7 @@
-"""Callbacks that were launched and did not run yet, and the functions that end their streams.
+"""Callbacks that were launched and have not run, and the functions that end their streams.
 
 C identifies a callback by a number, and does not report when it drops one. So the functions that end streams are
-written by hand: they remove the callbacks of ended streams, with all that they hold.
+written by hand: they remove the callbacks of ended streams, with all objects that these refer to.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def put(function: Callable[[Any], object], user_data: Any, stream: Any) -> int:
 
 
 def take(number: int | None) -> tuple[Callable[[Any], object], Any] | None:
-    """Removes and returns a callback, unless it was removed meanwhile."""
+    """Removes and returns a callback, unless it was already removed."""
     launched = _launched.pop(number or 0, None)
     return None if launched is None else launched[:2]
 
@@ -62,7 +62,7 @@ def forget_ended() -> None:
     try:
         asking.start()
     except RuntimeError:
-        # The interpreter ends, and everything with it.
+        # The interpreter is shutting down.
         return
     asking.join()
 

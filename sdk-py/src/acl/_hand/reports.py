@@ -1,7 +1,7 @@
-"""The wait for callbacks, which Ctrl-C ends.
+"""The wait for callbacks. Ctrl-C can interrupt it.
 
-Python delivers signals to its main thread, between two operations of the interpreter: never inside a native call. So
-there a long wait is divided into short ones.
+Python handles signals on its main thread, between two operations of the interpreter, but never inside a native call. So
+on the main thread, a long wait is divided into short ones.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def process_report(*args: Any) -> int:
     """Runs the callbacks of the thread's streams. In the main thread Ctrl-C ends the wait."""
     try:
         (given,) = args
-        # As C takes it, which drops upper bits.
+        # Converted as in C, which drops the upper bits.
         timeout = c_int32(given).value
         if timeout != _ENDLESS and timeout <= _SHORT or get_ident() != threading.main_thread().ident:
             ret: int = _process_report(timeout)

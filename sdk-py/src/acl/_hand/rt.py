@@ -1,4 +1,4 @@
-"""The hand-written functions of `acl.rt`: those with callbacks that must be kept."""
+"""The hand-written functions of `acl.rt`: those whose callbacks must be kept alive."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _set_exception_info_callback = bind("aclrtSetExceptionInfoCallback", _Callback)
 
 
 def _run(number: int | None) -> None:
-    # The function may have been forgotten meanwhile. An exception is reported like one in a destructor.
+    # The function may have been removed already. An exception is reported like one in a destructor.
     callback = launched.take(number)
     if callback is not None:
         function, user_data = callback
@@ -69,7 +69,7 @@ def launch_callback(*args: Any) -> int:
     if not callable(function):
         raise TypeError("parameter must be callable")
     try:
-        # The stream may have come to it before the call returns.
+        # The stream may reach the callback before the call returns.
         number = launched.put(function, user_data, stream)
     except TypeError:
         raise parse_failed(launch_callback) from None
@@ -98,11 +98,11 @@ def unsubscribe_report(*args: Any) -> int:
 
 
 _exception_info_callback: Any = None
-"""The current function of C, which must be kept alive."""
+"""The current C callback, which must be kept alive."""
 
 
 def set_exception_info_callback(*args: Any) -> int:
-    """Sets the function that is called with each failure of queued work; None for none."""
+    """Sets the function that is called for each failure of queued work. None removes it."""
     global _exception_info_callback
     try:
         (function,) = args
@@ -129,4 +129,4 @@ def get_soc_name(*args: Any) -> str | None:
 
 
 BESIDE = homed("acl.rt", {"get_soc_name": get_soc_name, **OF_RT})
-"""Functions of the module that have no counterpart in C, or none here."""
+"""Functions of the module that C does not have, or whose C function is missing here."""
