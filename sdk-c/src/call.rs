@@ -14,7 +14,7 @@ use crate::error::{ErrorRecord, panicked, set_last_error};
 use crate::plugin_table::{self, LoadedPlugin};
 use crate::thread_state;
 pub use crate::thread_state::Inside;
-use crate::{DeviceHandle, PluginHandle, Status, buffer};
+use crate::{DeviceHandle, PluginHandle, Status, device_pool};
 
 /// The functions that create an object or queue work, by number.
 static NEEDS_ROOM: LazyLock<[bool; Function::ALL.len()]> = LazyLock::new(|| {
@@ -62,7 +62,7 @@ fn before_pool(
     function: Function,
     body: impl FnOnce(&dyn Device, DeviceId) -> Result<(), Failure>,
 ) -> Status {
-    let outcome = catch_unwind(AssertUnwindSafe(|| match buffer::before_pool(device, function)? {
+    let outcome = catch_unwind(AssertUnwindSafe(|| match device_pool::before_pool(device, function)? {
         Some(behind_pool) => body(&*behind_pool, device.id),
         None => body(device.device(), device.id),
     }));

@@ -10,7 +10,7 @@ use tenon::device::{DeviceId, Function};
 use crate::call::{enter, export, export_on};
 use crate::device_table::{self, DeviceGuard, OpenDevice};
 use crate::error::Failure;
-use crate::library::{self, Lifecycle};
+use crate::lifecycle::{self, Lifecycle};
 use crate::plugin_table::{LoadedPlugin, hold, hold_ready};
 use crate::text::{optional, place};
 use crate::{DeviceHandle, PluginHandle, Status, buffer, thread_state};
@@ -132,9 +132,9 @@ pub(crate) fn end(
 pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut usize) -> Status {
     export("tenon_device_count", || {
         let count = place("count", count)?;
-        library::running()?;
+        lifecycle::running()?;
         // SAFETY: the caller's promise.
-        let plugin = hold_ready(library::of_type(unsafe { optional(r#type) })?.handle)?;
+        let plugin = hold_ready(lifecycle::of_type(unsafe { optional(r#type) })?.handle)?;
         let found = device_count(&plugin)?;
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { count.write(found) };
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn tenon_device_open(
         let device = place("device", device)?;
         let lifecycle = Lifecycle::begin()?;
         // SAFETY: the caller's promise.
-        let plugin = library::of_type(unsafe { optional(r#type) })?;
+        let plugin = lifecycle::of_type(unsafe { optional(r#type) })?;
         let handle = open_of(&lifecycle, &plugin, ordinal)?;
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { device.write(DeviceHandle(handle)) };

@@ -10,6 +10,7 @@ use tenon::{Origin, device};
 use tenon_host::LoadError;
 
 use crate::Status;
+use crate::pool::PoolError;
 use crate::text::c_text;
 
 /// The cause of a failure, before the function and the device are added to it.
@@ -45,6 +46,21 @@ impl From<LoadError> for Failure {
             _ => Status::LOAD_FAILED,
         };
         Failure::new(status, error.to_string())
+    }
+}
+
+impl From<PoolError> for Failure {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::TooLarge { size } | PoolError::OutOfMemory { size } => {
+                Failure::OutOfMemory { bytes: size }
+            }
+            PoolError::HostMemory => Failure::new(Status::OUT_OF_MEMORY, error.to_string()),
+            PoolError::Unknown { .. } | PoolError::Inside { .. } | PoolError::Free { .. } => {
+                Failure::invalid(error.to_string())
+            }
+            PoolError::Device(error) => Failure::Device(error),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use tenon_host::{Availability, Plugin};
 use crate::call_counts::CallCounts;
 use crate::error::Failure;
 use crate::handles::{HandleKind, Handles};
-use crate::library::{self, Lifecycle};
+use crate::lifecycle::{self, Lifecycle};
 use crate::text::c_text;
 use crate::thread_state::{self, Inside};
 use crate::{Status, device_table};
@@ -105,7 +105,7 @@ impl LoadedPlugin {
     pub(crate) fn ready_in(&self, lifecycle: &Lifecycle) -> Result<(), Failure> {
         if !self.ready.load(Ordering::Acquire) {
             let stack = self.stack.get_or_init(|| {
-                let (layers, is_validated) = library::layers_for(lifecycle, self);
+                let (layers, is_validated) = lifecycle::layers_for(lifecycle, self);
                 let device =
                     if layers.is_empty() { self.host.device() } else { self.host.layered(layers.clone()) };
                 Stack { device, layers, is_validated }

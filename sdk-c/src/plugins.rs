@@ -8,8 +8,9 @@ use tenon_host::{Binding, LoadOptions, Plugin};
 
 use crate::call::export;
 use crate::error::Failure;
-use crate::library::{self, Lifecycle};
+use crate::lifecycle::{self, Lifecycle};
 use crate::plugin_table::{adopt, hold, withdraw};
+use crate::sized::{self, WithSize};
 use crate::text::{optional, path, place, required};
 use crate::{PluginHandle, Status};
 
@@ -28,6 +29,9 @@ pub struct PluginLoadOptions {
     /// True if unresolved symbols are accepted; calling one ends the process.
     pub lazy: bool,
 }
+
+// SAFETY: after the size it has pointers and a flag, which is 0 or 1 by the caller's promise.
+unsafe impl WithSize for PluginLoadOptions {}
 
 /// Information about a plugin. The strings belong to the library and stay valid until the plugin is unloaded.
 #[repr(C)]
@@ -96,7 +100,7 @@ pub unsafe extern "C" fn tenon_load_plugin(
         let options = unsafe { load_options(options) }?;
         let lifecycle = Lifecycle::begin()?;
         let loaded = adopt(Plugin::load(&file, &options)?)?;
-        library::list(&lifecycle, loaded.clone());
+        lifecycle::list(&lifecycle, loaded.clone());
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { plugin.write(PluginHandle(loaded.handle)) };
         Ok(())
@@ -107,7 +111,7 @@ pub unsafe extern "C" fn tenon_load_plugin(
 /// `options` is null or can be read; its strings are null or NUL-terminated.
 unsafe fn load_options(options: *const PluginLoadOptions) -> Result<LoadOptions, Failure> {
     // SAFETY: the caller's promise.
-    let Some(options) = (unsafe { library::options(options)? }) else { return Ok(LoadOptions::default()) };
+    let Some(options) = (unsafe { sized::read(options)? }) else { return Ok(LoadOptions::default()) };
     // SAFETY: the caller's promise.
     let [release, name] = [options.release, options.name]
         .map(|text| unsafe { optional(text) }.map(|text| text.to_string_lossy().into_owned()));
@@ -148,9 +152,9 @@ pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
             return Err(Failure::invalid("the built-in device cannot be unloaded"));
         }
         let gone = withdraw(plugin.0)?;
-        library::unlist(&lifecycle, plugin.0);
+        lifecycle::unlist(&lifecycle, plugin.0);
         let ended = gone.finalize(&lifecycle);
-        library::forget_in_layers(&lifecycle, &gone);
+        lifecycle::forget_in_layers(&lifecycle, &gone);
         ended
     })
 }
@@ -170,9 +174,9 @@ pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
 pub unsafe extern "C" fn tenon_plugin_count(count: *mut usize) -> Status {
     export("tenon_plugin_count", || {
         let count = place("count", count)?;
-        library::running()?;
+        lifecycle::running()?;
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
-        unsafe { count.write(library::plugins().len()) };
+        unsafe { count.write(lifecycle::plugins().len()) };
         Ok(())
     })
 }
@@ -194,8 +198,8 @@ pub unsafe extern "C" fn tenon_plugin_count(count: *mut usize) -> Status {
 pub unsafe extern "C" fn tenon_plugin_get(index: usize, plugin: *mut PluginHandle) -> Status {
     export("tenon_plugin_get", || {
         let plugin = place("plugin", plugin)?;
-        library::running()?;
-        let plugins = library::plugins();
+        lifecycle::running()?;
+        let plugins = lifecycle::plugins();
         let found = plugins.get(index).ok_or_else(|| {
             Failure::not_found(format!("there is no plugin {index}; there are {}", plugins.len()))
         })?;
@@ -222,9 +226,9 @@ pub unsafe extern "C" fn tenon_plugin_get(index: usize, plugin: *mut PluginHandl
 pub unsafe extern "C" fn tenon_plugin_find(device_type: *const c_char, plugin: *mut PluginHandle) -> Status {
     export("tenon_plugin_find", || {
         let plugin = place("plugin", plugin)?;
-        library::running()?;
+        lifecycle::running()?;
         // SAFETY: the caller's promise.
-        let found = library::of_type(unsafe { optional(device_type) })?;
+        let found = lifecycle::of_type(unsafe { optional(device_type) })?;
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { plugin.write(PluginHandle(found.handle)) };
         Ok(())
@@ -284,8 +288,8 @@ pub unsafe extern "C" fn tenon_plugin_get_info(plugin: PluginHandle, info: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_plugin_failures(failures: *mut PluginFailure, count: *mut usize) -> Status {
     export("tenon_plugin_failures", || {
-        library::running()?;
-        let known = library::failures();
+        lifecycle::running()?;
+        let known = lifecycle::failures();
         let known: Vec<PluginFailure> = known
             .iter()
             .map(|failed| PluginFailure { path: failed.path.as_ptr(), reason: failed.reason.as_ptr() })

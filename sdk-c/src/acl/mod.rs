@@ -19,7 +19,8 @@ use tenon_acl::{Devices, OpenDevice, Runtime, api};
 use crate::call::enter;
 use crate::devices::{close, device_count, open_of};
 use crate::error::Failure;
-use crate::library::{self, Lifecycle};
+use crate::library;
+use crate::lifecycle::{self, Lifecycle};
 use crate::plugin_table::{LoadedPlugin, hold_ready};
 
 /// The variable that names the device type that programs see. If it is not set, programs see the devices of the first
@@ -41,22 +42,22 @@ impl OfLibrary {
     /// Once one of its devices has been opened, the plugin stays the same until the ACL runtime or the
     /// library is shut down.
     fn plugin() -> Result<Arc<LoadedPlugin>, Failure> {
-        if !library::is_running() {
-            library::running()?;
+        if !lifecycle::is_running() {
+            lifecycle::running()?;
             BEGAN.store(true, Ordering::Release);
         }
         let chosen = CHOSEN.load(Ordering::Acquire);
         if chosen != 0
-            && let Some(plugin) = library::plugins().into_iter().find(|plugin| plugin.handle == chosen)
+            && let Some(plugin) = lifecycle::plugins().into_iter().find(|plugin| plugin.handle == chosen)
         {
             return Ok(plugin);
         }
         match std::env::var_os(DEVICE).filter(|name| !name.is_empty()) {
             Some(name) => {
                 let name = CString::new(name.into_encoded_bytes()).unwrap_or_default();
-                library::of_type(Some(&name))
+                lifecycle::of_type(Some(&name))
             }
-            None => library::plugins().into_iter().nth(1).map_or_else(|| library::of_type(None), Ok),
+            None => lifecycle::plugins().into_iter().nth(1).map_or_else(|| lifecycle::of_type(None), Ok),
         }
     }
 }

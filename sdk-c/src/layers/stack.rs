@@ -1,4 +1,4 @@
-//! Layers between the exports and the plugins: the layers of `tenon-layers`, and layers of the program.
+//! The layers of the process: those of `tenon-layers`, and those of the program.
 
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, LazyLock};
@@ -8,11 +8,11 @@ use tenon::device::{self, Device, Function, Layer, Layered, Loaded, Outcome, Wit
 use tenon::reflect::{Call, Direction as Way, Kind};
 use tenon_layers::Stack;
 
-use crate::call::export;
 use crate::error::Failure;
 use crate::plugin_table::LoadedPlugin;
-use crate::text::{c_text, required};
-use crate::{PluginHandle, Status, library, thread_state};
+use crate::sized::WithSize;
+use crate::text::c_text;
+use crate::{PluginHandle, Status, thread_state};
 
 /// The layers of the process.
 pub(crate) struct Layers {
@@ -55,6 +55,19 @@ impl Layers {
         if self.frozen {
             return Err(Failure::busy("layers cannot be changed once a plugin is in use"));
         }
+        Ok(())
+    }
+
+    /// Adds a layer of the program, as the innermost one.
+    pub(super) fn add(&mut self, name: String, layer: CustomLayer) -> Result<(), Failure> {
+        self.may_change()?;
+        // Two layers can be enabled by name, and the pool adds one in front of its device.
+        let most = Layered::<WithFallbacks<Arc<Loaded>>>::MOST - 3;
+        if self.custom.len() >= most {
+            return Err(Failure::invalid(format!("a program can add at most {most} layers")));
+        }
+        let CustomLayer { user_data, before, after, finish, .. } = layer;
+        self.custom.push(Arc::new(Custom { name, user_data, before, after, finish }));
         Ok(())
     }
 
@@ -199,8 +212,11 @@ pub struct CustomLayer {
     pub finish: Finish,
 }
 
+// SAFETY: after the size it has pointers and functions that may be null.
+unsafe impl WithSize for CustomLayer {}
+
 /// A stored layer of the program.
-pub(crate) struct Custom {
+struct Custom {
     name: String,
     user_data: *mut c_void,
     before: Before,
@@ -321,63 +337,4 @@ fn kind(kind: &Kind) -> (ParamKind, String) {
         Kind::Struct(name) => (ParamKind::Struct, (*name).to_owned()),
         Kind::Callback(name) => (ParamKind::Callback, (*name).to_owned()),
     }
-}
-
-/// Sets the layers by name, instead of `TENON_LAYERS`. If they cannot be created, the layers do not change.
-///
-/// @param[in] names A list such as `"validate,trace"`; empty: none.
-/// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `names` is `null`, names an unknown layer, or a layer cannot be created;
-/// the last error has the reason.
-/// @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or the call is made from
-/// inside another call or from a stream callback.
-/// @par Threads
-///     Any thread, also several at once; the calls run one after the other.
-///
-/// # Safety
-/// `names` is null or a NUL-terminated string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_layers_enable(names: *const c_char) -> Status {
-    export("tenon_layers_enable", || {
-        // SAFETY: the caller's promise.
-        let names = unsafe { required("names", names) }?.to_string_lossy();
-        library::change_layers(|layers| layers.open(&names))
-    })
-}
-
-/// Adds a layer of the program, inside the layers that were set by name and the layers that were added
-/// before.
-///
-/// @param[in] layer The layer, which is copied. `user_data` and the functions must stay valid until the
-/// library has shut down.
-/// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `layer` or its name is `null`, its size is wrong, or there are too many
-/// layers.
-/// @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or the call is made from
-/// inside another call or from a stream callback.
-/// @par Threads
-///     Any thread, also several at once; the calls run one after the other.
-///
-/// # Safety
-/// `layer` is null or can be read, its name is null or a string, and its functions have the right types.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_layer_register(layer: *const CustomLayer) -> Status {
-    export("tenon_layer_register", || {
-        // SAFETY: the caller's promise.
-        let layer = unsafe { library::options(layer) }?.ok_or_else(|| Failure::invalid("`layer` is null"))?;
-        // SAFETY: the caller's promise.
-        let name = unsafe { required("layer->name", layer.name) }?.to_string_lossy().into_owned();
-        let CustomLayer { user_data, before, after, finish, .. } = layer;
-        let custom = Arc::new(Custom { name, user_data, before, after, finish });
-        library::change_layers(|layers| {
-            layers.may_change()?;
-            // Two layers can be enabled by name, and the pool adds one in front of its device.
-            let most = Layered::<WithFallbacks<Arc<Loaded>>>::MOST - 3;
-            if layers.custom.len() >= most {
-                return Err(Failure::invalid(format!("a program can add at most {most} layers")));
-            }
-            layers.custom.push(custom);
-            Ok(())
-        })
-    })
 }
