@@ -6,10 +6,11 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
+use super::api_type::value;
+use super::doc::{doc, field_text};
 use super::form::{Form, Output, named};
 use super::pieces::to_raw;
 use super::raw_types::{raw_param, raw_written};
-use super::types::{doc, field_text, value};
 use super::{Context, names};
 use crate::abi::{self, ArgsMember};
 use crate::model::{Absent, ArgsStruct, Constant, Direction, Function, Param, TypeKind};

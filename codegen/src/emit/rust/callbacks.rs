@@ -3,9 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::api_type::scalar;
+use super::doc::doc;
 use super::form::named_id;
 use super::raw_types::raw_path;
-use super::types::{doc, scalar};
 use super::{Context, names};
 use crate::model::{Direction, Param, Ty, Type, TypeKind};
 

@@ -3,8 +3,8 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::api_type::type_path;
 use super::raw_types::{convention, raw_inputs, raw_result};
-use super::types::type_path;
 use super::{Context, names};
 use crate::model::{ErrorObject, Function, FunctionId};
 

@@ -4,16 +4,12 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::api_type::type_path;
+use super::doc::doc;
 use super::raw_types::{convention, raw_result};
 use super::thunk::{body, failure, inputs};
-use super::types::{doc, type_path};
 use super::{Context, names};
-use crate::model::{Function, GroupId, InterfaceKind, ResultKind};
-
-/// Returns true if the exported functions record the last error per thread: if the interface has a status.
-pub(super) fn keeps_failures(context: Context) -> bool {
-    matches!(context.interface.kind, InterfaceKind::Export) && context.interface.status.is_some()
-}
+use crate::model::{Function, GroupId, ResultKind};
 
 /// Emits the helpers of the exported functions, and the functions with which an implementation reads the last error.
 pub(super) fn failures(context: Context) -> TokenStream {

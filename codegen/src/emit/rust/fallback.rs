@@ -3,9 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::api_type::type_path;
 use super::form::{Form, Output, is_fallible, outputs, parameters};
 use super::traits::signature;
-use super::types::type_path;
 use super::{Context, names};
 use crate::model::{
     Argument, Buffer, Call, Carrier, Constant, Extent, FallbackKind, Function, Param, ParamId, Ty, TypeKind,
@@ -149,7 +149,7 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
     let single = match constant {
         Constant::Bool(value) => quote!(#value),
         Constant::Null => {
-            let ty = super::types::value(context, param.ty, param.space);
+            let ty = super::api_type::value(context, param.ty, param.space);
             quote!(#ty::NULL)
         }
         Constant::Integer(number) => {
@@ -159,7 +159,7 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
             };
             match super::form::named(context, param.ty) {
                 Some(TypeKind::Enum { .. } | TypeKind::Id { .. }) => {
-                    let ty = super::types::value(context, param.ty, None);
+                    let ty = super::api_type::value(context, param.ty, None);
                     quote!(#ty(#literal))
                 }
                 _ => quote!(#literal),

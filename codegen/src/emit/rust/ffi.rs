@@ -3,8 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::api_type::scalar;
+use super::doc::{doc, field_doc, field_text};
 use super::raw_types::{ffi_path, raw_element, raw_param};
-use super::types::{doc, field_doc, field_text, scalar};
 use super::{Context, names, signature};
 use crate::abi;
 use crate::model::{

@@ -3,10 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::types::value;
+use super::api_type::value;
 use super::{Context, names};
 pub(super) use crate::model::{Form, Output};
-use crate::model::{Function, Length, Param, ParamId, ResultKind, Ty, TypeId, TypeKind};
+use crate::model::{Function, InterfaceKind, Length, Param, ParamId, ResultKind, Ty, TypeId, TypeKind};
 
 /// Returns the kind of a described type.
 pub(super) fn named<'a>(context: Context<'a>, ty: Ty) -> Option<&'a TypeKind> {
@@ -96,12 +96,17 @@ pub(super) fn outputs<'a>(
         .collect()
 }
 
+/// Returns true if the exported functions record the last error per thread: if the interface has a status.
+pub(super) fn keeps_failures(context: Context) -> bool {
+    matches!(context.interface.kind, InterfaceKind::Export) && context.interface.status.is_some()
+}
+
 /// Returns true if a method returns a `Result`: if the ABI returns a status. Also in an export, which records the
 /// error of a call that returns another value.
 pub(super) fn is_fallible(context: Context, function: &Function) -> bool {
     match function.result {
         ResultKind::Status => true,
-        ResultKind::None | ResultKind::Value(_) => super::export::keeps_failures(context),
+        ResultKind::None | ResultKind::Value(_) => keeps_failures(context),
     }
 }
 
@@ -113,7 +118,7 @@ pub(super) fn result_type(context: Context, function: &Function, forms: &[Form])
     if let ResultKind::Value(result) = &function.result {
         return match result.ty {
             // A library may return text that it owns; a plugin returns text of its own code.
-            Ty::String if super::export::keeps_failures(context) => {
+            Ty::String if keeps_failures(context) => {
                 let text = quote!(::std::borrow::Cow<'static, ::core::ffi::CStr>);
                 if result.nullable { quote!(::core::option::Option<#text>) } else { text }
             }

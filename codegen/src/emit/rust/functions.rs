@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::types::doc;
+use super::doc::doc;
 use super::{Context, names};
 use crate::model::FallbackKind;
 

@@ -3,10 +3,11 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::api_type::{is_by_pointer, type_path, value};
+use super::doc::doc;
 use super::form::{Form, Output, named};
 use super::pieces::{from_raw, to_raw};
 use super::raw_types::{function_pointer, raw_param};
-use super::types::{doc, is_by_pointer, type_path, value};
 use super::{Context, names};
 use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
 

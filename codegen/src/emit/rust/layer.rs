@@ -234,7 +234,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
 /// Emits the result of a function without a status that was not called.
 pub(super) fn default_value(context: Context, result: &ResultKind) -> TokenStream {
     let ResultKind::Value(result) = result else { return quote!(()) };
-    let ty = super::types::value(context, result.ty, result.space);
+    let ty = super::api_type::value(context, result.ty, result.space);
     match (result.ty, named(context, result.ty)) {
         (Ty::String, _) => quote!(c""),
         (Ty::Pointer, _) | (_, Some(TypeKind::Handle { .. })) => quote!(#ty::NULL),

@@ -11,7 +11,7 @@ use crate::model::Extension;
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
     let count = names::number(context.interface.functions.len() as u64);
-    let status = context.interface.status.map(|id| super::types::type_path(context, id));
+    let status = context.interface.status.map(|id| super::api_type::type_path(context, id));
     let methods = context.interface.methods().map(|function| method(context, function));
     let failure = match context.interface.error {
         Some(error) => error_object::reader(context, error),

@@ -3,12 +3,12 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
+use super::api_type::value;
 use super::form::{Form, Output, named, named_id, outputs};
 use super::layer::default_value;
 use super::pieces::to_raw;
 use super::thunk::signatures;
 use super::traits;
-use super::types::value;
 use super::{Context, args, names, signature};
 use crate::model::{Carrier, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind};
 
@@ -252,7 +252,7 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     });
     let status = |index: usize| {
         let values = context.spec.status_values(context.interface);
-        let path = context.interface.status.map(|id| super::types::type_path(context, id));
+        let path = context.interface.status.map(|id| super::api_type::type_path(context, id));
         let name = names::constant(&values[index].name.value);
         quote!(#path::#name)
     };

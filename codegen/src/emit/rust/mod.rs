@@ -4,10 +4,12 @@
 //! and fallbacks, an export has a trait for each group, and an import has a struct of loaded symbols. `parts`
 //! assembles it.
 
+mod api_type;
 mod args;
 mod c_api;
 mod callbacks;
 mod comments;
+mod doc;
 mod error_object;
 mod export;
 mod fallback;

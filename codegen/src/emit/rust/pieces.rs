@@ -5,9 +5,9 @@
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 
+use super::api_type::{is_by_pointer, value};
 use super::form::{Form, Output, element, named, named_id, outputs};
 use super::raw_types::raw_path;
-use super::types::{is_by_pointer, value};
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
 

@@ -10,7 +10,7 @@ use crate::model::{Direction, Function, Param, ReleaseId, ResultKind, Ty, TypeKi
 
 /// Emits a method that calls a slot with arguments as numbers.
 pub(super) fn emit(context: Context) -> TokenStream {
-    let status = context.interface.status.map(|id| super::types::type_path(context, id));
+    let status = context.interface.status.map(|id| super::api_type::type_path(context, id));
     let arms = context.interface.functions.iter().filter(|function| is_callable(function)).map(|function| {
         let variant = names::pascal(&function.name.value);
         let call = call(context, function);
@@ -109,7 +109,7 @@ pub(super) fn argument(context: Context, index: usize, param: &Param) -> TokenSt
     match (param.ty, named(context, param.ty)) {
         (_, Some(TypeKind::Callback { .. })) => quote!(::tenon::support::function(#pointer)),
         (_, Some(TypeKind::Enum { .. })) => {
-            let path = super::types::scalar(context, param.ty);
+            let path = super::api_type::scalar(context, param.ty);
             quote!(#path(#bits as _))
         }
         (Ty::Pointer | Ty::String, _) | (_, Some(_)) => pointer,

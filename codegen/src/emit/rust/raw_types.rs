@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::types::{is_by_pointer, scalar, type_path};
+use super::api_type::{is_by_pointer, scalar, type_path};
 use super::{Context, names};
 use crate::model::{
     Direction, Function, HandleForm, Length, Param, ReleaseId, ResultKind, Role, Ty, TypeId, TypeKind,

@@ -4,12 +4,12 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use super::api_type::value;
 use super::form::{Output, is_fallible, named};
 use super::pieces::{
     Report, argument, is_unsafe, prepare, safety, to_raw, write_back, write_output, yielded,
 };
 use super::raw_types::{convention, raw_param, raw_result};
-use super::types::value;
 use super::{Context, args, error_object, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 use crate::sdk::Face;
@@ -208,7 +208,7 @@ fn is_lifecycle(context: Context, function: &Function) -> bool {
 fn returned(context: Context, result: &Param) -> TokenStream {
     let raw = to_raw(context, result, &quote!(__yielded));
     match result.ty {
-        Ty::String if super::export::keeps_failures(context) => {
+        Ty::String if super::form::keeps_failures(context) => {
             let text = match result.nullable {
                 true => quote!(__yielded),
                 false => quote!(::core::option::Option::Some(__yielded)),
@@ -275,7 +275,7 @@ fn stand_in(context: Context, param: &Param, this: &TokenStream) -> TokenStream 
 
 /// Returns the path of a status value.
 fn status(context: Context, index: usize) -> TokenStream {
-    let path = context.interface.status.map(|id| super::types::type_path(context, id));
+    let path = context.interface.status.map(|id| super::api_type::type_path(context, id));
     let name = names::constant(&context.spec.status_values(context.interface)[index].name.value);
     quote!(#path::#name)
 }

@@ -3,8 +3,8 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
+use super::doc::{doc, field_doc};
 use super::form::{Form, is_fallible, output_type, outputs, parameters, return_type};
-use super::types::{doc, field_doc};
 use super::{Context, names};
 use crate::model::{FallbackKind, Function, GroupId, Interface, InterfaceKind, Need, Param, Spec};
 

@@ -3,8 +3,10 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
+use super::api_type::{is_by_pointer, scalar, type_path};
+use super::doc::doc;
 use super::{Context, names};
-use crate::model::{EnumValue, GroupId, HandleForm, Meaning, Param, Space, Ty, Type, TypeId, TypeKind};
+use crate::model::{EnumValue, GroupId, Meaning, Type, TypeId, TypeKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
@@ -190,80 +192,4 @@ impl<'a> Context<'a> {
     pub(super) fn spec_type(self, id: TypeId) -> &'a Type {
         self.spec.ty(id)
     }
-}
-
-/// Returns true if C passes a handle as `Name*`.
-pub(super) fn is_by_pointer(kind: &TypeKind) -> bool {
-    matches!(kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. })
-}
-
-/// Returns the path of a type: types of another interface are in the module beside this one.
-pub(super) fn type_path(context: Context, id: TypeId) -> TokenStream {
-    let ty = context.spec.ty(id);
-    let name = names::symbol(&ty.name.value);
-    let owner = &context.spec.interfaces[id.interface.0];
-    if std::ptr::eq(owner, context.interface) {
-        quote!(#name)
-    } else {
-        let module = names::snake(&owner.name.value);
-        quote!(#module::#name)
-    }
-}
-
-/// Returns a type by value in the Rust API; for a pointer, it depends on the memory that it points to.
-pub(super) fn value(context: Context, ty: Ty, space: Option<Space>) -> TokenStream {
-    match (ty, space) {
-        (Ty::Pointer, Some(Space::Device)) => quote!(::tenon::DevicePtr),
-        (Ty::Pointer, Some(Space::Host)) => quote!(::tenon::HostPtr),
-        (Ty::Pointer, Some(Space::Unified)) => quote!(::tenon::UnifiedPtr),
-        (Ty::Pointer, Some(Space::Any) | None) => quote!(::tenon::AnyPtr),
-        _ => scalar(context, ty),
-    }
-}
-
-/// Returns a type by value that is not a pointer.
-pub(super) fn scalar(context: Context, ty: Ty) -> TokenStream {
-    match ty {
-        Ty::Bool => quote!(bool),
-        Ty::Int { bits, signed } => {
-            let name = names::symbol(&format!("{}{bits}", if signed { 'i' } else { 'u' }));
-            quote!(#name)
-        }
-        Ty::F32 => quote!(f32),
-        Ty::F64 => quote!(f64),
-        Ty::Size => quote!(usize),
-        Ty::ULongLong => quote!(u64),
-        Ty::Char => quote!(::core::ffi::c_char),
-        Ty::String => quote!(&::core::ffi::CStr),
-        Ty::Pointer => quote!(::tenon::AnyPtr),
-        Ty::Named(id) => type_path(context, id),
-    }
-}
-
-/// Emits the doc attributes of a field: the spec's documentation, or its name.
-pub(super) fn field_doc(field: &Param) -> TokenStream {
-    doc(&field_text(field), "")
-}
-
-/// Returns the spec's documentation of a field, or its name.
-pub(super) fn field_text(field: &Param) -> String {
-    if field.doc.trim().is_empty() {
-        format!("The field `{}`.", field.name.value)
-    } else {
-        field.doc.to_string()
-    }
-}
-
-/// Emits the doc attributes of a summary and further text.
-pub(super) fn doc(summary: &str, more: &str) -> TokenStream {
-    let mut text = summary.trim().to_owned();
-    if !text.is_empty() && !text.ends_with(['.', '!', '?', ':']) {
-        text.push('.');
-    }
-    if !more.trim().is_empty() {
-        text.push_str("\n\n");
-        text.push_str(more.trim());
-    }
-    let lines = text.lines().map(|line| format!(" {line}"));
-    quote! { #(#[doc = #lines])* }
 }

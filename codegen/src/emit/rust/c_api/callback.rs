@@ -4,9 +4,9 @@ use heck::{ToShoutySnakeCase, ToSnakeCase};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use super::super::doc::doc;
 use super::super::form::Form;
 use super::super::raw_types::raw_param;
-use super::super::types::doc;
 use super::{Exports, names};
 use crate::model::{Function, Param, Ty, Type, TypeKind};
 

@@ -9,12 +9,12 @@ mod status;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
+use super::doc::doc;
 use super::form::{Form, Output};
 use super::pieces::{
     Report, argument, is_unsafe, place_of, prepare, safety, write_back, write_output, yielded,
 };
 use super::raw_types::raw_param;
-use super::types::doc;
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Param};
 use crate::sdk::{ANSWER, Face, Handle, PLUGIN};

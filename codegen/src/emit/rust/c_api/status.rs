@@ -3,7 +3,7 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::super::types::doc;
+use super::super::doc::doc;
 use super::{Exports, names};
 use crate::sdk::SdkStatus;
 

@@ -1,0 +1,55 @@
+//! Types in the Rust API: the types of parameters, fields and results.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{Context, names};
+use crate::model::{HandleForm, Space, Ty, TypeId, TypeKind};
+
+/// Returns true if C passes a handle as `Name*`.
+pub(super) fn is_by_pointer(kind: &TypeKind) -> bool {
+    matches!(kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. })
+}
+
+/// Returns the path of a type: types of another interface are in the module beside this one.
+pub(super) fn type_path(context: Context, id: TypeId) -> TokenStream {
+    let ty = context.spec.ty(id);
+    let name = names::symbol(&ty.name.value);
+    let owner = &context.spec.interfaces[id.interface.0];
+    if std::ptr::eq(owner, context.interface) {
+        quote!(#name)
+    } else {
+        let module = names::snake(&owner.name.value);
+        quote!(#module::#name)
+    }
+}
+
+/// Returns a type by value in the Rust API; for a pointer, it depends on the memory that it points to.
+pub(super) fn value(context: Context, ty: Ty, space: Option<Space>) -> TokenStream {
+    match (ty, space) {
+        (Ty::Pointer, Some(Space::Device)) => quote!(::tenon::DevicePtr),
+        (Ty::Pointer, Some(Space::Host)) => quote!(::tenon::HostPtr),
+        (Ty::Pointer, Some(Space::Unified)) => quote!(::tenon::UnifiedPtr),
+        (Ty::Pointer, Some(Space::Any) | None) => quote!(::tenon::AnyPtr),
+        _ => scalar(context, ty),
+    }
+}
+
+/// Returns a type by value that is not a pointer.
+pub(super) fn scalar(context: Context, ty: Ty) -> TokenStream {
+    match ty {
+        Ty::Bool => quote!(bool),
+        Ty::Int { bits, signed } => {
+            let name = names::symbol(&format!("{}{bits}", if signed { 'i' } else { 'u' }));
+            quote!(#name)
+        }
+        Ty::F32 => quote!(f32),
+        Ty::F64 => quote!(f64),
+        Ty::Size => quote!(usize),
+        Ty::ULongLong => quote!(u64),
+        Ty::Char => quote!(::core::ffi::c_char),
+        Ty::String => quote!(&::core::ffi::CStr),
+        Ty::Pointer => quote!(::tenon::AnyPtr),
+        Ty::Named(id) => type_path(context, id),
+    }
+}
