@@ -8,6 +8,7 @@ mod build;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A path in the repository.
 fn repository(path: &str) -> PathBuf {
@@ -18,7 +19,10 @@ fn repository(path: &str) -> PathBuf {
 fn compile(source: &str, flags: &[&str]) -> PathBuf {
     let cxx = source.ends_with(".cpp");
     let (compiler, standard) = if cxx { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
-    let made = build::scratch("users").join(source.replace(['/', '.'], "_"));
+    // Tests run at the same time, and two of them may compile the same source.
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let made = build::scratch("users").join(format!("{}_{number}", source.replace(['/', '.'], "_")));
     let mut command = Command::new(compiler);
     command.args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-I"]);
     command.arg(repository("sdk-c/include")).arg(repository(source)).args(flags).arg("-o").arg(&made);
