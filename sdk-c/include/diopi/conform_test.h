@@ -4,7 +4,7 @@
  * @file diopi/conform_test.h
  * @brief DIOPI libraries: start and end and device memory and streams.
  *
- * `diopi/diopi.h` includes it.
+ * Included by `diopi/diopi.h`.
  */
 
 #ifndef TENON_DIOPI_CONFORM_TEST_H
@@ -100,7 +100,7 @@ void* device_malloc(uint64_t bytes);
  *
  * The host calls it when all work that uses the memory is complete.
  *
- * @param[in] ptr The memory. Device memory. Gone after the call. May be null.
+ * @param[in] ptr The memory. Device memory. Destroyed by the call. May be null.
  * @see device_malloc
  */
 void device_free(void* ptr);
@@ -117,7 +117,7 @@ void device_free(void* ptr);
  *     passed it.
  * @param[in] bytes Size in bytes.
  * @retval diopiSuccess On success.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see device_memcpy_d2h_async, device_memcpy_d2d_async
  */
 diopiError_t device_memcpy_h2d_async(
@@ -135,7 +135,7 @@ diopiError_t device_memcpy_h2d_async(
  *     passed it.
  * @param[in] bytes Size in bytes.
  * @retval diopiSuccess On success.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see device_memcpy_h2d_async, device_memcpy_d2d_async
  */
 diopiError_t device_memcpy_d2h_async(
@@ -153,7 +153,7 @@ diopiError_t device_memcpy_d2h_async(
  *     passed it.
  * @param[in] bytes Size in bytes.
  * @retval diopiSuccess On success.
- * @note The work runs in the order of `stream`; the call may return before it is done.
+ * @note The work runs in the order of `stream`; the call may return before it is complete.
  * @see device_memcpy_h2d_async, device_memcpy_d2h_async
  */
 diopiError_t device_memcpy_d2d_async(
@@ -164,7 +164,7 @@ diopiError_t device_memcpy_d2d_async(
  *
  * The test suite makes one stream for each context.
  *
- * @param[out] stream The new stream. Made by the call.
+ * @param[out] stream The new stream. Created by the call.
  * @retval diopiSuccess On success.
  * @see device_destroy_stream
  */
@@ -175,7 +175,7 @@ diopiError_t device_make_stream(diopiStreamHandle_t* stream);
  *
  * The test suite frees the tensors of the stream's context afterwards.
  *
- * @param[in] stream The stream. Gone after the call.
+ * @param[in] stream The stream. Destroyed by the call.
  * @retval diopiSuccess On success.
  * @see device_make_stream
  */

@@ -362,7 +362,7 @@ DIOPI_API const char* diopiGetVersion(void);
  * The offset of the tensor is applied. A tensor without elements may have a null address.
  *
  * @param[in] th The tensor.
- * @param[out] data Address of the first element. Host or device memory. Made by the call.
+ * @param[out] data Address of the first element. Host or device memory. Created by the call.
  * @retval diopiSuccess On success.
  * @see diopiGetTensorDataConst, diopiGetTensorStoragePtr
  */
@@ -374,7 +374,7 @@ diopiError_t diopiGetTensorData(diopiTensorHandle_t th, void** data);
  * The offset of the tensor is applied. A tensor without elements may have a null address.
  *
  * @param[in] th The tensor.
- * @param[out] data Address of the first element. Host or device memory. Made by the call.
+ * @param[out] data Address of the first element. Host or device memory. Created by the call.
  * @retval diopiSuccess On success.
  * @see diopiGetTensorData
  */
@@ -471,7 +471,7 @@ DIOPI_API diopiError_t diopiGetTensorElemSize(diopiConstTensorHandle_t th, int64
  *
  * @param[in] th The tensor.
  * @param[out] p_storage_ptr Address of the memory, without the tensor's offset. Host or device
- *     memory. Made by the call.
+ *     memory. Created by the call.
  * @retval diopiSuccess On success.
  * @see diopiGetTensorStorageOffset, diopiGetTensorStorageNbytes
  */
@@ -698,7 +698,7 @@ DIOPI_API diopiError_t diopiGeneratorSetSeedAndOffset(
  * The range ends with `diopiRecordEnd`, in the same thread.
  *
  * @param[in] record_name The name of the range.
- * @param[out] record The range. Made by the call.
+ * @param[out] record The range. Created by the call.
  * @retval diopiSuccess On success.
  * @see diopiRecordEnd
  */
@@ -709,7 +709,7 @@ DIOPI_API diopiError_t diopiRecordStart(const char* record_name, diopiRecordHand
  *
  * Sets the handle to null.
  *
- * @param[in,out] record In: The range. Out: `NULL`. Gone after the call.
+ * @param[in,out] record In: The range. Out: `NULL`. Destroyed by the call.
  * @retval diopiSuccess On success.
  * @see diopiRecordStart
  */

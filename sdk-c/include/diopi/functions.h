@@ -8,7 +8,7 @@
  * in three dimensions, normalization, matrices, indexing, masks and embeddings, sorting, layout,
  * creation, random numbers, optimizers, vision and complex numbers.
  *
- * `diopi/diopi.h` includes it.
+ * Included by `diopi/diopi.h`.
  */
 
 #ifndef TENON_DIOPI_FUNCTIONS_H

@@ -4,7 +4,7 @@
  * @file diopi/functions_ext.h
  * @brief DIOPI libraries: transformers, attention, flash attention and inference.
  *
- * `diopi/diopi.h` includes it.
+ * Included by `diopi/diopi.h`.
  */
 
 #ifndef TENON_DIOPI_FUNCTIONS_EXT_H

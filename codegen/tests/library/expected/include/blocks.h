@@ -163,7 +163,7 @@ BLK_API blk_status_t blk_memory_get_layout(const_blk_memory_t memory, const_blk_
  * Returns the address that the memory was created with.
  *
  * @param[in] memory The memory.
- * @param[out] buffer The buffer. Host or device memory. Made by the call.
+ * @param[out] buffer The buffer. Host or device memory. Created by the call.
  * @retval blk_success On success.
  */
 BLK_API blk_status_t blk_memory_get_buffer(const_blk_memory_t memory, const void** buffer);
