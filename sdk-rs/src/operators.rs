@@ -53,7 +53,7 @@ mod traits;
 pub use tensor::{TensorMut, TensorRef};
 pub use traits::*;
 
-use crate::device::{DeviceId, Stream};
+use crate::device::{Device, DeviceId, Result, Status, Stream};
 
 /// Where an operator runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,4 +62,35 @@ pub struct Launch {
     pub device: DeviceId,
     /// The stream of the call; null is the default stream of the device.
     pub stream: Stream,
+}
+
+impl Launch {
+    /// Waits for the work that is queued on the stream.
+    ///
+    /// A host may use a stream of a device that is not current, and does not say which device it belongs to. So the other
+    /// devices are asked too.
+    ///
+    /// # Errors
+    /// The work has failed, or no device has the stream.
+    pub fn synchronize(self, devices: &impl Device) -> Result<()> {
+        let mut outcome = devices.synchronize_stream(self.device, self.stream);
+        // Each device has a default stream, which the null handle means.
+        if outcome.is_ok() && !self.stream.is_null() {
+            return outcome;
+        }
+        for other in 0..devices.get_device_count()? {
+            let Ok(other) = i32::try_from(other) else { break };
+            if other == self.device.0 {
+                continue;
+            }
+            match devices.synchronize_stream(DeviceId(other), self.stream) {
+                Ok(()) if self.stream.is_null() => {}
+                Ok(()) => return Ok(()),
+                // Either the work on the stream failed, or the stream belongs to another device.
+                Err(error) if error.status != Status::ERROR => outcome = Err(error),
+                Err(_) => {}
+            }
+        }
+        outcome
+    }
 }

@@ -1,36 +1,13 @@
 //! Tensors of the device as views for kernels: the memory of the CPU device is host memory.
 
-use tenon::device::{DataType, Device, DeviceId, Error, Plugin, Result, Status};
+use tenon::device::{DataType, Error, Plugin, Result, Status};
 use tenon::operators::{Launch, TensorMut, TensorRef};
 use tenon_cpu::Cpu;
 use tenon_kernels::{DType, View, ViewMut, reduce};
 
 /// Waits until the work that is queued on the stream is done.
 pub(crate) fn ready(launch: Launch) -> Result<()> {
-    ready_on(Cpu::instance(), launch)
-}
-
-/// Hosts may use a stream of a device that is not current, and none says which device it belongs to.
-fn ready_on(cpu: &Cpu, Launch { device, stream }: Launch) -> Result<()> {
-    let mut outcome = cpu.synchronize_stream(device, stream);
-    // Each device has a default stream, which the null handle means.
-    if outcome.is_ok() && !stream.is_null() {
-        return outcome;
-    }
-    for other in 0..cpu.get_device_count()? {
-        let Ok(other) = i32::try_from(other) else { break };
-        if other == device.0 {
-            continue;
-        }
-        match cpu.synchronize_stream(DeviceId(other), stream) {
-            Ok(()) if stream.is_null() => {}
-            Ok(()) => return Ok(()),
-            // Either the work on the stream failed, or the stream belongs to another device.
-            Err(error) if error.status != Status::ERROR => outcome = Err(error),
-            Err(_) => {}
-        }
-    }
-    outcome
+    launch.synchronize(Cpu::instance())
 }
 
 /// Turns the result of a kernel into that of an operator.
@@ -131,6 +108,7 @@ fn broadcast(dims: Vec<usize>, other: &[usize]) -> Result<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use tenon::device::{Device, DeviceId, Stream};
     use tenon_cpu::Config;
 
     use super::*;
@@ -141,11 +119,11 @@ mod tests {
         for current in (0..3).map(DeviceId) {
             for device in (0..3).map(DeviceId) {
                 let stream = cpu.create_stream(device).unwrap();
-                ready_on(&cpu, Launch { device: current, stream }).unwrap();
+                Launch { device: current, stream }.synchronize(&cpu).unwrap();
                 cpu.destroy_stream(device, stream).unwrap();
-                assert!(ready_on(&cpu, Launch { device: current, stream }).is_err());
+                assert!(Launch { device: current, stream }.synchronize(&cpu).is_err());
             }
-            ready_on(&cpu, Launch { device: current, stream: tenon::device::Stream::NULL }).unwrap();
+            Launch { device: current, stream: Stream::NULL }.synchronize(&cpu).unwrap();
         }
     }
 
@@ -155,7 +133,7 @@ mod tests {
         for device in [0, 1].map(DeviceId) {
             let stream = cpu.create_stream(device).unwrap();
             cpu.launch_kernel(device, stream, "broken", || Err("it broke".into())).unwrap();
-            let refused = ready_on(&cpu, Launch { device: DeviceId(0), stream }).unwrap_err();
+            let refused = Launch { device: DeviceId(0), stream }.synchronize(&cpu).unwrap_err();
             assert!(refused.message.contains("it broke"), "{refused}");
         }
     }

@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use tenon::DevicePtr;
-use tenon::device::{DataType, Device as _, DeviceId, Plugin, Result, Stream};
-use tenon::operators::Operators;
+use tenon::device::{DataType, Device as _, DeviceId, Plugin, Result};
+use tenon::operators::{Launch, Operators};
 
 /// The kind of memory that a device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) struct Provider {
     pub(crate) operators: &'static dyn Operators,
     pub(crate) memory: Memory,
     pub(crate) current_device: fn() -> Result<DeviceId>,
-    pub(crate) synchronize: fn(DeviceId, Stream) -> Result<()>,
+    pub(crate) synchronize: fn(Launch) -> Result<()>,
     pub(crate) copy_to_device: fn(DeviceId, DevicePtr, &[u8]) -> Result<()>,
     pub(crate) copy_to_host: fn(DeviceId, &mut [u8], DevicePtr) -> Result<()>,
 }
@@ -31,7 +31,7 @@ impl Provider {
             operators,
             memory,
             current_device: || D::whole().get_device(),
-            synchronize: |device, stream| D::whole().synchronize_stream(device, stream),
+            synchronize: |launch| launch.synchronize(&D::whole()),
             copy_to_device: |device, target, source| D::whole().memory_copy_h2d(device, target, source),
             copy_to_host: |device, target, source| D::whole().memory_copy_d2h(device, target, source),
         }

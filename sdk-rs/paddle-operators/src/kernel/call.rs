@@ -41,7 +41,7 @@ impl Call {
     /// Waits for the stream, once in a call: memory that the host accesses must be complete, and no other work may use it.
     pub(crate) fn settle(&self) -> Result<()> {
         if !self.is_settled.replace(true) {
-            (self.provider.synchronize)(self.launch.device, self.launch.stream)?;
+            (self.provider.synchronize)(self.launch)?;
         }
         Ok(())
     }
