@@ -104,6 +104,14 @@ fn copy_words<W: Word>(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
         match row.strides {
             // SAFETY: as above, for all elements of the row; `copy` allows rows in the same place.
             [1, 1] => unsafe { ptr::copy(source, target, row.len) },
+            [1, 0] => {
+                // SAFETY: as above. Read once, so that the compiler vectorises the loop.
+                let element = unsafe { source.read() };
+                for n in 0..row.len {
+                    // SAFETY: as above.
+                    unsafe { target.add(n).write(element) };
+                }
+            }
             [to_stride, from_stride] => {
                 for n in 0..row.len as isize {
                     // SAFETY: as above.
