@@ -21,7 +21,6 @@ pub mod attention;
 mod axis;
 mod buffer;
 pub mod cast;
-pub mod concat;
 pub mod conv;
 mod convert;
 mod dtype;

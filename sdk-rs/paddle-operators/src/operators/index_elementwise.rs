@@ -211,7 +211,6 @@ impl<'a> Part<'a> {
         value: &View<'_>,
         out: Output<'_>,
     ) -> Result<()> {
-        call.settle()?;
         let source = x.host_view()?;
         out.complete(x)?;
         let mut target = out.host_view(x.data_type()?)?;
@@ -244,7 +243,6 @@ impl<'a> Part<'a> {
         dout: Tensor<'_>,
         [dx, dvalue]: [Option<Output<'_>>; 2],
     ) -> Result<()> {
-        call.settle()?;
         let (ty, gradient) = (dout.data_type()?, dout.host_view()?);
         let strided = Strided::of(x, &gradient)?;
         let elements = self.elements(index, &strided.place)?;
@@ -290,7 +288,6 @@ impl<'a> Part<'a> {
         dout: Tensor<'_>,
         dx: Output<'_>,
     ) -> Result<()> {
-        call.settle()?;
         let gradient = dout.host_view()?;
         dx.set_contiguous()?;
         let mut dx = dx.host_view(dout.data_type()?)?;
