@@ -1,0 +1,10 @@
+//! The CPU device as a library of operators for hosts of DIOPI: `libdiopi_impl.so`.
+
+use tenon_cpu::Cpu;
+use tenon_diopi::Library;
+use tenon_operators::CpuOperators;
+
+tenon_diopi::library!(@ {
+    // SAFETY: the memory of the CPU device is host memory.
+    unsafe { Library::with_host_memory::<Cpu>(&CpuOperators) }
+});

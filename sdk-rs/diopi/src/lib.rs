@@ -1,0 +1,18 @@
+//! Makes `libdiopi_impl.so`, a library of operators for hosts of DIOPI, from a device and its operators.
+//!
+//! ```text
+//! // Cargo.toml: crate-type = ["cdylib"]
+//! tenon_diopi::library!(MyNpu);
+//! ```
+//!
+//! The library has the symbols that a host looks up: the device functions in `library`, and the operators.
+//!
+//! * `host` finds the functions of the host, `libdiopirt.so`.
+
+mod host;
+mod provider;
+/// What a host of DIOPI offers to a library, generated from `spec/diopi_runtime`.
+#[rustfmt::skip]
+pub mod runtime;
+
+pub use provider::{Library, Memory};

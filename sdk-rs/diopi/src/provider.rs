@@ -1,0 +1,84 @@
+//! The device of a library, and its operators.
+
+use tenon::DevicePtr;
+use tenon::device::{DataType, Device as _, DeviceId, Plugin, Result};
+use tenon::operators::{Launch, Operators};
+
+/// The kind of memory that a device has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Only the device can access it.
+    OfTheDevice,
+    /// It is host memory.
+    OfTheHost,
+}
+
+/// A device with its operators, as a library for hosts of DIOPI.
+#[allow(missing_debug_implementations, reason = "it consists of functions")]
+pub struct Library {
+    pub(crate) operators: &'static dyn Operators,
+    pub(crate) memory: Memory,
+    pub(crate) current_device: fn() -> Result<DeviceId>,
+    pub(crate) synchronize: fn(Launch) -> Result<()>,
+    pub(crate) copy_to_device: fn(DeviceId, DevicePtr, &[u8]) -> Result<()>,
+    pub(crate) copy_to_host: fn(DeviceId, &mut [u8], DevicePtr) -> Result<()>,
+}
+
+impl Library {
+    /// Describes a device that implements both traits.
+    pub fn new<D: Plugin<Instance = D> + Operators>() -> Self {
+        Self::from_parts::<D>(D::instance(), Memory::OfTheDevice)
+    }
+
+    /// Describes a device whose operators belong to another type, and whose memory the host can access.
+    ///
+    /// # Safety
+    /// All memory of the device is host memory, which any thread may read and write once the work on its streams is done.
+    pub unsafe fn with_host_memory<D: Plugin>(operators: &'static dyn Operators) -> Self {
+        Self::from_parts::<D>(operators, Memory::OfTheHost)
+    }
+
+    fn from_parts<D: Plugin>(operators: &'static dyn Operators, memory: Memory) -> Self {
+        Self {
+            operators,
+            memory,
+            current_device: || D::whole().get_device(),
+            synchronize: |launch| launch.synchronize(&D::whole()),
+            copy_to_device: |device, target, source| D::whole().memory_copy_h2d(device, target, source),
+            copy_to_host: |device, target, source| D::whole().memory_copy_d2h(device, target, source),
+        }
+    }
+
+    /// Returns true if the device has all of some methods for elements of a type.
+    pub(crate) fn provides(&self, methods: &[&str], ty: DataType) -> bool {
+        methods.iter().all(|method| self.operators.provides(method, ty))
+    }
+}
+
+unsafe extern "Rust" {
+    /// Returns the library, which [`library!`](crate::library) defines.
+    safe fn tenon_diopi_library() -> &'static Library;
+}
+
+/// Returns the library that this crate is part of.
+pub(crate) fn library() -> &'static Library {
+    tenon_diopi_library()
+}
+
+/// Makes a device the library's device. A library has this line once.
+///
+/// `library!(MyNpu)` is for a device that implements both traits. `library!(EXPRESSION)` takes a [`Library`].
+#[macro_export]
+macro_rules! library {
+    ($device:ty) => {
+        $crate::library!(@ $crate::Library::new::<$device>());
+    };
+    (@ $library:expr) => {
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        fn tenon_diopi_library() -> &'static $crate::Library {
+            static LIBRARY: std::sync::LazyLock<$crate::Library> = std::sync::LazyLock::new(|| $library);
+            &LIBRARY
+        }
+    };
+}
