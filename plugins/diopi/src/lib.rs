@@ -6,5 +6,5 @@ use tenon_operators::CpuOperators;
 
 tenon_diopi::library!(@ {
     // SAFETY: the memory of the CPU device is host memory.
-    unsafe { Library::with_host_memory::<Cpu>(&CpuOperators) }
+    unsafe { Library::with_host_memory::<Cpu>(&CpuOperators) }.with_vendor_name("Tenon CPU Device")
 });

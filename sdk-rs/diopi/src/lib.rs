@@ -8,8 +8,12 @@
 //! The library has the symbols that a host looks up: the device functions in `library`, and the operators.
 //!
 //! * `host` finds the functions of the host, `libdiopirt.so`.
+//! * `error` has the codes for the host, and the message of the last failure.
 
+mod error;
 mod host;
+#[allow(non_snake_case, reason = "the names are the ABI's")]
+mod library;
 mod provider;
 /// What a host of DIOPI offers to a library, generated from `spec/diopi_runtime`.
 #[rustfmt::skip]

@@ -1,7 +1,7 @@
 //! The device of a library, and its operators.
 
 use tenon::DevicePtr;
-use tenon::device::{DataType, Device as _, DeviceId, Plugin, Result};
+use tenon::device::{DataType, Device, DeviceId, Plugin, Result};
 use tenon::operators::{Launch, Operators};
 
 /// The kind of memory that a device has.
@@ -16,6 +16,9 @@ pub enum Memory {
 /// A device with its operators, as a library for hosts of DIOPI.
 #[allow(missing_debug_implementations, reason = "it consists of functions")]
 pub struct Library {
+    pub(crate) vendor_name: String,
+    pub(crate) version: &'static str,
+    pub(crate) device: &'static dyn Device,
     pub(crate) operators: &'static dyn Operators,
     pub(crate) memory: Memory,
     pub(crate) current_device: fn() -> Result<DeviceId>,
@@ -38,8 +41,26 @@ impl Library {
         Self::from_parts::<D>(operators, Memory::OfTheHost)
     }
 
+    /// Sets the name of the vendor and the device, which hosts show. Some test suites expect the word `Device` in it.
+    #[must_use]
+    pub fn with_vendor_name(self, name: impl Into<String>) -> Self {
+        Self { vendor_name: name.into(), ..self }
+    }
+
+    /// Sets the version of the library to that of the package.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_package(self, version: &'static str) -> Self {
+        Self { version, ..self }
+    }
+
     fn from_parts<D: Plugin>(operators: &'static dyn Operators, memory: Memory) -> Self {
+        let path = std::any::type_name::<D>();
+        let name = path.rsplit_once("::").map_or(path, |(_, name)| name);
         Self {
+            vendor_name: format!("{name} Device"),
+            version: "",
+            device: Box::leak(Box::new(D::whole())),
             operators,
             memory,
             current_device: || D::whole().get_device(),
@@ -77,7 +98,10 @@ macro_rules! library {
         #[doc(hidden)]
         #[unsafe(no_mangle)]
         fn tenon_diopi_library() -> &'static $crate::Library {
-            static LIBRARY: std::sync::LazyLock<$crate::Library> = std::sync::LazyLock::new(|| $library);
+            static LIBRARY: std::sync::LazyLock<$crate::Library> = std::sync::LazyLock::new(|| {
+                let library: $crate::Library = $library;
+                library.of_package(concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")))
+            });
             &LIBRARY
         }
     };

@@ -1,0 +1,81 @@
+//! Starts and stops the device.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use tenon::device::DeviceId;
+
+use super::{blocks, streams};
+use crate::error::{Error, Result, failed};
+use crate::provider::library;
+use crate::runtime::DiopiError;
+
+/// Not started yet: the first call that needs the device starts it.
+const NEW: u8 = 0;
+const RUNNING: u8 = 1;
+/// Finalised: the host has to initialise the library again.
+const STOPPED: u8 = 2;
+
+static PHASE: AtomicU8 = AtomicU8::new(NEW);
+
+/// Serialises changes of the phase.
+static CHANGES: Mutex<()> = Mutex::new(());
+
+/// Starts the device, unless it runs.
+pub(crate) fn start() -> Result<()> {
+    let _guard = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    if PHASE.load(Ordering::Acquire) == RUNNING {
+        return Ok(());
+    }
+    let device = library().device;
+    device.initialize().map_err(failed)?;
+    let numbers = numbers()?;
+    for number in &numbers {
+        device.init_device(*number).map_err(failed)?;
+    }
+    if let Some(first) = numbers.first() {
+        device.set_device(*first).map_err(failed)?;
+    }
+    PHASE.store(RUNNING, Ordering::Release);
+    Ok(())
+}
+
+/// Waits for all work and stops the device, if it runs.
+pub(crate) fn stop() -> Result<()> {
+    let _guard = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    if PHASE.load(Ordering::Acquire) != RUNNING {
+        return Ok(());
+    }
+    PHASE.store(STOPPED, Ordering::Release);
+    let device = library().device;
+    let numbers = numbers()?;
+    let mut outcome = Ok(());
+    for number in &numbers {
+        outcome = outcome.and(device.synchronize_device(*number));
+    }
+    streams::forget();
+    blocks::forget();
+    for number in &numbers {
+        outcome = outcome.and(device.deinit_device(*number));
+    }
+    outcome.and(device.finalize()).map_err(failed)
+}
+
+/// Makes sure that the device runs. Starts it if the host has not initialised the library.
+pub(crate) fn ready() -> Result<()> {
+    match PHASE.load(Ordering::Acquire) {
+        RUNNING => Ok(()),
+        NEW => start(),
+        _ => Err(Error::new(DiopiError::NOT_INITED, "the library was finalised")),
+    }
+}
+
+/// Returns true after the library was finalised: streams and memory are gone.
+pub(crate) fn is_stopped() -> bool {
+    PHASE.load(Ordering::Acquire) == STOPPED
+}
+
+fn numbers() -> Result<Vec<DeviceId>> {
+    let numbers = library().device.get_device_list().map_err(failed)?;
+    Ok(numbers.into_iter().filter_map(|number| i32::try_from(number).ok()).map(DeviceId).collect())
+}

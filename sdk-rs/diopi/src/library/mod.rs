@@ -1,0 +1,64 @@
+//! The functions of the library that are no operators.
+//!
+//! `buildGeneratorState` is not among them. It gives a handle of the host other memory, for which the interface has no
+//! function, so the host defines it.
+//!
+//! * `device`: device memory and streams, for hosts without a device interface of their own.
+//! * `lifecycle`: starts and stops the device.
+//! * `registration`: registers the functions of `device` with hosts of the older form.
+
+mod blocks;
+mod device;
+mod lifecycle;
+mod registration;
+mod streams;
+
+use std::ffi::{CString, c_char};
+use std::sync::OnceLock;
+
+use crate::error;
+use crate::provider::library;
+use crate::runtime::DiopiError;
+
+/// Initialises the library, and registers its functions if the host wants that.
+///
+/// # Safety
+/// The functions of the host are as the interface says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn initLibrary() -> DiopiError {
+    error::call("initLibrary", || {
+        lifecycle::start()?;
+        registration::register()
+    })
+}
+
+/// Finalises the library: waits for all work, destroys all streams and frees all memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn finalizeLibrary() -> DiopiError {
+    error::call("finalizeLibrary", lifecycle::stop)
+}
+
+/// Returns the name of the device and its vendor.
+#[unsafe(no_mangle)]
+pub extern "C" fn diopiGetVendorName() -> *const c_char {
+    static NAME: OnceLock<CString> = OnceLock::new();
+    kept(&NAME, &library().vendor_name)
+}
+
+/// Returns the version of the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn diopiGetImplVersion() -> *const c_char {
+    static VERSION: OnceLock<CString> = OnceLock::new();
+    kept(&VERSION, library().version)
+}
+
+/// Returns the message of the last failure in this thread. It is valid until the next failure in this thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn diopiGetLastErrorString() -> *const c_char {
+    error::last_message()
+}
+
+/// Returns a text for C that is never freed.
+fn kept(place: &'static OnceLock<CString>, text: &str) -> *const c_char {
+    place.get_or_init(|| CString::new(text.replace('\0', " ")).unwrap_or_default()).as_ptr()
+}

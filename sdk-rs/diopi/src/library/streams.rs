@@ -1,0 +1,65 @@
+//! The streams that the host has made, and their devices.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tenon::device::{DeviceId, Stream};
+
+use super::lifecycle;
+use crate::error::{Result, failed, invalid};
+use crate::provider::library;
+
+/// The device of each stream. Devices without streams have the null handle for all.
+static STREAMS: Mutex<BTreeMap<Stream, DeviceId>> = Mutex::new(BTreeMap::new());
+
+fn streams() -> MutexGuard<'static, BTreeMap<Stream, DeviceId>> {
+    STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a stream of the current device.
+pub(crate) fn make() -> Result<Stream> {
+    lifecycle::ready()?;
+    let library = library();
+    let device = (library.current_device)().map_err(failed)?;
+    let stream = library.device.create_stream(device).map_err(failed)?;
+    streams().insert(stream, device);
+    Ok(stream)
+}
+
+/// Destroys a stream after its work.
+pub(crate) fn destroy(stream: Stream) -> Result<()> {
+    if lifecycle::is_stopped() {
+        return Ok(());
+    }
+    let mut streams = streams();
+    let Some(&device) = streams.get(&stream) else {
+        return Err(if stream.is_null() { invalid("`stream` is null") } else { unknown(stream) });
+    };
+    if !stream.is_null() {
+        streams.remove(&stream);
+    }
+    drop(streams);
+    // The host frees the memory next that the work uses.
+    let done = library().device.synchronize_stream(device, stream);
+    done.and(library().device.destroy_stream(device, stream)).map_err(failed)
+}
+
+/// Returns the device of a stream. The null handle is the default stream of the current device.
+pub(crate) fn device_of(stream: Stream) -> Result<DeviceId> {
+    lifecycle::ready()?;
+    match streams().get(&stream) {
+        Some(device) => Ok(*device),
+        None if stream.is_null() => (library().current_device)().map_err(failed),
+        None => Err(unknown(stream)),
+    }
+}
+
+#[cold]
+fn unknown(stream: Stream) -> crate::error::Error {
+    invalid(format!("`stream` is {:#x}, which was destroyed or never made", stream.addr()))
+}
+
+/// Forgets all streams, when the device destroys them.
+pub(crate) fn forget() {
+    streams().clear();
+}
