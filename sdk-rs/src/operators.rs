@@ -45,11 +45,13 @@
 //! [`Error::unsupported`](tenon::Error::unsupported) those that this device does not. In PaddlePaddle they become a
 //! `ValueError` and a `NotImplementedError`: a host does not try another implementation after an error.
 
+mod layout;
 mod tensor;
 #[rustfmt::skip]
 #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
 mod traits;
 
+pub use layout::{Layout, contiguous_strides};
 pub use tensor::{TensorMut, TensorRef};
 pub use traits::*;
 

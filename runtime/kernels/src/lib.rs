@@ -53,7 +53,7 @@ mod slices;
 pub mod softmax;
 pub mod sorting;
 pub mod special;
-pub mod strided;
+mod strided;
 pub mod swiglu;
 mod tensor;
 mod tiles;
@@ -68,13 +68,3 @@ pub use error::{Error, Result, expect_length};
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
 pub use tensor::{View, ViewMut};
-
-/// Copies all elements.
-///
-/// # Errors
-/// [`Error::Length`].
-pub fn copy<T: Copy>(target: &mut [T], source: &[T]) -> Result<()> {
-    expect_length("source", target.len(), source.len())?;
-    target.copy_from_slice(source);
-    Ok(())
-}

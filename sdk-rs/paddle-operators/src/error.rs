@@ -70,12 +70,6 @@ impl Error {
     }
 }
 
-impl From<tenon_kernels::Error> for Error {
-    fn from(error: tenon_kernels::Error) -> Self {
-        Self::invalid(error.to_string())
-    }
-}
-
 /// Converts errors of the device, and of Paddle's functions that return a status.
 impl From<tenon::Error<Status>> for Error {
     fn from(error: tenon::Error<Status>) -> Self {

@@ -1,7 +1,9 @@
 //! Tensors in device memory.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
+use super::layout::Layout;
 use crate::DevicePtr;
 use crate::device::{DataType, Error, Result};
 use crate::strategy::element_size;
@@ -26,50 +28,33 @@ struct Tensor {
     data_type: DataType,
     dims: Vec<usize>,
     strides: Vec<isize>,
+    len: usize,
+    is_contiguous: bool,
+    /// The bytes from the first to the last element in memory.
+    span: Range<usize>,
 }
 
 impl Tensor {
     fn new(first: DevicePtr, data_type: DataType, dims: Vec<usize>, strides: Vec<isize>) -> Result<Self> {
-        if dims.len() != strides.len() {
-            let message = format!("a tensor of {} dimensions has {} strides", dims.len(), strides.len());
-            return Err(Error::invalid(message));
-        }
-        let tensor = Self { first, data_type, dims, strides };
-        tensor.span().ok_or_else(|| Error::invalid("a tensor is larger than the address space"))?;
-        Ok(tensor)
+        let layout = Layout::new(&dims, &strides)?;
+        let (len, is_contiguous) = (layout.len(), layout.is_contiguous());
+        let span = span(first, data_type, layout)
+            .ok_or_else(|| Error::invalid("a tensor is larger than the address space"))?;
+        Ok(Self { first, data_type, dims, strides, len, is_contiguous, span })
     }
 
-    fn len(&self) -> usize {
-        self.dims.iter().product()
+    /// Returns true if both have their elements at the same distances. The stride of a single element does not matter.
+    fn has_layout_of(&self, other: &Self) -> bool {
+        let mut strides = self.strides.iter().zip(&other.strides).zip(&self.dims);
+        self.dims == other.dims && strides.all(|((stride, other), &dim)| dim == 1 || stride == other)
     }
+}
 
-    /// Whether the elements are one after the other in row-major order.
-    fn is_contiguous(&self) -> bool {
-        let mut expected = 1;
-        self.len() == 0
-            || self.dims.iter().zip(&self.strides).rev().all(|(&dim, &stride)| {
-                let fits = dim == 1 || stride == expected;
-                expected *= dim as isize;
-                fits
-            })
-    }
-
-    /// The first address of an element, and the one behind the last byte; `None` if they cannot be computed.
-    fn span(&self) -> Option<(usize, usize)> {
-        let size = isize::try_from(self.data_type.size()?).ok()?;
-        self.dims.iter().try_fold(1_usize, |len, &dim| len.checked_mul(dim.max(1)))?.checked_mul(16)?;
-        let (mut low, mut high) = (0_isize, 0_isize);
-        if self.dims.contains(&0) {
-            return Some((self.first.addr(), self.first.addr()));
-        }
-        for (&dim, &stride) in self.dims.iter().zip(&self.strides) {
-            let reach = isize::try_from(dim - 1).ok()?.checked_mul(stride)?;
-            (low, high) = (low.checked_add(reach.min(0))?, high.checked_add(reach.max(0))?);
-        }
-        let start = self.first.addr().checked_add_signed(low.checked_mul(size)?)?;
-        let end = self.first.addr().checked_add_signed(high.checked_add(1)?.checked_mul(size)?)?;
-        Some((start, end))
-    }
+/// Returns the bytes that a tensor reaches over; `None` if they are not in the address space.
+fn span(first: DevicePtr, data_type: DataType, layout: Layout<'_>) -> Option<Range<usize>> {
+    let size = data_type.size()?;
+    let start = first.addr().checked_sub(layout.before().checked_mul(size)?)?;
+    Some(start..start.checked_add(layout.extent().checked_mul(size)?)?)
 }
 
 macro_rules! properties {
@@ -121,7 +106,7 @@ macro_rules! properties {
             /// The number of elements.
             #[must_use]
             pub fn len(&self) -> usize {
-                self.tensor.len()
+                self.tensor.len
             }
 
             /// Returns true if there are no elements.
@@ -133,7 +118,7 @@ macro_rules! properties {
             /// Returns true if the elements are one after the other in row-major order.
             #[must_use]
             pub fn is_contiguous(&self) -> bool {
-                self.tensor.is_contiguous()
+                self.tensor.is_contiguous
             }
 
             /// Adds dimensions of length one behind the others.
@@ -171,21 +156,14 @@ impl<'a> TensorMut<'a> {
     #[must_use]
     pub fn is_same(&self, other: &TensorRef<'_>) -> bool {
         let (this, other) = (&self.tensor, &other.tensor);
-        this.first == other.first
-            && this.data_type == other.data_type
-            && this.dims == other.dims
-            && this.strides == other.strides
+        this.first == other.first && this.data_type == other.data_type && this.has_layout_of(other)
     }
 
     /// Returns true if a byte between the first and the last element may belong to both tensors.
     #[must_use]
     pub fn shares_memory(&self, other: &TensorRef<'_>) -> bool {
-        match (self.tensor.span(), other.tensor.span()) {
-            (Some((start, end)), Some((other_start, other_end))) => {
-                start.max(other_start) < end.min(other_end)
-            }
-            _ => false,
-        }
+        let (this, other) = (&self.tensor.span, &other.tensor.span);
+        this.start.max(other.start) < this.end.min(other.end)
     }
 }
 
@@ -214,16 +192,6 @@ mod tests {
     }
 
     #[test]
-    fn only_row_major_tensors_are_contiguous() {
-        assert!(tensor(64, &[2, 3], &[3, 1]).is_contiguous());
-        assert!(tensor(64, &[1, 3], &[9, 1]).is_contiguous());
-        assert!(tensor(64, &[], &[]).is_contiguous());
-        assert!(!tensor(64, &[2, 3], &[1, 2]).is_contiguous());
-        assert!(!tensor(64, &[2, 3], &[4, 1]).is_contiguous());
-        assert!(!tensor(64, &[3], &[-1]).is_contiguous());
-    }
-
-    #[test]
     fn memory_is_shared_between_the_first_and_the_last_element() {
         let input = tensor(64, &[4], &[1]);
         assert!(output(76, &[4], &[1]).shares_memory(&input));
@@ -233,6 +201,7 @@ mod tests {
         assert!(!output(64, &[0], &[1]).shares_memory(&input));
         assert!(output(64, &[4], &[1]).is_same(&input));
         assert!(!output(64, &[4], &[0]).is_same(&input));
+        assert!(output(64, &[1, 4], &[9, 1]).is_same(&tensor(64, &[1, 4], &[4, 1])));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tenon::DevicePtr;
 use tenon::device::{self, DataType, DeviceId};
-use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
+use tenon::operators::{Launch, Operators, TensorMut, TensorRef, contiguous_strides};
 use tenon::paddle::{DeviceContext, PaddleApi, Tensor};
 
-use super::element::Element;
+use super::element::{Complex, Element};
 use super::memory::Ledger;
 use super::output::Output;
 use super::tensor;
@@ -87,7 +87,7 @@ impl Call {
         if elements.len() != dims.iter().product::<usize>() {
             return Err(Error::invalid(format!("{} values are given for {dims:?}", elements.len())));
         }
-        let strides = tenon_kernels::strided::contiguous_strides(dims)?;
+        let strides = contiguous_strides(dims).map_err(Error::of_operator)?;
         let first = match self.has_host_memory() {
             true => DevicePtr::from_ptr(elements.as_ptr()),
             false => {
@@ -99,6 +99,18 @@ impl Call {
         // SAFETY: the elements live for `'v` where the device can access them; otherwise they are in a tensor that is
         // deleted when the call ends, whose memory Paddle keeps for work on the stream.
         Ok(unsafe { TensorRef::new(first, T::DATA_TYPE, dims.to_vec(), strides) }?)
+    }
+
+    /// Returns a tensor of zeros in memory of its own, which stays allocated until the call ends.
+    pub(crate) fn zeros(&self, data_type: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
+        // Zero has the same bytes in every type.
+        static ZERO: [Complex<f64>; 1] = [Complex { re: 0.0, im: 0.0 }];
+        let mut zeros = self.temporary(data_type, dims)?;
+        let zero = self.upload(&ZERO, &[])?;
+        // SAFETY: the same memory, which is that of the largest element.
+        let zero = unsafe { TensorRef::new(zero.first(), data_type, Vec::new(), Vec::new()) }?;
+        self.run(|device, launch| device.expand(launch, &mut zeros, &zero))?;
+        Ok(zeros)
     }
 
     pub(super) fn api(&self) -> &'static PaddleApi {
@@ -130,20 +142,9 @@ impl Call {
     ///
     /// `work` must not call Paddle: a C++ exception cannot pass here.
     pub(crate) fn run<T>(&self, work: impl FnOnce(&dyn Operators, Launch) -> device::Result<T>) -> Result<T> {
-        self.guard(|| work(self.provider.operators, self.launch).map_err(Error::of_operator))
-    }
-
-    /// Calls kernels on host memory. A panic in one becomes an error.
-    ///
-    /// `work` must not call Paddle: a C++ exception cannot pass here.
-    pub(crate) fn compute(&self, work: impl FnOnce() -> tenon_kernels::Result<()>) -> Result<()> {
-        self.guard(|| Ok(work()?))
-    }
-
-    fn guard<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         // A panic leaves incomplete tensors, and its error makes Paddle not use them.
-        match catch_unwind(AssertUnwindSafe(work)) {
-            Ok(outcome) => outcome,
+        match catch_unwind(AssertUnwindSafe(|| work(self.provider.operators, self.launch))) {
+            Ok(outcome) => outcome.map_err(Error::of_operator),
             Err(panic) => {
                 Err(Error::new(Code::Fatal, format!("panicked: {}", tenon::support::panic_text(&*panic))))
             }

@@ -1,14 +1,90 @@
-//! The types of elements that operators are registered for.
+//! The types of elements that operators are registered for, and how numbers become elements.
 
 use tenon::device::DataType;
-use tenon_kernels::{Bool, Complex, DType, FromNumber, bf16, f16};
 
+use super::float16::{Bf16, F16};
 use crate::error::{Error, Result};
 
+/// A truth value as Paddle stores it: one byte, in which all but zero is true.
+///
+/// Not `bool`, which must be 0 or 1: memory that a host filled need not be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub(crate) struct Bool(u8);
+
+impl Bool {
+    /// Returns true if it is true.
+    pub(crate) fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// A complex number.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[repr(C)]
+pub(crate) struct Complex<T> {
+    /// The real part.
+    pub(crate) re: T,
+    /// The imaginary part.
+    pub(crate) im: T,
+}
+
+/// A number of a type that is known at run time only.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Number {
+    /// An integer or a truth value.
+    Integer(i64),
+    /// A number with a fraction.
+    Real(f64),
+    /// A complex number.
+    Complex(Complex<f64>),
+}
+
+impl Number {
+    /// As an integer: the fraction and the imaginary part are dropped.
+    pub(crate) fn to_i64(self) -> i64 {
+        match self {
+            Self::Integer(value) => value,
+            Self::Real(value) | Self::Complex(Complex { re: value, .. }) => value as i64,
+        }
+    }
+
+    /// As a number with a fraction: the imaginary part is dropped.
+    pub(crate) fn to_f64(self) -> f64 {
+        match self {
+            Self::Integer(value) => value as f64,
+            Self::Real(value) | Self::Complex(Complex { re: value, .. }) => value,
+        }
+    }
+
+    fn to_complex(self) -> Complex<f64> {
+        match self {
+            Self::Complex(value) => value,
+            other => Complex { re: other.to_f64(), im: 0.0 },
+        }
+    }
+
+    fn to_bool(self) -> bool {
+        match self {
+            Self::Integer(value) => value != 0,
+            other => other.to_complex() != Complex { re: 0.0, im: 0.0 },
+        }
+    }
+}
+
 /// A type of elements that Paddle has a name for.
-pub(crate) trait Element: tenon_kernels::Element + FromNumber {
+///
+/// # Safety
+/// Every bit pattern of its size is an element, and it has no padding.
+pub(crate) unsafe trait Element: Copy + 'static {
     /// Its name.
     const DATA_TYPE: DataType;
+
+    /// Converts a number, as a C cast does it.
+    fn from_number(number: Number) -> Self;
+
+    /// Returns the element as a number.
+    fn to_number(self) -> Number;
 }
 
 /// The floating-point types.
@@ -22,40 +98,71 @@ pub(crate) const COMPLEX: &[DataType] = &[DataType::COMPLEX64, DataType::COMPLEX
 /// The type of truth values.
 pub(crate) const BOOL: &[DataType] = &[DataType::BOOL];
 
-macro_rules! element {
-    ($($element:ty: $name:ident,)*) => {$(
-        impl Element for $element {
-            const DATA_TYPE: DataType = DataType::$name;
-        }
-    )*
+macro_rules! elements {
+    ($($data_type:ident: $element:ty, |$number:ident| $from:expr, |$value:ident| $to:expr;)*) => {
+        $(
+            // SAFETY: it consists of integers and numbers with a fraction of one size.
+            unsafe impl Element for $element {
+                const DATA_TYPE: DataType = DataType::$data_type;
 
-        /// The type of elements as kernels have it.
-        pub(super) fn dtype(name: &str, data_type: DataType) -> Result<DType> {
-            match data_type {
-                $(DataType::$name => Ok(<$element as tenon_kernels::Element>::DTYPE),)*
-                other => Err(Error::unimplemented(format!("`{name}` has elements of type {other:?}"))),
+                fn from_number($number: Number) -> Self {
+                    $from
+                }
+
+                fn to_number(self) -> Number {
+                    let $value = self;
+                    $to
+                }
             }
-        }
+        )*
 
-        /// The type of elements as Paddle has it.
-        pub(super) fn data_type(dtype: DType) -> DataType {
-            match dtype {
-                $(<$element as tenon_kernels::Element>::DTYPE => DataType::$name,)*
+        /// Returns the size and the alignment of an element of a type.
+        pub(super) fn size_and_alignment(name: &str, data_type: DataType) -> Result<(usize, usize)> {
+            match data_type {
+                $(DataType::$data_type => Ok((size_of::<$element>(), align_of::<$element>())),)*
+                other => Err(Error::unimplemented(format!("`{name}` has elements of type {other:?}"))),
             }
         }
     };
 }
-element! {
-    Bool: BOOL,
-    u8: UINT8,
-    i8: INT8,
-    i16: INT16,
-    i32: INT32,
-    i64: INT64,
-    f16: FLOAT16,
-    f32: FLOAT32,
-    f64: FLOAT64,
-    bf16: BFLOAT16,
-    Complex<f32>: COMPLEX64,
-    Complex<f64>: COMPLEX128,
+elements! {
+    BOOL: Bool, |number| Bool(number.to_bool().into()), |value| Number::Integer(value.get().into());
+    UINT8: u8, |number| number.to_i64() as u8, |value| Number::Integer(value.into());
+    INT8: i8, |number| number.to_i64() as i8, |value| Number::Integer(value.into());
+    INT16: i16, |number| number.to_i64() as i16, |value| Number::Integer(value.into());
+    INT32: i32, |number| number.to_i64() as i32, |value| Number::Integer(value.into());
+    INT64: i64, |number| number.to_i64(), |value| Number::Integer(value);
+    FLOAT16: F16, |number| F16::from_f32(number.to_f64() as f32), |value| Number::Real(value.to_f64());
+    BFLOAT16: Bf16, |number| Bf16::from_f32(number.to_f64() as f32), |value| Number::Real(value.to_f64());
+    FLOAT32: f32, |number| number.to_f64() as f32, |value| Number::Real(value.into());
+    FLOAT64: f64, |number| number.to_f64(), |value| Number::Real(value);
+    COMPLEX64: Complex<f32>,
+        |number| { let Complex { re, im } = number.to_complex(); Complex { re: re as f32, im: im as f32 } },
+        |value| Number::Complex(Complex { re: value.re.into(), im: value.im.into() });
+    COMPLEX128: Complex<f64>, |number| number.to_complex(), |value| Number::Complex(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_elements_as_in_c() {
+        assert_eq!(u8::from_number(Number::Integer(-1)), 255);
+        assert_eq!(i8::from_number(Number::Real(-3.9)), -3);
+        assert_eq!(i64::from_number(Number::Integer(i64::MAX)), i64::MAX);
+        assert_eq!(f32::from_number(Number::Integer(3)), 3.0);
+        assert_eq!(F16::from_number(Number::Real(0.5)).to_number(), Number::Real(0.5));
+        let complex = Number::Complex(Complex { re: 1.5, im: -2.0 });
+        assert_eq!(Complex::<f32>::from_number(complex), Complex { re: 1.5, im: -2.0 });
+        assert_eq!(Complex::<f64>::from_number(Number::Integer(2)), Complex { re: 2.0, im: 0.0 });
+    }
+
+    #[test]
+    fn truth_is_anything_but_zero() {
+        assert_eq!(Bool(2).to_number(), Number::Integer(1));
+        assert!(Bool::from_number(Number::Real(0.25)).get());
+        assert!(Bool::from_number(Number::Complex(Complex { re: 0.0, im: 1.0 })).get());
+        assert!(!Bool::from_number(Number::Real(-0.0)).get());
+    }
 }

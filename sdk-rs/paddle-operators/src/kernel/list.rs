@@ -4,10 +4,10 @@ use std::ffi::{c_char, c_void};
 use std::slice;
 
 use tenon::paddle::{KernelArgument, KernelContext, List, PaddleApi};
-use tenon_kernels::Bool;
 
 use super::argument::{Argument, Attribute, text};
 use super::call::Call;
+use super::element::Bool;
 use crate::error::{Error, Result};
 
 /// The elements of a list.

@@ -11,10 +11,10 @@ use std::slice;
 
 use tenon::paddle::ffi::{PD_IntArray, PD_Scalar, PD_Tensor};
 use tenon::paddle::{IntArray as IntArrayHandle, KernelArgument, KernelContext, Scalar as ScalarHandle};
-use tenon_kernels::{Complex, FromNumber, Number};
 
 use super::argument::{Argument, Attribute};
 use super::call::Call;
+use super::element::{Complex, Element, Number};
 use super::list::{Made, elements, made};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
@@ -128,7 +128,7 @@ impl<'c> Scalar<'c> {
     }
 
     /// As an element of a tensor.
-    pub(crate) fn to<T: FromNumber>(self) -> Result<T> {
+    pub(crate) fn to<T: Element>(self) -> Result<T> {
         Ok(T::from_number(self.number()?))
     }
 
@@ -159,7 +159,7 @@ impl<'c> Scalar<'c> {
 /// Two floats where there are the bits of a double.
 fn narrow_complex(both: f64) -> Complex<f64> {
     let [re, im] = [both.to_bits() as u32, (both.to_bits() >> 32) as u32].map(f32::from_bits);
-    Complex::new(re.into(), im.into())
+    Complex { re: re.into(), im: im.into() }
 }
 
 // SAFETY: a reference to a C++ scalar is a pointer.

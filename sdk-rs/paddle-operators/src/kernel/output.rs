@@ -5,17 +5,16 @@ use std::slice;
 
 use tenon::DevicePtr;
 use tenon::device::DataType;
-use tenon::operators::TensorMut;
+use tenon::operators::{TensorMut, contiguous_strides};
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{DeviceContext, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
-use tenon_kernels::strided::{Layout, contiguous_strides};
-use tenon_kernels::{Pod, ViewMut};
 
 use super::argument::{Argument, Outcome};
 use super::call::Call;
+use super::element::Element;
 use super::list::{Made, elements};
 use super::memory::Access;
-use super::tensor::{Place, Tensor, Window};
+use super::tensor::{Place, Tensor, Window, layout};
 use crate::error::{Error, Result};
 
 /// A tensor that the operator makes. Paddle has set its shape.
@@ -46,18 +45,8 @@ impl<'c> Output<'c> {
         Ok(unsafe { TensorMut::new(DevicePtr::from_ptr(first), data_type, dims, strides) }?)
     }
 
-    /// Gives it memory of the device, for kernels on host memory that take any layout.
-    pub(crate) fn host_view(self, data_type: DataType) -> Result<ViewMut<'c>> {
-        self.0.call.settle()?;
-        self.allocate(data_type)?;
-        let Place { first, dtype, dims, strides } = self.0.place()?;
-        // SAFETY: the elements are in memory of the tensor, which lives for `'c` and is at rest. Inputs may share it,
-        // which kernels know of.
-        Ok(unsafe { ViewMut::from_raw(first, dtype, &dims, &strides) }?)
-    }
-
     /// The elements in a window of the memory that it has by now.
-    pub(crate) fn memory<T: Pod>(self, window: Window) -> Result<&'c mut [T]> {
+    pub(crate) fn memory<T: Element>(self, window: Window) -> Result<&'c mut [T]> {
         self.0.call.settle()?;
         let span = self.span::<T>(window)?;
         if span.is_empty() {
@@ -71,7 +60,7 @@ impl<'c> Output<'c> {
     }
 
     /// Returns the address of a window of its current memory.
-    pub(crate) fn span<T: Pod>(self, window: Window) -> Result<Range<usize>> {
+    pub(crate) fn span<T: Element>(self, window: Window) -> Result<Range<usize>> {
         self.0.span::<T>(window)
     }
 
@@ -145,11 +134,11 @@ impl<'c> Output<'c> {
     pub(crate) fn set_contiguous(self) -> Result<()> {
         let dims = self.0.dims()?;
         if let Some(strides) = self.0.known_strides()?
-            && Layout::new(&dims, &strides).is_ok_and(|layout| layout.is_contiguous())
+            && layout(&dims, &strides).is_ok_and(|layout| layout.is_contiguous())
         {
             return Ok(());
         }
-        self.set_strides(&contiguous_strides(&dims)?)
+        self.set_strides(&contiguous_strides(&dims).map_err(Error::of_operator)?)
     }
 
     /// Sets where in its memory it begins, in bytes.

@@ -91,8 +91,12 @@ impl Registry {
         taken.try_for_each(|ty| self.add_for::<K, Any>(*ty))
     }
 
-    /// Registers an operator that takes tensors of any strides as they are, for elements of type `T`.
-    pub(crate) fn add_strided<K: Kernel<T>, T>(self, data_type: DataType) -> Result<()> {
+    /// Registers a kernel that takes tensors of any strides as they are, for elements of type `T`, if the device has the
+    /// methods that it calls.
+    pub(crate) fn add_strided<K: Kernel<T>, T>(self, methods: &[&str], data_type: DataType) -> Result<()> {
+        if !self.provider.provides(methods, data_type) {
+            return Ok(());
+        }
         self.add_for::<K, T>(data_type)?;
         self.add_with::<K, T>(data_type, take_strides)
     }
@@ -159,9 +163,9 @@ type Definitions = unsafe extern "C-unwind" fn(*const PD_KernelKey, *mut PD_Kern
 /// or for all that there are: `register!(registry, &["expand"], Kernel, every)`.
 macro_rules! register {
     ($registry:expr, $methods:expr, $kernel:ident, every) => {{
-        use tenon_kernels::{Bool, Complex, bf16, f16};
+        use $crate::kernel::{Bf16, Bool, Complex, F16};
         register!($registry, $methods, $kernel, [Bool, u8, i8, i16, i32, i64]);
-        register!($registry, $methods, $kernel, [f16, bf16, f32, f64, Complex<f32>, Complex<f64>]);
+        register!($registry, $methods, $kernel, [F16, Bf16, f32, f64, Complex<f32>, Complex<f64>]);
     }};
     ($registry:expr, $methods:expr, $kernel:ident, [$($element:ty),* $(,)?]) => {
         $($registry.add::<$kernel<'static>, $element>($methods)?;)*

@@ -6,17 +6,16 @@ use std::slice;
 
 use tenon::DevicePtr;
 use tenon::device::DataType;
-use tenon::operators::TensorRef;
+use tenon::operators::{Layout, TensorRef};
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{self, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
-use tenon_kernels::strided::Layout;
-use tenon_kernels::{Bool, Complex, DType, Number, Pod, View, bf16, f16};
 
 use super::argument::{Argument, Input};
 use super::call::Call;
-use super::element::{Element, data_type, dtype};
+use super::element::{Bool, Complex, Element, Number, size_and_alignment};
+use super::float16::{Bf16, F16};
 use super::memory::Access;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 
 /// A tensor of Paddle's, for the time of a call.
 #[derive(Clone, Copy)]
@@ -128,7 +127,7 @@ impl<'c> Tensor<'c> {
     /// Refuses gaps between elements.
     pub(super) fn expect_contiguous(self) -> Result<()> {
         let (dims, strides) = (self.dims()?, self.strides()?);
-        if Layout::new(&dims, &strides)?.is_contiguous() {
+        if layout(&dims, &strides)?.is_contiguous() {
             return Ok(());
         }
         Err(Error::unimplemented(format!("`{}` has gaps between its elements: {strides:?}", self.name)))
@@ -138,7 +137,7 @@ impl<'c> Tensor<'c> {
     ///
     /// # Errors
     /// The window leaves the memory, or no such element can be where the first one is.
-    pub(super) fn span<T: Pod>(self, window: Window) -> Result<Range<usize>> {
+    pub(super) fn span<T: Element>(self, window: Window) -> Result<Range<usize>> {
         self.span_of(window, size_of::<T>(), align_of::<T>())
     }
 
@@ -162,30 +161,23 @@ impl<'c> Tensor<'c> {
 
     /// Where its elements are and how they lie, for kernels that take any layout.
     pub(crate) fn place(self) -> Result<Place> {
-        let dtype = dtype(self.name, self.data_type()?)?;
+        let data_type = self.data_type()?;
+        let (size, alignment) = size_and_alignment(self.name, data_type)?;
         let (dims, strides) = (self.dims()?, self.strides()?);
-        let layout = Layout::new(&dims, &strides)?;
-        let span = self.span_of(layout.into(), dtype.size(), dtype.align())?;
+        let layout = layout(&dims, &strides)?;
+        let span = self.span_of(layout.into(), size, alignment)?;
         let first = match layout.is_empty() {
             true => null_mut(),
-            false => with_exposed_provenance_mut(span.start + layout.before() * dtype.size()),
+            false => with_exposed_provenance_mut(span.start + layout.before() * size),
         };
-        Ok(Place { first, dtype, dims, strides })
+        Ok(Place { first, data_type, size, dims, strides })
     }
 
     /// The tensor for operators of the device.
     pub(crate) fn view(self) -> Result<TensorRef<'c>> {
-        let Place { first, dtype, dims, strides } = self.place()?;
+        let Place { first, data_type, dims, strides, .. } = self.place()?;
         // SAFETY: the elements are in memory of the tensor, which Paddle keeps for work on the stream.
-        Ok(unsafe { TensorRef::new(DevicePtr::from_ptr(first), data_type(dtype), dims, strides) }?)
-    }
-
-    /// The tensor for kernels on host memory that take any layout.
-    pub(crate) fn host_view(self) -> Result<View<'c>> {
-        self.call.settle()?;
-        let Place { first, dtype, dims, strides } = self.place()?;
-        // SAFETY: the elements are in memory of the tensor, which lives for `'c` and is at rest.
-        Ok(unsafe { View::from_raw(first, dtype, &dims, &strides) }?)
+        Ok(unsafe { TensorRef::new(DevicePtr::from_ptr(first), data_type, dims, strides) }?)
     }
 
     /// The elements, which must lie one after the other, and be none that the call writes.
@@ -196,7 +188,7 @@ impl<'c> Tensor<'c> {
     }
 
     /// The elements in a window, which must be none that the call writes.
-    pub(crate) fn read_window<T: Pod>(self, window: Window) -> Result<&'c [T]> {
+    pub(crate) fn read_window<T: Element>(self, window: Window) -> Result<&'c [T]> {
         self.call.settle()?;
         let span = self.span::<T>(window)?;
         self.call.ledger.claim(self.name, span.clone(), Access::Read)?;
@@ -225,37 +217,39 @@ impl<'c> Tensor<'c> {
             let message = format!("`{}` may be in memory of the device, where it cannot be read", self.name);
             return Err(Error::unimplemented(message));
         }
-        fn all<T: Element>(tensor: Tensor<'_>, number: impl Fn(T) -> Number) -> Result<Vec<Number>> {
-            Ok(tensor.read::<T>()?.iter().map(|&element| number(element)).collect())
+        fn all<T: Element>(tensor: Tensor<'_>) -> Result<Vec<Number>> {
+            Ok(tensor.read::<T>()?.iter().map(|element| element.to_number()).collect())
         }
         match self.data_type()? {
-            DataType::BOOL => all::<Bool>(self, |element| Number::Integer(element.get().into())),
-            DataType::UINT8 => all::<u8>(self, |element| Number::Integer(element.into())),
-            DataType::INT8 => all::<i8>(self, |element| Number::Integer(element.into())),
-            DataType::INT16 => all::<i16>(self, |element| Number::Integer(element.into())),
-            DataType::INT32 => all::<i32>(self, |element| Number::Integer(element.into())),
-            DataType::INT64 => all::<i64>(self, Number::Integer),
-            DataType::FLOAT16 => all::<f16>(self, |element| Number::Real(element.to_f64())),
-            DataType::BFLOAT16 => all::<bf16>(self, |element| Number::Real(element.to_f64())),
-            DataType::FLOAT32 => all::<f32>(self, |element| Number::Real(element.into())),
-            DataType::FLOAT64 => all::<f64>(self, Number::Real),
-            DataType::COMPLEX64 => {
-                all::<Complex<f32>>(self, |z| Number::Complex(Complex::new(z.re.into(), z.im.into())))
-            }
-            DataType::COMPLEX128 => all::<Complex<f64>>(self, Number::Complex),
-            other => Err(Error::new(
-                Code::Unimplemented,
-                format!("`{}` has elements of type {other:?}", self.name),
-            )),
+            DataType::BOOL => all::<Bool>(self),
+            DataType::UINT8 => all::<u8>(self),
+            DataType::INT8 => all::<i8>(self),
+            DataType::INT16 => all::<i16>(self),
+            DataType::INT32 => all::<i32>(self),
+            DataType::INT64 => all::<i64>(self),
+            DataType::FLOAT16 => all::<F16>(self),
+            DataType::BFLOAT16 => all::<Bf16>(self),
+            DataType::FLOAT32 => all::<f32>(self),
+            DataType::FLOAT64 => all::<f64>(self),
+            DataType::COMPLEX64 => all::<Complex<f32>>(self),
+            DataType::COMPLEX128 => all::<Complex<f64>>(self),
+            other => Err(Error::unimplemented(format!("`{}` has elements of type {other:?}", self.name))),
         }
     }
+}
+
+/// The layout of a shape with strides, which come from Paddle.
+pub(crate) fn layout<'v>(dims: &'v [usize], strides: &'v [isize]) -> Result<Layout<'v>> {
+    Layout::new(dims, strides).map_err(Error::of_operator)
 }
 
 /// The elements of a tensor in memory.
 pub(crate) struct Place {
     /// The address of the first element; null if there is none.
     pub(crate) first: *mut u8,
-    pub(crate) dtype: DType,
+    pub(crate) data_type: DataType,
+    /// Bytes of an element.
+    pub(crate) size: usize,
     pub(crate) dims: Vec<usize>,
     pub(crate) strides: Vec<isize>,
 }
@@ -298,7 +292,7 @@ impl From<Layout<'_>> for Window {
 ///
 /// # Safety
 /// `span` is empty, or aligned memory of `count` elements that nobody writes for `'c`.
-unsafe fn view<'c, T: Pod>(span: &Range<usize>, count: usize) -> &'c [T] {
+unsafe fn view<'c, T: Element>(span: &Range<usize>, count: usize) -> &'c [T] {
     if count == 0 {
         return &[];
     }

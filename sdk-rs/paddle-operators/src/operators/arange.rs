@@ -3,20 +3,19 @@
 //! How many there are follows from numbers of the type of the elements: in float32, 0.9 is three times 0.3.
 
 use tenon::device::Release;
-use tenon_kernels::{bf16, f16};
 
 use crate::error::Result;
-use crate::kernel::{Call, Element, Output, Registry, Run, Scalar, kernel, register};
+use crate::kernel::{Bf16, Call, Element, F16, Output, Registry, Run, Scalar, kernel, register};
 
 /// The methods that the kernels call.
 const METHODS: &[&str] = &["arange_tensor", "arange_tensor_out_shape"];
 
 /// Registers `arange` and, where it exists, `range`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, METHODS, Arange, [f16, bf16, f32, f64, i32, i64]);
+    register!(registry, METHODS, Arange, [F16, Bf16, f32, f64, i32, i64]);
     // Since 3.2 `arange` has another name.
     if registry.release() >= Release::V3_2 {
-        register!(registry, METHODS, Range, [f16, bf16, f32, f64, i32, i64]);
+        register!(registry, METHODS, Range, [F16, Bf16, f32, f64, i32, i64]);
     }
     Ok(())
 }

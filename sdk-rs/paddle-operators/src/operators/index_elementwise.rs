@@ -4,17 +4,24 @@
 //! CPU gets a packed copy of a view of the device, and would apply the strides of the view to it: it reads and writes
 //! beyond the copy.
 
+use tenon::DevicePtr;
 use tenon::device::{DataType, Release};
-use tenon_kernels::strided::Layout;
-use tenon_kernels::{Bool, Buffer, Complex, View, ViewMut, bf16, f16, formulas, indexing};
+use tenon::operators::{TensorMut, TensorRef};
 
 use crate::error::{Error, Result};
 use crate::kernel::{
-    Any, BOOL, COMPLEX, Call, Element, FLOATS, INTEGERS, Output, Place, Registry, Run, Scalar, Tensor,
-    kernel, unsigned,
+    Any, BOOL, Bf16, Bool, COMPLEX, Call, Complex, Element, F16, FLOATS, INTEGERS, Output, Place, Registry,
+    Run, Scalar, Tensor, kernel, layout, unsigned,
 };
 
-/// Registers the kernels of 3.1 and later, for devices whose memory the host can access.
+/// The methods that take elements, and that put them.
+const TAKES: &[&str] = &["gather"];
+const PUTS: &[&str] = &["expand", "gather", "index_put"];
+/// The methods for the gradients.
+const TAKES_GRAD: &[&str] = &["expand", "gather", "gather_grad"];
+const PUTS_GRAD: &[&str] = &["expand", "gather", "index_put", "index_put_grad"];
+
+/// Registers the kernels of 3.1 and later, for devices whose memory the host can access: it reads the indices.
 pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() < Release::V3_1 || !registry.has_host_memory() {
         return Ok(());
@@ -28,33 +35,33 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     put::<i16>(registry)?;
     put::<i32>(registry)?;
     put::<i64>(registry)?;
-    put::<f16>(registry)?;
-    put::<bf16>(registry)?;
+    put::<F16>(registry)?;
+    put::<Bf16>(registry)?;
     put::<f32>(registry)?;
     put::<f64>(registry)?;
     put::<Complex<f32>>(registry)?;
     put::<Complex<f64>>(registry)?;
     let recent = registry.release() >= Release::V3_2;
     for &ty in &every {
-        registry.add_strided::<PutWithTensor<'static>, Any>(ty)?;
-        registry.add_strided::<PutGrad<'static>, Any>(ty)?;
+        registry.add_strided::<PutWithTensor<'static>, Any>(PUTS, ty)?;
+        registry.add_strided::<PutGrad<'static>, Any>(PUTS_GRAD, ty)?;
         match recent {
-            true => registry.add_strided::<Get<'static>, Any>(ty)?,
-            false => registry.add_strided::<GetBefore32<'static>, Any>(ty)?,
+            true => registry.add_strided::<Get<'static>, Any>(TAKES, ty)?,
+            false => registry.add_strided::<GetBefore32<'static>, Any>(TAKES, ty)?,
         }
     }
     for &ty in &summed {
-        registry.add_strided::<PutWithTensorGrad<'static>, Any>(ty)?;
+        registry.add_strided::<PutWithTensorGrad<'static>, Any>(PUTS_GRAD, ty)?;
         match recent {
-            true => registry.add_strided::<GetGrad<'static>, Any>(ty)?,
-            false => registry.add_strided::<GetGradBefore32<'static>, Any>(ty)?,
+            true => registry.add_strided::<GetGrad<'static>, Any>(TAKES_GRAD, ty)?,
+            false => registry.add_strided::<GetGradBefore32<'static>, Any>(TAKES_GRAD, ty)?,
         }
     }
     Ok(())
 }
 
 fn put<T: Element>(registry: Registry) -> Result<()> {
-    registry.add_strided::<Put<'static>, T>(T::DATA_TYPE)
+    registry.add_strided::<Put<'static>, T>(PUTS, T::DATA_TYPE)
 }
 
 kernel! {
@@ -72,7 +79,7 @@ kernel! {
 impl<T: Element> Run<T> for Put<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let value = [self.value.to::<T>()?];
-        let value = View::of_slice(&value, &[1])?;
+        let value = call.upload(&value, &[1])?;
         let part = Part::new(self.dims, self.strides, self.index_dims, self.index_strides, self.offset);
         part.assign(call, self.x, &self.index, &value, self.out)
     }
@@ -92,7 +99,7 @@ kernel! {
 impl Run<Any> for PutWithTensor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let part = Part::new(self.dims, self.strides, self.index_dims, self.index_strides, self.offset);
-        part.assign(call, self.x, &self.index, &self.value.host_view()?, self.out)
+        part.assign(call, self.x, &self.index, &self.value.view()?, self.out)
     }
 }
 
@@ -208,31 +215,31 @@ impl<'a> Part<'a> {
         call: &Call,
         x: Tensor<'_>,
         index: &[Tensor<'_>],
-        value: &View<'_>,
+        value: &TensorRef<'_>,
         out: Output<'_>,
     ) -> Result<()> {
-        let source = x.host_view()?;
+        let source = x.view()?;
         out.complete(x)?;
-        let mut target = out.host_view(x.data_type()?)?;
+        let mut target = out.view(source.data_type())?;
         if index.is_empty() || source.is_empty() {
-            return call.compute(|| formulas::elementary::copy(&mut target, &source));
+            return call.run(|device, launch| device.expand(launch, &mut target, &source));
         }
-        if target.is_same_memory(&source) {
+        if target.is_same(&source) {
             let place = out.place()?;
             let elements = self.elements(index, &place)?;
-            let (from, mut to) = memory(&place)?;
-            return call.compute(|| indexing::index_put(&mut to, &from, &[elements.view()?], value, false));
+            let (from, mut to) = line(&place)?;
+            let chosen = [elements.view(call)?];
+            return call
+                .run(|device, launch| device.index_put(launch, &mut to, &from, &chosen, value, false));
         }
         // The output is packed, as it is new or as Paddle will write it to the view itself.
         let strided = Strided::of(x, &source)?;
         let elements = self.elements(index, &strided.place)?;
-        call.compute(|| {
-            let before = strided.spread(&source)?;
-            let mut after = strided.zeros()?;
-            let chosen = [elements.view()?];
-            indexing::index_put(&mut after.view_mut()?, &before.view()?, &chosen, value, false)?;
-            strided.pack(&mut target, &after)
-        })
+        let before = strided.spread(call, &source)?;
+        let mut after = strided.zeros(call)?;
+        let chosen = [elements.view(call)?];
+        call.run(|device, launch| device.index_put(launch, &mut after, &before, &chosen, value, false))?;
+        strided.pack(call, &mut target, &after.into_input())
     }
 
     fn assign_grad(
@@ -243,41 +250,36 @@ impl<'a> Part<'a> {
         dout: Tensor<'_>,
         [dx, dvalue]: [Option<Output<'_>>; 2],
     ) -> Result<()> {
-        let (ty, gradient) = (dout.data_type()?, dout.host_view()?);
+        let gradient = dout.view()?;
+        let ty = gradient.data_type();
         let strided = Strided::of(x, &gradient)?;
         let elements = self.elements(index, &strided.place)?;
         let packed = |out: Output<'_>| out.set_contiguous();
         [dx, dvalue].into_iter().flatten().try_for_each(packed)?;
-        let mut dx = dx.map(|dx| dx.host_view(ty)).transpose()?;
-        let mut dvalue = dvalue.map(|dvalue| dvalue.host_view(ty)).transpose()?;
-        call.compute(|| {
-            let chosen = if index.is_empty() { vec![] } else { vec![elements.view()?] };
-            let from = strided.spread(&gradient)?;
-            let mut rest = strided.zeros()?;
-            indexing::index_put_grad(
-                Some(&mut rest.view_mut()?),
-                dvalue.as_mut().filter(|_| !chosen.is_empty()),
-                &chosen,
-                &from.view()?,
-                chosen.is_empty(),
-            )?;
-            dx.as_mut().map_or(Ok(()), |dx| strided.pack(dx, &rest))
-        })
+        let dx = dx.map(|dx| dx.view(ty)).transpose()?;
+        let mut dvalue = dvalue.map(|dvalue| dvalue.view(ty)).transpose()?;
+        let chosen = if index.is_empty() { vec![] } else { vec![elements.view(call)?] };
+        let from = strided.spread(call, &gradient)?;
+        let mut rest = strided.zeros(call)?;
+        call.run(|device, launch| {
+            let dvalue = dvalue.as_mut().filter(|_| !chosen.is_empty());
+            device.index_put_grad(launch, Some(&mut rest), dvalue, &chosen, &from, chosen.is_empty())
+        })?;
+        dx.map_or(Ok(()), |mut dx| strided.pack(call, &mut dx, &rest.into_input()))
     }
 
     fn take(&self, call: &Call, x: Tensor<'_>, index: &[Tensor<'_>], out: Output<'_>) -> Result<()> {
-        call.settle()?;
         let ty = x.data_type()?;
         let place = x.place()?;
         let elements = self.elements(index, &place)?;
         out.reshape(&elements.dims)?;
-        let mut out = out.host_view(ty)?;
-        let chosen = elements.view()?;
+        let mut out = out.view(ty)?;
+        let chosen = elements.view(call)?;
         if place.first.is_null() || out.is_empty() {
             return Ok(());
         }
-        let (from, _) = memory(&place)?;
-        call.compute(|| indexing::gather(&mut out, &from, &chosen, 0))
+        let (from, _) = line(&place)?;
+        call.run(|device, launch| device.gather(launch, &mut out, &from, &chosen, 0))
     }
 
     fn take_grad(
@@ -288,23 +290,21 @@ impl<'a> Part<'a> {
         dout: Tensor<'_>,
         dx: Output<'_>,
     ) -> Result<()> {
-        let gradient = dout.host_view()?;
+        let gradient = dout.view()?;
         dx.set_contiguous()?;
-        let mut dx = dx.host_view(dout.data_type()?)?;
+        let mut dx = dx.view(gradient.data_type())?;
         let strided = Strided::of(x, &gradient)?;
         let elements = self.elements(index, &strided.place)?;
-        call.compute(|| {
-            let mut sums = strided.zeros()?;
-            indexing::gather_grad(&mut sums.view_mut()?, &elements.view()?, &gradient, 0)?;
-            strided.pack(&mut dx, &sums)
-        })
+        let (mut sums, chosen) = (strided.zeros(call)?, elements.view(call)?);
+        call.run(|device, launch| device.gather_grad(launch, &mut sums, &chosen, &gradient, 0))?;
+        strided.pack(call, &mut dx, &sums.into_input())
     }
 
     /// Which elements are chosen, counted from the first one in memory of a tensor.
     fn elements(&self, index: &[Tensor<'_>], tensor: &Place) -> Result<Elements> {
-        let size = tensor.dtype.size() as i64;
+        let size = tensor.size as i64;
         let dims = lengths(self.dims)?;
-        let first = layout(tensor)?.before() as i64 + self.offset / size;
+        let first = layout(&tensor.dims, &tensor.strides)?.before() as i64 + self.offset / size;
         let mut elements = places(first, &dims, self.strides);
         let end = |dims: &[i64]| dims.iter().position(|&dim| dim == -1).unwrap_or(dims.len());
         let (lens, shape) = self.index_dims.split_at(end(self.index_dims));
@@ -339,8 +339,8 @@ struct Elements {
 }
 
 impl Elements {
-    fn view(&self) -> tenon_kernels::Result<View<'_>> {
-        View::of_slice(&self.elements, &self.dims)
+    fn view<'v>(&'v self, call: &'v Call) -> Result<TensorRef<'v>> {
+        call.upload(&self.elements, &self.dims)
     }
 }
 
@@ -353,55 +353,56 @@ struct Strided {
 }
 
 impl Strided {
-    fn of(x: Tensor<'_>, gradient: &View<'_>) -> Result<Self> {
+    fn of(x: Tensor<'_>, gradient: &TensorRef<'_>) -> Result<Self> {
+        let data_type = gradient.data_type();
         let place = Place {
             first: std::ptr::null_mut(),
-            dtype: gradient.dtype(),
+            data_type,
+            size: data_type.size().unwrap_or_default(),
             dims: x.dims()?,
             strides: x.strides()?,
         };
-        let (layout, strides) = (layout(&place)?, place.strides.iter().map(|&stride| stride as i64));
-        let elements = places(layout.before() as i64, &place.dims, &strides.collect::<Vec<_>>());
+        let strides: Vec<i64> = place.strides.iter().map(|&stride| stride as i64).collect();
+        let layout = layout(&place.dims, &place.strides)?;
+        let elements = places(layout.before() as i64, &place.dims, &strides);
         let extent = layout.extent();
         Ok(Self { place, elements, extent })
     }
 
     /// Its memory, all zeros.
-    fn zeros(&self) -> tenon_kernels::Result<Buffer> {
-        Buffer::new(self.place.dtype, &[self.extent])
+    fn zeros<'c>(&self, call: &'c Call) -> Result<TensorMut<'c>> {
+        call.zeros(self.place.data_type, &[self.extent])
     }
 
-    fn own(&self) -> tenon_kernels::Result<View<'_>> {
-        View::of_slice(&self.elements, &self.place.dims)
+    fn own<'v>(&'v self, call: &'v Call) -> Result<TensorRef<'v>> {
+        call.upload(&self.elements, &self.place.dims)
     }
 
     /// Its memory, with the elements of a packed tensor.
-    fn spread(&self, packed: &View<'_>) -> tenon_kernels::Result<Buffer> {
-        let mut memory = self.zeros()?;
-        let empty = self.zeros()?;
-        indexing::index_put(&mut memory.view_mut()?, &empty.view()?, &[self.own()?], packed, false)?;
-        Ok(memory)
+    fn spread<'c>(&self, call: &'c Call, packed: &TensorRef<'_>) -> Result<TensorRef<'c>> {
+        let (mut memory, empty) = (self.zeros(call)?, self.zeros(call)?.into_input());
+        let own = [self.own(call)?];
+        call.run(|device, launch| device.index_put(launch, &mut memory, &empty, &own, packed, false))?;
+        Ok(memory.into_input())
     }
 
     /// Packs the elements in its memory.
-    fn pack(&self, packed: &mut ViewMut<'_>, memory: &Buffer) -> tenon_kernels::Result<()> {
-        indexing::gather(packed, &memory.view()?, &self.own()?, 0)
+    fn pack(&self, call: &Call, packed: &mut TensorMut<'_>, memory: &TensorRef<'_>) -> Result<()> {
+        let own = self.own(call)?;
+        call.run(|device, launch| device.gather(launch, packed, memory, &own, 0))
     }
 }
 
-fn layout(place: &Place) -> Result<Layout<'_>> {
-    Ok(Layout::new(&place.dims, &place.strides)?)
-}
-
 /// The memory of a tensor as a line: all from the element with the lowest address to that with the highest.
-fn memory<'c>(place: &'c Place) -> Result<(View<'c>, ViewMut<'c>)> {
-    let layout = layout(place)?;
-    let first = place.first.wrapping_sub(layout.before() * place.dtype.size());
-    // SAFETY: the memory of the tensor reaches over all of them, as `Place` says, and is at rest. One operator uses both.
+fn line<'c>(place: &Place) -> Result<(TensorRef<'c>, TensorMut<'c>)> {
+    let layout = layout(&place.dims, &place.strides)?;
+    let first = DevicePtr::from_ptr(place.first.wrapping_sub(layout.before() * place.size));
+    let (dims, strides) = (vec![layout.extent()], vec![1]);
+    // SAFETY: the memory of the tensor reaches over all of them, as `Place` says, and Paddle keeps it for work on the stream.
     unsafe {
         Ok((
-            View::from_raw(first, place.dtype, &[layout.extent()], &[1])?,
-            ViewMut::from_raw(first, place.dtype, &[layout.extent()], &[1])?,
+            TensorRef::new(first, place.data_type, dims.clone(), strides.clone())?,
+            TensorMut::new(first, place.data_type, dims, strides)?,
         ))
     }
 }
@@ -424,8 +425,9 @@ fn places(first: i64, dims: &[usize], strides: &[i64]) -> Vec<i64> {
 fn wide<T: Element>(tensor: Tensor<'_>, shape: Option<&[i64]>, dims: &[usize]) -> Result<Vec<T>> {
     tensor.expect_type(T::DATA_TYPE)?;
     let own = (tensor.dims()?, tensor.strides()?);
-    let elements = tensor.read_window::<T>(Layout::new(&own.0, &own.1)?.into())?;
-    let before = Layout::new(&own.0, &own.1)?.before() as i64;
+    let layout = layout(&own.0, &own.1)?;
+    let elements = tensor.read_window::<T>(layout.into())?;
+    let before = layout.before() as i64;
     let strides: Vec<i64> = own.1.iter().map(|&stride| stride as i64).collect();
     let packed: Vec<T> =
         places(before, &own.0, &strides).into_iter().map(|place| elements[place as usize]).collect();

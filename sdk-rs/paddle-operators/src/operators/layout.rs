@@ -4,13 +4,12 @@
 //! through views after operators that cannot write them; for both it takes these operators and nothing else.
 
 use tenon::DevicePtr;
-use tenon::operators::{TensorMut, TensorRef};
-use tenon_kernels::strided::{Layout, contiguous_strides};
+use tenon::operators::{TensorMut, TensorRef, contiguous_strides};
 
 use super::full;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{
-    Any, Call, Element, Output, Registry, Run, Scalar, Tensor, kernel, outputs, register, unsigned,
+    Any, Call, Element, Output, Registry, Run, Scalar, Tensor, kernel, layout, outputs, register, unsigned,
 };
 
 /// Registers `contiguous`, `strided_copy` and `fill`.
@@ -57,8 +56,8 @@ impl Run<Any> for StridedCopy<'_> {
         let x = x.view()?;
         let dims = dims.iter().map(|&dim| unsigned("dims", dim)).collect::<Result<Vec<_>>>()?;
         let strides: Vec<isize> = out_stride.iter().map(|&stride| stride as isize).collect();
-        let layout = Layout::new(&dims, &strides)?;
-        if layout.is_empty() {
+        let len = layout(&dims, &strides)?.len();
+        if len == 0 {
             return Ok(());
         }
         out.set_dims(&dims)?;
@@ -75,11 +74,11 @@ impl Run<Any> for StridedCopy<'_> {
         // The same elements in another shape: one after the other.
         let mut packed = call.temporary(x.data_type(), x.dims())?;
         call.run(|device, launch| device.expand(launch, &mut packed, &x))?;
-        let strides = contiguous_strides(&dims)?;
-        if packed.len() != layout.len() {
+        if packed.len() != len {
             let message = format!("{:?} elements cannot have the shape {dims:?}", packed.dims());
-            return Err(crate::error::Error::invalid(message));
+            return Err(Error::invalid(message));
         }
+        let strides = contiguous_strides(&dims).map_err(Error::of_operator)?;
         // SAFETY: the same memory.
         let packed = unsafe { TensorRef::new(packed.first(), packed.data_type(), dims, strides) }?;
         call.run(|device, launch| device.expand(launch, &mut out, &packed))

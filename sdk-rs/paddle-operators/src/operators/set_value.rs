@@ -5,17 +5,17 @@
 use tenon::DevicePtr;
 use tenon::device::DataType;
 use tenon::operators::{TensorMut, TensorRef};
-use tenon_kernels::{Bool, bf16, f16};
 
 use crate::error::{Error, Result};
 use crate::kernel::{
-    Call, Element, IntArray, Output, Place, Registry, Run, Scalar, Tensor, kernel, register, unsigned,
+    Bf16, Bool, Call, Element, F16, IntArray, Output, Place, Registry, Run, Scalar, Tensor, kernel, register,
+    unsigned,
 };
 
 /// Registers `set_value` and `set_value_with_tensor`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, &["expand"], SetValue, [Bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64]);
-    register!(registry, &["expand"], SetValueWithTensor, [Bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64]);
+    register!(registry, &["expand"], SetValue, [Bool, u8, i8, i16, i32, i64, F16, Bf16, f32, f64]);
+    register!(registry, &["expand"], SetValueWithTensor, [Bool, u8, i8, i16, i32, i64, F16, Bf16, f32, f64]);
     Ok(())
 }
 
@@ -146,17 +146,17 @@ impl<'a> Part<'a> {
 
     /// Where the part is, with the dimensions that the value has.
     fn place(&self, whole: Place) -> Result<Place> {
-        let Place { mut first, dtype, mut dims, mut strides } = whole;
+        let Place { mut first, size, mut dims, mut strides, data_type } = whole;
         for slice in &self.slices {
             let axis = index("axes", slice.axis, dims.len())?;
             let (start, count) = slice.within(dims[axis])?;
             if count > 0 {
-                first = first.wrapping_offset(start as isize * strides[axis] * dtype.size() as isize);
+                first = first.wrapping_offset(start as isize * strides[axis] * size as isize);
             }
             dims[axis] = count;
             strides[axis] = strides[axis].wrapping_mul(slice.step as isize);
         }
-        let mut part = Place { first, dtype, dims: Vec::new(), strides: Vec::new() };
+        let mut part = Place { first, data_type, size, dims: Vec::new(), strides: Vec::new() };
         let mut none_axes = self.none_axes.iter().peekable();
         for (axis, (dim, stride)) in std::iter::zip(dims, strides).enumerate() {
             while none_axes.next_if(|&&none| none <= axis as i64).is_some() {
