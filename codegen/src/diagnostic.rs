@@ -228,6 +228,12 @@ catalogue! {
         "`create`, `destroy` and `delete` in a name go with `role: creates` or `role: destroys` on a parameter or result. `role: uses` says that the call does neither.";
     UnnamedUnion = 98, "a union without a name is a member of a struct",
         "`unnamed: true` is for a union that C declares in place, so that its members are used as those of the struct. Nothing else can name it.";
+    ComputeSyntax = 99, "a step of a computation is a call with targets",
+        "A step is written as `out = relu(input)`: tensors that it writes, and a call of an operator, of the gradient of one, or of a function by its path. Attributes have a name: `axis=dim`.";
+    ComputeName = 100, "names in a step exist",
+        "A step uses the parameters of its function, the results of earlier steps, and the operators of the spec with their gradients.";
+    ComputeForm = 101, "a step gives an operator what it needs",
+        "An operator gets its inputs in their order and its attributes by name. Tensors that are not `const` are written, and a call inside of another one must know the shape of its result, as formulas do.";
 }
 
 impl std::fmt::Display for Code {

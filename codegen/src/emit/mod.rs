@@ -55,6 +55,7 @@ register! {
     rust::OperatorTraits,
     rust::OperatorCalls,
     rust::Kernels,
+    rust::Computations,
     python::Packages,
     docs::Contents,
     c::HandWritten,

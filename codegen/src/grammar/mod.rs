@@ -111,6 +111,11 @@ static TYPE: Shape = Shape {
             "Of a handle with a tag: its name in C where the object may only be read; parameters with `const: true` take it.",
         ),
         key("null", Value::Line, "What a null handle means, if null is allowed."),
+        key(
+            "compute",
+            Value::Word(&["call", "tensor", "number", "integers", "generator"]),
+            "Its meaning in the key `compute` of functions: the surroundings of the call, a tensor, a number with its data type, a list of integers, or a generator of random numbers.",
+        ),
         key("orders", Value::Bool, "Whether work runs in the order of a handle, so that it is a stream."),
         key("field", Value::Shape(&ID_FIELD), "The member of an id."),
         key("flags", Value::Bool, "Whether the values of an enum are bits."),
@@ -284,6 +289,11 @@ static FUNCTION: Shape = Shape {
             "python",
             Value::Shape(&PYTHON_FUNCTION),
             "How the Python package has it; it does not if left out.",
+        ),
+        key(
+            "compute",
+            Value::Any(&[Value::Line, Value::List(&Value::Line)]),
+            "Kind `export`: the steps that compute it with operators, such as `out = add(input, other)`.",
         ),
         key("see", Value::List(&Value::Snake), "Related functions."),
     ],

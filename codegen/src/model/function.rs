@@ -1,7 +1,7 @@
 //! Functions and their fallbacks.
 
 use super::{
-    Availability, Constant, Form, FunctionId, GroupId, Param, ParamId, Places, Prose, PythonFunction,
+    Availability, Constant, Form, FunctionId, GroupId, Param, ParamId, Places, Prose, PythonFunction, Step,
 };
 use crate::source::{At, Span};
 
@@ -70,6 +70,8 @@ pub struct Function {
     pub analogue: Vec<(String, String)>,
     /// Its form in the Python package, if it has one.
     pub python: Option<PythonFunction>,
+    /// The steps that compute it with operators; empty if nothing does.
+    pub compute: Vec<Step>,
     /// Related functions.
     pub see: Vec<FunctionId>,
     /// The group that describes it.

@@ -2,6 +2,7 @@
 //!
 //! Names are replaced by ids, and defaults are filled in. Spans are kept where a rule may need to point at something.
 
+mod compute;
 mod error;
 mod form;
 mod function;
@@ -16,6 +17,7 @@ mod query;
 mod table;
 mod types;
 
+pub use compute::{Callee, ComputeKind, ComputeValue, Coverage, OperatorCall, Step, Target, TensorName};
 pub use error::ErrorObject;
 pub use form::{Carrier, Form, Output, is_byte_buffer};
 pub use function::{

@@ -1,6 +1,6 @@
 //! Types: their descriptions, and references to them.
 
-use super::{Availability, GroupId, Param, Places, Prose, TypeId};
+use super::{Availability, ComputeKind, GroupId, Param, Places, Prose, TypeId};
 use crate::source::At;
 
 /// A described type.
@@ -16,6 +16,8 @@ pub struct Type {
     pub summary: String,
     /// Longer, in Markdown.
     pub doc: String,
+    /// Its meaning in computations, if it has one.
+    pub compute: Option<ComputeKind>,
     /// The releases that have it.
     pub availability: Availability,
     /// The group that describes it.

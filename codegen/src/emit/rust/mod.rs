@@ -6,9 +6,11 @@
 
 mod api_type;
 mod args;
+mod attribute;
 mod c_api;
 mod callbacks;
 mod comments;
+mod compute;
 mod doc;
 mod error_object;
 mod export;
@@ -41,6 +43,7 @@ mod types;
 
 use proc_macro2::TokenStream;
 
+pub use compute::Computations;
 pub use formulas::Formulas;
 pub use kernels::Kernels;
 pub use operators::{OperatorCalls, OperatorTraits};

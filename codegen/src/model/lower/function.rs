@@ -38,6 +38,7 @@ impl Lowerer<'_> {
             python: node.get("python").and_then(|node| self.python_function(trees, node, &params)),
             params,
             forms: Vec::new(),
+            compute: Vec::new(),
             args: node.get("args").and_then(|node| self.args_struct(scope, node)),
             result,
             need: match node.get("required").and_then(Node::text) {

@@ -1,6 +1,7 @@
 //! Lowers YAML trees to the model: resolves names, fills in defaults, and reports names that do not resolve.
 
 mod c_words;
+mod compute;
 mod fallback;
 mod function;
 mod interface;
@@ -41,6 +42,7 @@ pub fn lower(files: &dyn Files) -> Lowered {
         let operators = trees.operators.as_ref();
         let operators = operators.map(|trees| operators::lower(trees, &sources, &mut diagnostics));
         let mut lowerer = Lowerer {
+            sources: &sources,
             diagnostics: &mut diagnostics,
             names: Names::of(&trees),
             types_missing: trees.interfaces.iter().map(|interface| interface.partial).collect(),
@@ -109,6 +111,7 @@ fn c_types(interface: &InterfaceTrees) -> BTreeMap<String, String> {
 }
 
 struct Lowerer<'a> {
+    sources: &'a Sources,
     diagnostics: &'a mut Diagnostics,
     names: Names,
     /// For each interface: true if types that it can use may be missing because of an error that is reported
@@ -139,6 +142,7 @@ impl Lowerer<'_> {
             place_fields(&mut spec);
             decide_forms(&mut spec);
         }
+        self.computations(&mut spec, trees);
         spec
     }
 
@@ -208,6 +212,21 @@ impl Places {
                 .collect(),
         }
     }
+}
+
+/// Returns the place of a part of a text, or of the whole text if YAML folds or escapes it.
+fn within(sources: &Sources, node: &Node, text: &str, range: &std::ops::Range<usize>) -> Span {
+    let source = &sources.file(node.span.file).text;
+    let written = source.get(node.span.start..).unwrap_or_default();
+    let skipped = match () {
+        () if written.starts_with(text) => 0,
+        () if written.get(1..).is_some_and(|inner| inner.starts_with(text)) => 1,
+        () => return node.span,
+    };
+    let start = node.span.start + skipped;
+    // The end of a text is shown at its last character.
+    let first = range.start.min(text.len().saturating_sub(1));
+    Span { start: start + first, end: start + range.end.max(first + 1), ..node.span }
 }
 
 fn text(node: &Node, key: &str) -> Option<String> {

@@ -346,26 +346,11 @@ impl OperatorLowerer<'_> {
                     MistakeKind::Name => Code::FormulaName,
                     MistakeKind::Type => Code::FormulaType,
                 };
-                let span = self.within(node, text, &mistake.range);
+                let span = within(self.sources, node, text, &mistake.range);
                 Diagnostic::new(code, span, mistake.message).label(mistake.label).add_to(self.diagnostics);
                 None
             }
         }
-    }
-
-    /// Returns the place of a part of a text, or of the whole text if YAML folds or escapes it.
-    fn within(&self, node: &Node, text: &str, range: &std::ops::Range<usize>) -> Span {
-        let source = &self.sources.file(node.span.file).text;
-        let written = source.get(node.span.start..).unwrap_or_default();
-        let skipped = match () {
-            () if written.starts_with(text) => 0,
-            () if written.get(1..).is_some_and(|inner| inner.starts_with(text)) => 1,
-            () => return node.span,
-        };
-        let start = node.span.start + skipped;
-        // The end of a text is shown at its last character.
-        let first = range.start.min(text.len().saturating_sub(1));
-        Span { start: start + first, end: start + range.end.max(first + 1), ..node.span }
     }
 }
 

@@ -51,6 +51,7 @@ impl Lowerer<'_> {
             kind: self.type_kind(scope, node),
             summary: text(node, "summary").unwrap_or_default(),
             doc: prose(node, "doc"),
+            compute: node.get("compute").and_then(Node::text).and_then(ComputeKind::of),
             availability: self.availability(scope, node),
             group,
             places: Places::of(name(node).span, node),

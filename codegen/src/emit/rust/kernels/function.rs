@@ -1,13 +1,13 @@
 //! Kernels of operators that are written by hand: the arguments of one function.
 
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
+use super::super::attribute::constant;
 use super::names;
 use crate::formula::Variable;
 use crate::model::{
-    Arity, AttributeType, AttributeValue, Kernel, KernelAttribute, KernelOutput, KernelRole, KernelType,
-    Operator, OutputType,
+    Arity, AttributeType, Kernel, KernelAttribute, KernelOutput, KernelRole, KernelType, Operator, OutputType,
 };
 
 /// The statements of a kernel: views of the tensors, then the call.
@@ -207,33 +207,5 @@ fn given_attribute(given: &KernelAttribute, ty: AttributeType) -> Argument {
         },
         (_, KernelType::ListString) => Argument::value(quote!(&self.#name)),
         _ => Argument::value(quote!(self.#name)),
-    }
-}
-
-/// The value of an attribute that the host does not pass.
-fn constant(value: &AttributeValue) -> TokenStream {
-    match value {
-        AttributeValue::Truth(value) => quote!(#value),
-        AttributeValue::Integer(value) => Literal::i64_unsuffixed(*value).into_token_stream(),
-        AttributeValue::Number(value) => number(*value),
-        AttributeValue::Integers(values) => {
-            let values = values.iter().map(|value| Literal::i64_unsuffixed(*value));
-            quote!(&[#(#values),*])
-        }
-        AttributeValue::Numbers(values) => {
-            let values = values.iter().map(|value| number(*value));
-            quote!(&[#(#values),*])
-        }
-        AttributeValue::Text(text) => quote!(#text),
-        AttributeValue::Texts(texts) => quote!(&[#(#texts),*]),
-    }
-}
-
-fn number(value: f64) -> TokenStream {
-    match value {
-        f64::INFINITY => quote!(f64::INFINITY),
-        f64::NEG_INFINITY => quote!(f64::NEG_INFINITY),
-        value if value.is_nan() => quote!(f64::NAN),
-        value => Literal::f64_unsuffixed(value).into_token_stream(),
     }
 }

@@ -1,0 +1,35 @@
+//! The values of attributes in generated code.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{ToTokens, quote};
+
+use crate::model::AttributeValue;
+
+/// Returns the value of an attribute.
+pub(super) fn constant(value: &AttributeValue) -> TokenStream {
+    match value {
+        AttributeValue::Truth(value) => quote!(#value),
+        AttributeValue::Integer(value) => Literal::i64_unsuffixed(*value).into_token_stream(),
+        AttributeValue::Number(value) => number(*value),
+        AttributeValue::Integers(values) => {
+            let values = values.iter().map(|value| Literal::i64_unsuffixed(*value));
+            quote!(&[#(#values),*])
+        }
+        AttributeValue::Numbers(values) => {
+            let values = values.iter().map(|value| number(*value));
+            quote!(&[#(#values),*])
+        }
+        AttributeValue::Text(text) => quote!(#text),
+        AttributeValue::Texts(texts) => quote!(&[#(#texts),*]),
+    }
+}
+
+/// Returns a number, which may be infinite or NaN.
+pub(super) fn number(value: f64) -> TokenStream {
+    match value {
+        f64::INFINITY => quote!(f64::INFINITY),
+        f64::NEG_INFINITY => quote!(f64::NEG_INFINITY),
+        value if value.is_nan() => quote!(f64::NAN),
+        value => Literal::f64_unsuffixed(value).into_token_stream(),
+    }
+}

@@ -1,0 +1,119 @@
+//! The arguments of a function, as its steps use them.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::super::{Context, names};
+use crate::model::{
+    AttributeType, ComputeKind, Direction, Extent, Form, Function, Length, Param, Ty, TypeKind,
+};
+
+/// A parameter of a computed function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Argument {
+    /// A tensor.
+    Tensor,
+    /// A tensor that may be null.
+    OptionalTensor,
+    /// A list of tensors.
+    Tensors,
+    /// A number with its type.
+    Number,
+    /// A value that is used as it is, or as a wrapper that rules understand.
+    Value,
+}
+
+pub(super) fn kind(context: Context, param: &Param) -> Option<ComputeKind> {
+    match param.ty {
+        Ty::Named(id) => context.spec.ty(id).compute,
+        _ => None,
+    }
+}
+
+/// Returns the form of a parameter in steps.
+pub(super) fn argument(context: Context, param: &Param) -> Argument {
+    match kind(context, param) {
+        Some(ComputeKind::Tensor) if param.dir == Direction::Out => Argument::Value,
+        Some(ComputeKind::Tensor) if param.length.is_some() => Argument::Tensors,
+        Some(ComputeKind::Tensor) if param.nullable => Argument::OptionalTensor,
+        Some(ComputeKind::Tensor) => Argument::Tensor,
+        Some(ComputeKind::Number) if !param.nullable => Argument::Number,
+        _ => Argument::Value,
+    }
+}
+
+/// The parameter with the surroundings of the call.
+pub(super) fn surroundings(context: Context, function: &Function) -> TokenStream {
+    let param = function.params.iter().find(|param| kind(context, param) == Some(ComputeKind::Call));
+    param.map_or_else(
+        || quote!(::core::ptr::null_mut()),
+        |param| {
+            let name = names::snake(&param.name.value);
+            quote!(#name)
+        },
+    )
+}
+
+/// The statement that reads the arguments.
+pub(super) fn read(context: Context, function: &Function) -> TokenStream {
+    let params = function.params.iter().zip(&function.forms);
+    let (names, values): (Vec<Ident>, Vec<TokenStream>) = params
+        .filter(|(_, form)| !matches!(form, Form::Carried(_)))
+        .filter_map(|(param, _)| Some((names::snake(&param.name.value), value(context, function, param)?)))
+        .unzip();
+    match names.as_slice() {
+        [] => TokenStream::new(),
+        [name] => quote! {
+            __comment!("SAFETY: by the promise of the caller.");
+            let #name = unsafe { #(#values)* };
+        },
+        _ => quote! {
+            __comment!("SAFETY: by the promise of the caller.");
+            let (#(#names),*) = unsafe { (#(#values),*) };
+        },
+    }
+}
+
+/// Reads an argument; `None` for one that is used as it is.
+fn value(context: Context, function: &Function, param: &Param) -> Option<TokenStream> {
+    let (name, text) = (names::snake(&param.name.value), &param.name.value);
+    let is_const = param.constness == Some(true);
+    let handle = if is_const { quote!(#name.cast_mut()) } else { quote!(#name) };
+    let is_output = param.dir == Direction::Out;
+    Some(match (kind(context, param), &param.length) {
+        (Some(ComputeKind::Call), _) => return None,
+        (Some(ComputeKind::Tensor), Some(Length::Count(Extent::Param(count)))) => {
+            let count = names::snake(&function.param(*count).name.value);
+            quote!(call.tensors(#text, #name.cast(), #count.into())?)
+        }
+        (Some(ComputeKind::Tensor), _) if is_output => quote!(call.place(#text, #name)?),
+        (Some(ComputeKind::Tensor), _) if param.nullable => quote!(call.optional_tensor(#text, #handle)?),
+        (Some(ComputeKind::Tensor), _) => quote!(call.tensor(#text, #handle)?),
+        (Some(ComputeKind::Number), _) if param.nullable => quote!(call.optional_number(#text, #name)?),
+        (Some(ComputeKind::Number), _) => quote!(call.number(#text, #name)?),
+        (Some(ComputeKind::Integers), _) if param.by_pointer => quote!(call.optional_integers(#text, #name)?),
+        (Some(ComputeKind::Integers), _) => quote!(call.integers(#text, #name)?),
+        (Some(ComputeKind::Generator), _) => quote!(call.generator(#text, #handle)?),
+        (None, _) if param.ty == Ty::String => quote!(call.text(#text, #name)?),
+        (None, _) if is_output => quote!(call.target(#text, #name)?),
+        (None, Some(Length::Count(Extent::Number(1)))) => quote!(call.optional_value(#name)),
+        (None, _) => return None,
+    })
+}
+
+/// Converts a parameter that is not a tensor to the type of an attribute.
+pub(super) fn attribute(context: Context, param: &Param, ty: AttributeType) -> TokenStream {
+    let name = names::snake(&param.name.value);
+    let is_enum =
+        matches!(param.ty, Ty::Named(id) if matches!(context.spec.ty(id).kind, TypeKind::Enum { .. }));
+    match (kind(context, param), ty, param.ty) {
+        (Some(ComputeKind::Number), AttributeType::F64, _) => quote!(#name.to_f64()),
+        (Some(ComputeKind::Number), AttributeType::I64, _) => quote!(#name.to_i64()),
+        (Some(ComputeKind::Number), AttributeType::Bool, _) => quote!(#name.to_bool()),
+        (None, AttributeType::F64, Ty::F32) => quote!(f64::from(#name)),
+        (None, AttributeType::F64, Ty::Int { .. }) => quote!(#name as f64),
+        (None, AttributeType::I64, Ty::Int { bits: 8..=32, .. }) => quote!(i64::from(#name)),
+        _ if is_enum => quote!(i64::from(#name.0)),
+        _ => quote!(#name),
+    }
+}

@@ -1,0 +1,107 @@
+//! Exported functions that compute operators: each reads its arguments, and then takes its steps.
+
+mod argument;
+mod step;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::raw_types::{convention, raw_param, raw_result};
+use super::{Context, file, names, output};
+use crate::emit::text::{count, sentence};
+use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::model::{Function, GroupId, Interface, OutputPlace};
+use crate::out::Output;
+
+/// The computed functions of an interface.
+pub struct Computations;
+
+impl Emitter for Computations {
+    const KEY: &'static str = "rust_computations";
+    const DOC: &'static str = "Export → the folder of the Rust functions that are computed with operators, one file for each group that has some.";
+    const TAKES: Takes = Takes::FilePerInterface;
+
+    fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let Some(id) = &place.interface else { return Ok(Vec::new()) };
+        let interface = &job.spec.interfaces[id.value.0];
+        let context = Context { spec: job.spec, interface };
+        let marker = job.stamp.interface(interface);
+        let groups: Vec<GroupId> = (0..interface.groups.len())
+            .map(GroupId)
+            .filter(|id| interface.in_group(*id).any(|function| !function.compute.is_empty()))
+            .collect();
+        let note = count(groups.len(), "group");
+        let mut outputs =
+            vec![output("mod.rs".to_owned(), file::text(root(interface, &groups)), &marker, note)?];
+        for id in groups {
+            let functions: Vec<&Function> =
+                interface.in_group(id).filter(|function| !function.compute.is_empty()).collect();
+            let note = count(functions.len(), "function");
+            let group = &interface.groups[id.0];
+            let text = file::text(module(context, &group.summary, &functions));
+            outputs.push(output(format!("{}.rs", group.name), text, &marker, note)?);
+        }
+        Ok(outputs)
+    }
+}
+
+fn root(interface: &Interface, groups: &[GroupId]) -> TokenStream {
+    let modules = groups.iter().map(|id| names::snake(&interface.groups[id.0].name));
+    quote! {
+        //! The functions that are computed with operators.
+
+        #(mod #modules;)*
+    }
+}
+
+fn module(context: Context, summary: &str, functions: &[&Function]) -> TokenStream {
+    let doc = format!(" {}", sentence(summary));
+    let functions = functions.iter().map(|function| self::function(context, function));
+    let interfaces =
+        context.interface.uses.iter().map(|id| names::snake(&context.spec.interfaces[id.0].name.value));
+    quote! {
+        #![doc = #doc]
+
+        #(use crate::#interfaces;)*
+        #[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+        use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
+
+        #(#functions)*
+    }
+}
+
+fn function(context: Context, function: &Function) -> TokenStream {
+    let name = names::symbol(&function.c_name);
+    let (convention, text) = (convention(context), &function.c_name);
+    let inputs = function.params.iter().map(|param| {
+        let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
+        quote!(#name: #ty)
+    });
+    let many = (function.params.len() > 7)
+        .then(|| quote! { #[allow(clippy::too_many_arguments, reason = "the interface has that many")] });
+    let steps: Vec<String> = function.compute.iter().map(|step| format!(" {}", step.text)).collect();
+    let summary = format!(" {}", sentence(&function.summary));
+    let result = raw_result(context, function);
+    let surroundings = argument::surroundings(context, function);
+    let arguments = argument::read(context, function);
+    let body = step::steps(context, function);
+    quote! {
+        #[doc = #summary]
+        ///
+        /// ```text
+        #(#[doc = #steps])*
+        /// ```
+        ///
+        /// # Safety
+        /// Handles are live handles of the host, and pointers are null or valid.
+        #many
+        #[unsafe(no_mangle)]
+        pub unsafe extern #convention fn #name(#(#inputs),*) #result {
+            enter(#text, #surroundings, |call| {
+                #arguments
+                #(#body)*
+                Ok(())
+            })
+        }
+    }
+}

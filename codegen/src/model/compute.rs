@@ -1,0 +1,157 @@
+//! Functions that compute operators: what their steps call, and with which values.
+
+use super::{Function, OperatorId, ParamId};
+use crate::source::Span;
+
+/// The meaning of a type in computations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComputeKind {
+    /// The surroundings of the call.
+    Call,
+    /// A tensor.
+    Tensor,
+    /// A number with a type of its own.
+    Number,
+    /// A list of integers.
+    Integers,
+    /// A random number generator.
+    Generator,
+}
+
+impl ComputeKind {
+    /// The words of the spec language, with their meanings.
+    pub const WORDS: [(&'static str, ComputeKind); 5] = [
+        ("call", ComputeKind::Call),
+        ("tensor", ComputeKind::Tensor),
+        ("number", ComputeKind::Number),
+        ("integers", ComputeKind::Integers),
+        ("generator", ComputeKind::Generator),
+    ];
+
+    /// Returns the kind with a name in the spec language.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, kind)| kind)
+    }
+}
+
+/// One step of a computation: a call whose results go to tensors.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The text in the spec.
+    pub text: String,
+    /// The tensors that it writes, in the order of the outputs.
+    pub targets: Vec<Target>,
+    /// The call.
+    pub call: OperatorCall,
+    /// The place of the text.
+    pub span: Span,
+}
+
+/// A tensor that a step writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A parameter of the function.
+    Param(ParamId),
+    /// A tensor that later steps use.
+    Local {
+        /// Its name.
+        name: String,
+        /// The parameter or the local tensor whose shape and type it has; `None`: the call decides.
+        like: Option<TensorName>,
+    },
+}
+
+/// A tensor by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TensorName {
+    /// A parameter of the function.
+    Param(ParamId),
+    /// The result of an earlier step.
+    Local(String),
+}
+
+/// A call of a method of the operators, or of a function that is written by hand.
+#[derive(Clone, Debug)]
+pub struct OperatorCall {
+    /// What is called.
+    pub callee: Callee,
+    /// The values without a name, in order.
+    pub arguments: Vec<ComputeValue>,
+    /// The values of attributes.
+    pub attributes: Vec<(String, ComputeValue)>,
+}
+
+/// The callee of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Callee {
+    /// A method of the operators.
+    Method {
+        /// The operator.
+        operator: OperatorId,
+        /// The name of the method: that of the operator, or of a gradient.
+        name: String,
+    },
+    /// The path of a function in the crate that uses the generated file.
+    Rule(String),
+}
+
+/// A value in a step.
+#[derive(Clone, Debug)]
+pub enum ComputeValue {
+    /// A tensor, or a parameter that is not one.
+    Name(TensorName),
+    /// An integer.
+    Integer(i64),
+    /// A number.
+    Number(f64),
+    /// A truth value.
+    Truth(bool),
+    /// A string.
+    Text(String),
+    /// A list.
+    List(Vec<ComputeValue>),
+    /// No tensor.
+    Absent,
+    /// The result of another call.
+    Call(Box<OperatorCall>),
+}
+
+/// How much of a function the operators of a device compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// One operator is all that it needs.
+    Operator,
+    /// It is composed of operators.
+    Rule,
+    /// It is not computed.
+    Missing,
+}
+
+impl Function {
+    /// Returns how much of the function the operators of a device compute.
+    pub fn coverage(&self) -> Coverage {
+        match self.compute.as_slice() {
+            [] => Coverage::Missing,
+            [step] if step.call.is_plain() => Coverage::Operator,
+            _ => Coverage::Rule,
+        }
+    }
+}
+
+impl OperatorCall {
+    /// Returns true for a method whose arguments need no other call.
+    fn is_plain(&self) -> bool {
+        let is_call = |value: &ComputeValue| matches!(value, ComputeValue::Call(_));
+        matches!(self.callee, Callee::Method { .. }) && !self.arguments.iter().any(is_call)
+    }
+
+    /// Returns true if an argument is the tensor.
+    pub fn names(&self, tensor: &TensorName) -> bool {
+        let is_it = |value: &ComputeValue| match value {
+            ComputeValue::Name(name) => name == tensor,
+            ComputeValue::Call(call) => call.names(tensor),
+            _ => false,
+        };
+        self.arguments.iter().any(is_it)
+    }
+}
