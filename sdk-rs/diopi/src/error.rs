@@ -14,13 +14,14 @@ pub(crate) fn call(name: &'static str, body: impl FnOnce() -> Result<()>) -> Dio
     support::call(name, body)
 }
 
-/// Keeps the message of a device's error, and returns its code: `no_implement` for what the device does not support.
-pub(crate) fn report(name: &'static str, error: &device::Error) -> DiopiError {
+/// Converts an error of a computed function: `no_implement` for what the device does not support.
+#[cold]
+pub(crate) fn computed(error: &device::Error) -> Error {
     let code = match error.status {
         device::Status::FAILED => DiopiError::NO_IMPLEMENT,
         _ => DiopiError::ERROR_OCCURRED,
     };
-    call(name, || Err(Error::new(code, error.message.clone())))
+    Error::new(code, error.message.clone())
 }
 
 /// Converts the error of a device for a function that each device supports.

@@ -8,15 +8,21 @@
 //! The library has the symbols that a host looks up: the device functions in `library`, and the operators.
 //!
 //! * `host` finds the functions of the host, `libdiopirt.so`.
+//! * `operators` has the functions that compute operators, generated from `spec/diopi`, and `compute` what they use.
 //! * `error` has the codes for the host, and the message of the last failure.
 
+mod compute;
 mod error;
 mod host;
 #[allow(non_snake_case, reason = "the names are the ABI's")]
 mod library;
+#[rustfmt::skip]
+#[allow(non_snake_case, reason = "the names are the ABI's")]
+mod operators;
 mod provider;
 /// What a host of DIOPI offers to a library, generated from `spec/diopi_runtime`.
 #[rustfmt::skip]
 pub mod runtime;
+use runtime as diopi_runtime;
 
 pub use provider::{Library, Memory};

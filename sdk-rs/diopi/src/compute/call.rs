@@ -1,0 +1,295 @@
+//! One call of a computed function.
+
+use tenon::device::{DataType, Error, Result, Status, Stream};
+use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
+
+use super::method::{BOOL, COMPLEX, FLOAT, INTEGER, Method};
+use super::number::{Number, Operand, dtype};
+use super::output::{Output, Outputs};
+use super::tensor::{Tensor, contiguous_strides};
+use crate::error;
+use crate::host::runtime;
+use crate::provider::{Library, library};
+use crate::runtime::{self as diopi, Context, DeviceKind, DiopiError, ffi};
+
+/// One call of a computed function.
+pub(crate) struct Call {
+    pub(super) library: &'static Library,
+    context: Context,
+    launch: Launch,
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Call").field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+/// The body of a computed function: reports the error of its steps to the host. A panic becomes an error.
+pub(crate) fn enter(
+    name: &'static str,
+    context: ffi::diopiContextHandle_t,
+    compute: impl FnOnce(&Call) -> Result<()>,
+) -> DiopiError {
+    error::call(name, || {
+        let computed = Call::begin(Context::from_raw(context)).and_then(|call| compute(&call));
+        computed.map_err(|error| error::computed(&error))
+    })
+}
+
+/// Makes an error for what the library does not implement.
+#[cold]
+pub(super) fn unsupported(message: String) -> Error {
+    Error::new(Status::FAILED, message)
+}
+
+/// Converts an error of the host.
+#[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
+pub(super) fn refused(error: diopi::Error) -> Error {
+    Error::new(Status::INTERNAL_ERROR, error.message.clone())
+}
+
+impl Call {
+    fn begin(context: Context) -> Result<Self> {
+        if context.is_null() {
+            return Err(Error::invalid("the context is null"));
+        }
+        let library = library();
+        // SAFETY: the host hands over a live context.
+        let stream = unsafe { runtime().get_stream(context) }.map_err(refused)?;
+        let launch = Launch { device: (library.current_device)()?, stream: Stream::from_addr(stream.addr()) };
+        Ok(Self { library, context, launch })
+    }
+
+    /// Waits for the work of the call's stream.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        (self.library.synchronize)(self.launch)
+    }
+
+    /// Makes a tensor of the host that lives as long as the context.
+    pub(super) fn require(&self, ty: DataType, dims: &[usize]) -> Result<diopi::Tensor> {
+        let dtype = dtype(ty).ok_or_else(|| unsupported(format!("tensors of {ty:?} are not implemented")))?;
+        let lengths: Vec<i64> = dims.iter().map(|&dim| dim as i64).collect();
+        let size = ffi::diopiSize_t { data: lengths.as_ptr(), len: lengths.len() as i64 };
+        // SAFETY: the context is that of the call, and the list lives until the function returns.
+        let made = unsafe {
+            runtime().require_tensor(
+                self.context,
+                &raw const size,
+                std::ptr::null(),
+                dtype,
+                DeviceKind::DEVICE,
+            )
+        };
+        made.map_err(refused)
+    }
+
+    /// Makes a tensor without values in temporary memory.
+    pub(crate) fn temporary(&self, ty: DataType, dims: &[usize]) -> Result<Tensor<'_>> {
+        // SAFETY: the host has just made the tensor.
+        unsafe { self.view("a temporary tensor", self.require(ty, dims)?) }
+    }
+
+    /// Makes a temporary tensor of the shape and the type of another one.
+    pub(crate) fn tensor_like(&self, tensor: &Tensor<'_>) -> Result<Tensor<'_>> {
+        self.temporary(tensor.data_type(), tensor.dims())
+    }
+
+    /// Makes a temporary tensor from bytes of the host, in row-major order.
+    pub(crate) fn upload(&self, ty: DataType, dims: &[usize], bytes: &[u8]) -> Result<Tensor<'_>> {
+        let tensor = self.temporary(ty, dims)?;
+        if tensor.len() * ty.size().unwrap_or(0) != bytes.len() {
+            return Err(Error::new(
+                Status::INTERNAL_ERROR,
+                format!("{} bytes are given for {dims:?}", bytes.len()),
+            ));
+        }
+        // Earlier work of the stream may still use the memory.
+        self.synchronize()?;
+        (self.library.copy_to_device)(self.launch.device, tensor.elements().first(), bytes)?;
+        Ok(tensor)
+    }
+
+    /// Makes a temporary tensor without dimensions from a number.
+    pub(crate) fn scalar(&self, number: Number, ty: DataType) -> Result<Tensor<'_>> {
+        let (written, bytes) = number.to_bytes(ty);
+        self.to_type(&self.upload(written, &[], &bytes)?, ty)
+    }
+
+    /// Copies the elements of a tensor to the host, in row-major order, when the work of the stream is done.
+    pub(crate) fn download(&self, tensor: &Tensor<'_>) -> Result<Vec<u8>> {
+        let packed = self.packed(tensor)?;
+        let mut bytes = vec![0; packed.len() * packed.data_type().size().unwrap_or(0)];
+        self.synchronize()?;
+        if !bytes.is_empty() {
+            (self.library.copy_to_host)(self.launch.device, &mut bytes, packed.elements().first())?;
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the tensor with its elements one after the other: itself, or a copy.
+    pub(crate) fn packed<'c>(&'c self, tensor: &Tensor<'c>) -> Result<Tensor<'c>> {
+        if tensor.is_contiguous() {
+            return Ok(tensor.clone());
+        }
+        let packed = self.tensor_like(tensor)?;
+        self.copy(&packed, tensor)?;
+        Ok(packed)
+    }
+
+    /// Returns the tensor with a type: itself, or a converted copy.
+    pub(crate) fn to_type<'c>(&'c self, tensor: &Tensor<'c>, ty: DataType) -> Result<Tensor<'c>> {
+        if tensor.data_type() == ty {
+            return Ok(tensor.clone());
+        }
+        let converted = self.temporary(ty, tensor.dims())?;
+        self.copy(&converted, tensor)?;
+        Ok(converted)
+    }
+
+    /// Copies elements with conversion and broadcasting. Both tensors may have any strides.
+    pub(crate) fn copy(&self, target: &Tensor<'_>, source: &Tensor<'_>) -> Result<()> {
+        let mut out = target.to_mut()?;
+        match target.data_type() == source.data_type() {
+            true => self.run(
+                &Method::new("expand", FLOAT | INTEGER | BOOL | COMPLEX),
+                source.data_type(),
+                |device, launch| device.expand(launch, &mut out, source.elements()),
+            ),
+            false => {
+                let source = source.expanded(target.dims())?;
+                self.run(
+                    &Method::new("cast", FLOAT | INTEGER | BOOL | COMPLEX),
+                    source.data_type(),
+                    |device, launch| device.cast(launch, &mut out, source.elements()),
+                )
+            }
+        }
+    }
+
+    /// Calls a method of the operators, whose inputs have a type.
+    pub(crate) fn run(
+        &self,
+        method: &Method,
+        ty: DataType,
+        work: impl FnOnce(&dyn Operators, Launch) -> Result<()>,
+    ) -> Result<()> {
+        method.check(self.library, ty)?;
+        work(self.library.operators, self.launch)
+    }
+
+    /// Computes a formula of some operands, which are converted to their common type and broadcast.
+    pub(crate) fn formula<'c, const N: usize>(
+        &'c self,
+        method: &Method,
+        operands: [Operand<'c>; N],
+        work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>, [&TensorRef<'_>; N]) -> Result<()>,
+    ) -> Result<Tensor<'c>> {
+        let mut dims = Vec::new();
+        for operand in &operands {
+            if let Operand::Tensor(tensor) = operand {
+                dims = broadcast(&dims, tensor.dims())?;
+            }
+        }
+        let ty = method.result(method.working_type(&operands, None));
+        let target = self.temporary(ty, &dims)?;
+        self.write(method, &target, operands, work)?;
+        Ok(target)
+    }
+
+    /// Computes a formula as [`formula`](Self::formula) does, and writes the result to a tensor of any type.
+    pub(crate) fn write<'c, const N: usize>(
+        &'c self,
+        method: &Method,
+        target: &Tensor<'c>,
+        operands: [Operand<'c>; N],
+        work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>, [&TensorRef<'_>; N]) -> Result<()>,
+    ) -> Result<()> {
+        let ty = method.working_type(&operands, Some(target.data_type()));
+        let inputs = operands.iter().map(|operand| match operand {
+            Operand::Tensor(tensor) => self.to_type(tensor, ty),
+            Operand::Number(number) => self.scalar(*number, ty),
+        });
+        let inputs: Vec<Tensor<'_>> = inputs.collect::<Result<_>>()?;
+        let shared: Vec<&Tensor<'_>> = inputs.iter().collect();
+        let mut out = Output::new(self, target, method.result(ty), &shared, true)?;
+        let elements = std::array::from_fn(|index| inputs[index].elements());
+        self.run(method, ty, |device, launch| work(device, launch, out.elements(), elements))?;
+        out.finish()
+    }
+
+    /// Makes the output of an operator with a type. The inputs may share memory with the target.
+    pub(crate) fn output<'c>(
+        &'c self,
+        target: &Tensor<'c>,
+        ty: DataType,
+        inputs: &[&Tensor<'_>],
+    ) -> Result<Output<'c>> {
+        Output::new(self, target, ty, inputs, false)
+    }
+
+    /// Makes the outputs of an operator that writes a list.
+    pub(crate) fn outputs<'c>(&'c self, targets: &[Tensor<'c>]) -> Result<Outputs<'c>> {
+        let elements = targets.iter().map(|target| target.to_mut().map(Some)).collect::<Result<_>>()?;
+        Ok(Outputs { elements })
+    }
+
+    /// Returns the elements of several tensors.
+    pub(crate) fn all_elements<'c>(&self, tensors: &[Tensor<'c>]) -> Vec<TensorRef<'c>> {
+        tensors.iter().map(|tensor| tensor.elements().clone()).collect()
+    }
+
+    /// Makes a view of a tensor of the host.
+    ///
+    /// # Safety
+    /// The handle is a live tensor of the host.
+    pub(super) unsafe fn view(&self, name: &str, handle: diopi::Tensor) -> Result<Tensor<'_>> {
+        let host = runtime();
+        // SAFETY: the caller's promise.
+        let (dtype, shape, strides, first) = unsafe {
+            (
+                host.get_tensor_dtype(handle).map_err(refused)?,
+                host.get_tensor_shape(handle).map_err(refused)?,
+                host.get_tensor_stride(handle).map_err(refused)?,
+                host.get_tensor_data_const(handle).map_err(refused)?,
+            )
+        };
+        let ty = super::number::data_type(dtype).ok_or_else(|| {
+            unsupported(format!("`{name}` has the type {dtype:?}, which is not implemented"))
+        })?;
+        // SAFETY: the lists belong to the tensor.
+        let (shape, strides) =
+            unsafe { (super::read::list(name, &shape)?, super::read::list(name, &strides)?) };
+        let dims = shape.iter().map(|&dim| usize::try_from(dim));
+        let dims: Vec<usize> = dims
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|_| Error::invalid(format!("`{name}` has the shape {shape:?}")))?;
+        let strides = match strides.len() == dims.len() {
+            true => strides.iter().map(|&stride| stride as isize).collect(),
+            false => contiguous_strides(&dims),
+        };
+        if first.is_null() && !dims.contains(&0) {
+            return Err(Error::invalid(format!("`{name}` has no memory")));
+        }
+        // SAFETY: the elements are memory of the device, which the host keeps for work on the stream.
+        unsafe { Tensor::new(tenon::DevicePtr::from_addr(first.addr()), ty, dims, strides) }
+            .map_err(|error| Error::invalid(format!("`{name}`: {}", error.message)))
+    }
+}
+
+/// Returns the common shape of two operands.
+pub(super) fn broadcast(dims: &[usize], other: &[usize]) -> Result<Vec<usize>> {
+    let rank = dims.len().max(other.len());
+    let at =
+        |dims: &[usize], index: usize| (index + dims.len()).checked_sub(rank).map_or(1, |index| dims[index]);
+    (0..rank)
+        .map(|index| match (at(dims, index), at(other, index)) {
+            (left, 1) => Ok(left),
+            (1, right) => Ok(right),
+            (left, right) if left == right => Ok(left),
+            _ => {
+                Err(Error::invalid(format!("the shapes {dims:?} and {other:?} cannot be broadcast together")))
+            }
+        })
+        .collect()
+}

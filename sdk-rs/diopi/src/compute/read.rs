@@ -1,0 +1,183 @@
+//! The arguments of a call as the host passes them.
+
+use std::ffi::{CStr, c_char};
+use std::slice;
+
+use tenon::device::{Error, Result};
+
+use super::call::{Call, refused, unsupported};
+use super::number::Number;
+use super::tensor::Tensor;
+use crate::host::runtime;
+use crate::runtime::{self as diopi, Dtype, ffi};
+
+/// A random number generator of the host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Generator(diopi::Generator);
+
+/// The place where a function stores a tensor that it makes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(*mut ffi::diopiTensorHandle_t);
+
+fn missing(name: &str) -> Error {
+    Error::invalid(format!("`{name}` is null"))
+}
+
+/// Returns the numbers of a list.
+///
+/// # Safety
+/// The address is null, or that of as many numbers, which live until the call ends.
+pub(super) unsafe fn list<'c>(name: &str, list: &ffi::diopiSize_t) -> Result<&'c [i64]> {
+    match usize::try_from(list.len) {
+        Ok(0) => Ok(&[]),
+        // SAFETY: the caller's promise.
+        Ok(len) if !list.data.is_null() => Ok(unsafe { slice::from_raw_parts(list.data, len) }),
+        Ok(_) => Err(missing(name)),
+        Err(_) => Err(Error::invalid(format!("`{name}` has {} elements", list.len))),
+    }
+}
+
+/// Each function reads an argument. Handles and pointers are null or valid until the call ends.
+#[allow(clippy::unused_self, reason = "results live as long as the call")]
+impl Call {
+    pub(crate) unsafe fn tensor(&self, name: &str, raw: ffi::diopiTensorHandle_t) -> Result<Tensor<'_>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.optional_tensor(name, raw) }?.ok_or_else(|| missing(name))
+    }
+
+    pub(crate) unsafe fn optional_tensor(
+        &self,
+        name: &str,
+        raw: ffi::diopiTensorHandle_t,
+    ) -> Result<Option<Tensor<'_>>> {
+        match raw.is_null() {
+            true => Ok(None),
+            // SAFETY: the caller's promise.
+            false => unsafe { self.view(name, diopi::Tensor::from_raw(raw)) }.map(Some),
+        }
+    }
+
+    pub(crate) unsafe fn tensors(
+        &self,
+        name: &str,
+        raw: *const ffi::diopiTensorHandle_t,
+        count: i64,
+    ) -> Result<Vec<Tensor<'_>>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.optional_tensors(name, raw, count) }?
+            .into_iter()
+            .map(|tensor| tensor.ok_or_else(|| missing(name)))
+            .collect()
+    }
+
+    pub(crate) unsafe fn optional_tensors(
+        &self,
+        name: &str,
+        raw: *const ffi::diopiTensorHandle_t,
+        count: i64,
+    ) -> Result<Vec<Option<Tensor<'_>>>> {
+        let count =
+            usize::try_from(count).map_err(|_| Error::invalid(format!("`{name}` has {count} elements")))?;
+        if count > 0 && raw.is_null() {
+            return Err(missing(name));
+        }
+        // SAFETY: the caller's promise.
+        (0..count).map(|index| unsafe { self.optional_tensor(name, *raw.add(index)) }).collect()
+    }
+
+    pub(crate) unsafe fn number(&self, name: &str, raw: *const ffi::diopiScalar_t) -> Result<Number> {
+        // SAFETY: the caller's promise.
+        unsafe { self.optional_number(name, raw) }?.ok_or_else(|| missing(name))
+    }
+
+    pub(crate) unsafe fn optional_number(
+        &self,
+        name: &str,
+        raw: *const ffi::diopiScalar_t,
+    ) -> Result<Option<Number>> {
+        // SAFETY: the caller's promise.
+        let Some(scalar) = (unsafe { raw.as_ref() }) else { return Ok(None) };
+        // SAFETY: the type says which member of the union has a value.
+        let (real, integer) = unsafe { (scalar.value.fval, scalar.value.ival) };
+        Ok(Some(match scalar.stype {
+            Dtype::FLOAT16 | Dtype::BFLOAT16 | Dtype::FLOAT32 | Dtype::FLOAT64 => Number::Float(real),
+            Dtype::BOOLEAN => Number::Bool(integer != 0),
+            Dtype(0..=7) => Number::Integer(integer),
+            other => {
+                return Err(unsupported(format!("`{name}` has the type {other:?}, which is not implemented")));
+            }
+        }))
+    }
+
+    pub(crate) unsafe fn integers(&self, name: &str, size: ffi::diopiSize_t) -> Result<&[i64]> {
+        // SAFETY: the caller's promise.
+        unsafe { list(name, &size) }
+    }
+
+    pub(crate) unsafe fn optional_integers(
+        &self,
+        name: &str,
+        size: *const ffi::diopiSize_t,
+    ) -> Result<Option<&[i64]>> {
+        // SAFETY: the caller's promise.
+        unsafe { size.as_ref().map(|size| list(name, size)).transpose() }
+    }
+
+    pub(crate) unsafe fn text(&self, name: &str, raw: *const c_char) -> Result<&str> {
+        if raw.is_null() {
+            return Err(missing(name));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { CStr::from_ptr(raw) }
+            .to_str()
+            .map_err(|_| Error::invalid(format!("`{name}` is not text in UTF-8")))
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "as for the other arguments")]
+    pub(crate) unsafe fn generator(&self, name: &str, raw: ffi::diopiGeneratorHandle_t) -> Result<Generator> {
+        match raw.is_null() {
+            true => Err(missing(name)),
+            false => Ok(Generator(diopi::Generator::from_raw(raw))),
+        }
+    }
+
+    pub(crate) unsafe fn place(&self, name: &str, raw: *mut ffi::diopiTensorHandle_t) -> Result<Place> {
+        if raw.is_null() { Err(missing(name)) } else { Ok(Place(raw)) }
+    }
+
+    pub(crate) unsafe fn target<T>(&self, name: &str, raw: *mut T) -> Result<&mut T> {
+        // SAFETY: the caller's promise.
+        unsafe { raw.as_mut() }.ok_or_else(|| missing(name))
+    }
+
+    pub(crate) unsafe fn optional_value<T: Copy>(&self, raw: *const T) -> Option<T> {
+        // SAFETY: the caller's promise.
+        unsafe { raw.as_ref() }.copied()
+    }
+
+    /// Returns the seed and the offset of a generator, and advances it by as many numbers.
+    pub(crate) fn draw(&self, generator: Generator, count: usize) -> Result<(i64, i64)> {
+        // SAFETY: the host hands over a live generator.
+        unsafe {
+            let (seed, offset) = runtime().generator_get_seed_and_offset(generator.0).map_err(refused)?;
+            let next = offset.wrapping_add(count as u64);
+            runtime().generator_set_seed_and_offset(generator.0, seed, next).map_err(refused)?;
+            Ok((seed.cast_signed(), offset.cast_signed()))
+        }
+    }
+
+    /// Makes a tensor of the host, and stores it where the caller finds it.
+    pub(crate) fn make(
+        &self,
+        place: Place,
+        ty: tenon::device::DataType,
+        dims: &[usize],
+    ) -> Result<Tensor<'_>> {
+        let made = self.require(ty, dims)?;
+        // SAFETY: the address is not null, so that it is valid, and the host has just made the tensor.
+        unsafe {
+            *place.0 = made.as_raw();
+            self.view("the result", made)
+        }
+    }
+}

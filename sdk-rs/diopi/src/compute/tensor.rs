@@ -1,0 +1,166 @@
+//! Tensors of a call: views of the host's tensors, and of temporary memory.
+
+use tenon::DevicePtr;
+use tenon::device::{DataType, Error, Result};
+use tenon::operators::{TensorMut, TensorRef};
+
+/// A view of a tensor, which lives as long as the call.
+#[derive(Clone, Debug)]
+pub(crate) struct Tensor<'c> {
+    view: TensorRef<'c>,
+}
+
+impl<'c> Tensor<'c> {
+    /// Describes a tensor whose first element is at an address.
+    ///
+    /// # Safety
+    /// The elements are memory of the device that stays allocated until the call ends and its work is done.
+    pub(super) unsafe fn new(
+        first: DevicePtr,
+        data_type: DataType,
+        dims: Vec<usize>,
+        strides: Vec<isize>,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        Ok(Self { view: unsafe { TensorRef::new(first, data_type, dims, strides) }? })
+    }
+
+    /// Returns the elements for an operator that reads them.
+    pub(crate) fn elements(&self) -> &TensorRef<'c> {
+        &self.view
+    }
+
+    /// Returns the elements for an operator that writes them.
+    pub(super) fn to_mut(&self) -> Result<TensorMut<'c>> {
+        let view = &self.view;
+        // SAFETY: the memory is that of this tensor. The host lets the call write it, or it is temporary.
+        unsafe {
+            TensorMut::new(view.first(), view.data_type(), view.dims().to_vec(), view.strides().to_vec())
+        }
+    }
+
+    pub(crate) fn data_type(&self) -> DataType {
+        self.view.data_type()
+    }
+
+    pub(crate) fn dims(&self) -> &[usize] {
+        self.view.dims()
+    }
+
+    pub(crate) fn strides(&self) -> &[isize] {
+        self.view.strides()
+    }
+
+    /// Returns the number of dimensions.
+    pub(crate) fn rank(&self) -> usize {
+        self.dims().len()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.view.len()
+    }
+
+    pub(crate) fn is_contiguous(&self) -> bool {
+        self.view.is_contiguous()
+    }
+
+    /// Returns the index of a dimension, which a negative number counts from the end.
+    pub(crate) fn dimension(&self, dim: i64) -> Result<usize> {
+        // A tensor without dimensions has the dimensions 0 and -1.
+        let rank = self.rank().max(1) as i64;
+        match (-rank..rank).contains(&dim) {
+            true => Ok(dim.rem_euclid(rank) as usize),
+            false => {
+                Err(Error::invalid(format!("there is no dimension {dim} in the shape {:?}", self.dims())))
+            }
+        }
+    }
+
+    /// Returns a view with other dimensions and strides, which begins some elements behind the first.
+    fn laid_out(&self, dims: Vec<usize>, strides: Vec<isize>, offset: isize) -> Result<Self> {
+        let size = self.data_type().size().unwrap_or(1) as isize;
+        let first = self.view.first().addr().wrapping_add_signed(offset * size);
+        // SAFETY: callers choose elements of this tensor.
+        unsafe { Self::new(DevicePtr::from_addr(first), self.data_type(), dims, strides) }
+    }
+
+    /// Returns a view with the dimensions in another order: `order[i]` is the old place of the new dimension `i`.
+    pub(crate) fn permuted(&self, order: &[usize]) -> Result<Self> {
+        let dims = order.iter().map(|&old| self.dims()[old]).collect();
+        let strides = order.iter().map(|&old| self.strides()[old]).collect();
+        self.laid_out(dims, strides, 0)
+    }
+
+    /// Returns a view with two dimensions exchanged.
+    pub(crate) fn transposed(&self, one: usize, other: usize) -> Result<Self> {
+        let mut order: Vec<usize> = (0..self.rank()).collect();
+        if !order.is_empty() {
+            order.swap(one, other);
+        }
+        self.permuted(&order)
+    }
+
+    /// Returns a view of a larger shape, in which elements repeat as NumPy broadcasts them.
+    pub(crate) fn expanded(&self, dims: &[usize]) -> Result<Self> {
+        let refuse =
+            || Error::invalid(format!("the shape {:?} cannot be broadcast to {dims:?}", self.dims()));
+        let added = dims.len().checked_sub(self.rank()).ok_or_else(refuse)?;
+        let mut strides = vec![0; added];
+        for (&dim, (&own, &stride)) in dims[added..].iter().zip(self.dims().iter().zip(self.strides())) {
+            strides.push(match own {
+                own if own == dim => stride,
+                1 => 0,
+                _ => return Err(refuse()),
+            });
+        }
+        self.laid_out(dims.to_vec(), strides, 0)
+    }
+
+    /// Returns a view with a dimension of length one inserted.
+    pub(crate) fn unsqueezed(&self, dim: usize) -> Result<Self> {
+        let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
+        dims.insert(dim, 1);
+        strides.insert(dim, 1);
+        self.laid_out(dims, strides, 0)
+    }
+
+    /// Returns a view without a dimension, at one of its indices.
+    pub(crate) fn selected(&self, dim: usize, index: usize) -> Result<Self> {
+        let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
+        if index >= dims[dim] {
+            return Err(Error::invalid(format!("the index {index} is out of range in {dims:?}")));
+        }
+        dims.remove(dim);
+        let stride = strides.remove(dim);
+        self.laid_out(dims, strides, stride * index as isize)
+    }
+
+    /// Returns a view of every `step`-th index of a dimension from `start` on.
+    pub(crate) fn sliced(&self, dim: usize, start: usize, len: usize, step: usize) -> Result<Self> {
+        let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
+        if len > 0 && start + (len - 1) * step >= dims[dim] {
+            return Err(Error::invalid(format!("a slice of {len} from {start} is out of range in {dims:?}")));
+        }
+        let offset = if len == 0 { 0 } else { strides[dim] * start as isize };
+        dims[dim] = len;
+        strides[dim] *= step as isize;
+        self.laid_out(dims, strides, offset)
+    }
+
+    /// Returns a view of another shape with as many elements, if the elements lie one after the other.
+    pub(crate) fn reshaped(&self, dims: &[usize]) -> Result<Self> {
+        if !self.is_contiguous() || dims.iter().product::<usize>() != self.len() {
+            return Err(Error::invalid(format!("{:?} cannot be viewed as {dims:?}", self.dims())));
+        }
+        self.laid_out(dims.to_vec(), contiguous_strides(dims), 0)
+    }
+}
+
+/// Returns the strides of a shape in row-major order.
+pub(super) fn contiguous_strides(dims: &[usize]) -> Vec<isize> {
+    let mut strides = vec![1; dims.len()];
+    for index in (1..dims.len()).rev() {
+        strides[index - 1] = strides[index] * dims[index].max(1) as isize;
+    }
+    strides
+}
