@@ -104,7 +104,9 @@ impl Call {
             Dtype::BOOLEAN => Number::Bool(integer != 0),
             Dtype(0..=7) => Number::Integer(integer),
             other => {
-                return Err(unsupported(format!("`{name}` has the type {other:?}, which is not implemented")));
+                return Err(unsupported(format!(
+                    "`{name}` has the type {other:?}, which is not implemented"
+                )));
             }
         }))
     }
