@@ -11,7 +11,8 @@ use tenon::support::has_room;
 use crate::device_table::{self, DeviceGuard};
 pub use crate::error::Failure;
 use crate::error::{ErrorRecord, panicked, set_last_error};
-use crate::plugin_table::{self, LoadedPlugin};
+use crate::lifecycle;
+use crate::loaded_plugin::LoadedPlugin;
 use crate::thread_state;
 pub use crate::thread_state::Inside;
 use crate::{DeviceHandle, PluginHandle, Status, device_pool};
@@ -85,7 +86,7 @@ pub fn on_plugin(
         );
     }
     let name = export_name(function);
-    let plugin = match plugin_table::hold_ready(handle.0) {
+    let plugin = match lifecycle::hold_ready(handle.0) {
         Ok(plugin) => plugin,
         Err(failure) => return fail(&name, None, None, Some(function), failure),
     };

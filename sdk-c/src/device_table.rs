@@ -16,7 +16,7 @@ use tenon::handle;
 use crate::call_counts::CallCounts;
 use crate::error::Failure;
 use crate::handles::{HandleKind, bad_handle};
-use crate::plugin_table::LoadedPlugin;
+use crate::loaded_plugin::LoadedPlugin;
 use crate::pool::Allocator;
 use crate::thread_state::Inside;
 

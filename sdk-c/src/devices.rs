@@ -10,8 +10,9 @@ use tenon::device::{DeviceId, Function};
 use crate::call::{enter, export, export_on};
 use crate::device_table::{self, DeviceGuard, OpenDevice};
 use crate::error::Failure;
-use crate::lifecycle::{self, Lifecycle};
-use crate::plugin_table::{LoadedPlugin, hold, hold_ready};
+use crate::lifecycle::{self, Lifecycle, hold_ready};
+use crate::loaded_plugin::LoadedPlugin;
+use crate::plugin_table::hold;
 use crate::text::{optional, place};
 use crate::{DeviceHandle, PluginHandle, Status, buffer, thread_state};
 
@@ -24,7 +25,7 @@ pub(crate) fn open_of(
     plugin: &Arc<LoadedPlugin>,
     ordinal: c_int,
 ) -> Result<usize, Failure> {
-    plugin.ready_in(lifecycle)?;
+    lifecycle.make_ready(plugin)?;
     let device = plugin.device()?;
     let list = device.get_device_list()?;
     let index = usize::try_from(ordinal).unwrap_or(usize::MAX);

@@ -21,6 +21,8 @@ mod handles;
 pub mod layers;
 pub mod library;
 mod lifecycle;
+mod lifecycle_lock;
+mod loaded_plugin;
 mod plugin_table;
 pub mod plugins;
 mod pool;

@@ -1,17 +1,17 @@
-//! The lifecycle of the library: its lock, and the state of the running library: plugins and layers.
+//! The state of the running library: its plugins and layers, and how often it was started.
 
 use std::ffi::{CStr, CString, OsString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenon::device::Layer;
 use tenon_host::{LoadOptions, Plugin};
 
 use crate::Status;
 use crate::error::Failure;
 use crate::layers::stack::Layers;
-use crate::plugin_table::{self, LoadedPlugin};
+pub(crate) use crate::lifecycle_lock::Lifecycle;
+use crate::loaded_plugin::LoadedPlugin;
+use crate::plugin_table::{self, PluginGuard};
 use crate::text::c_text;
-use crate::thread_state::{self, Inside};
 
 /// The plugin search path and the layers of the library.
 const PATH: &str = tenon_host::PATH_VARIABLE;
@@ -35,9 +35,6 @@ static STATE: Mutex<State> = Mutex::new(State {
     layers: Layers::NONE,
 });
 
-/// Held by the thread that opens or closes something.
-static LIFECYCLE: Mutex<()> = Mutex::new(());
-
 /// A plugin, manifest or folder that could not be loaded.
 pub(crate) struct FailedPlugin {
     pub(crate) path: CString,
@@ -46,13 +43,6 @@ pub(crate) struct FailedPlugin {
 
 fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The lifecycle lock. While it is locked, the library runs, and no other thread opens or closes anything.
-#[must_use = "another thread may start or stop plugins after this is dropped"]
-pub(crate) struct Lifecycle {
-    _inside: Inside,
-    _lock: MutexGuard<'static, ()>,
 }
 
 impl Lifecycle {
@@ -65,16 +55,24 @@ impl Lifecycle {
         Ok(lifecycle)
     }
 
-    /// Takes the lock. Does not start the library.
-    pub(crate) fn lock() -> Result<Self, Failure> {
-        // A thread inside a call, such as one of a layer, would wait for itself.
-        if thread_state::is_inside() {
-            return Err(Failure::busy(
-                "nothing can be opened or closed from inside another call or a stream callback",
-            ));
+    /// Initialises a plugin, unless it is initialised.
+    pub(crate) fn make_ready(&self, plugin: &LoadedPlugin) -> Result<(), Failure> {
+        plugin.initialize(self, || with_layers(self, |layers| (layers.of_plugin(plugin), layers.validate())))
+    }
+}
+
+/// Finds the plugin of a handle, keeps it loaded, and initialises it.
+pub(crate) fn hold_ready(handle: usize) -> Result<PluginGuard, Failure> {
+    loop {
+        let plugin = plugin_table::hold(handle)?;
+        if plugin.is_ready() {
+            return Ok(plugin);
         }
-        let lock = LIFECYCLE.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Lifecycle { _inside: Inside::new(), _lock: lock })
+        // The guard is dropped before waiting for the lifecycle lock, whose owner may wait for guards.
+        drop(plugin);
+        let lifecycle = Lifecycle::begin()?;
+        let plugin = plugin_table::find(handle)?;
+        lifecycle.make_ready(&plugin)?;
     }
 }
 
@@ -177,12 +175,6 @@ fn with_layers<R>(_: &Lifecycle, work: impl FnOnce(&mut Layers) -> R) -> R {
     }
     let mut out = Out(std::mem::replace(&mut state().layers, Layers::NONE));
     work(&mut out.0)
-}
-
-/// Returns the layers of a plugin, outermost first, and whether one of them validates. After this the
-/// layers cannot be changed.
-pub(crate) fn layers_for(lifecycle: &Lifecycle, plugin: &LoadedPlugin) -> (Vec<Arc<dyn Layer>>, bool) {
-    with_layers(lifecycle, |layers| (layers.of_plugin(plugin), layers.validate()))
 }
 
 /// Removes an unloaded plugin from the layers.

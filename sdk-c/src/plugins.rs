@@ -12,7 +12,7 @@ use crate::lifecycle::{self, Lifecycle};
 use crate::plugin_table::{adopt, hold, withdraw};
 use crate::sized::{self, WithSize};
 use crate::text::{optional, path, place, required};
-use crate::{PluginHandle, Status};
+use crate::{PluginHandle, Status, device_table};
 
 /// Options of #tenon_plugin_load. [C] Set `size` to `sizeof(tenon_load_options)`; members that are zero have
 /// their default. [Python] Options that are left out have their default.
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn tenon_plugin_get_info(plugin: PluginHandle, info: *mut 
             release: text(&plugin.texts.release),
             recognition: plugin.texts.recognition.as_ptr(),
             version: plugin.host.version(),
-            open_devices: plugin.open_devices(),
+            open_devices: device_table::count_of_plugin(plugin.handle),
         };
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { info.write(known) };

@@ -20,8 +20,9 @@ use crate::call::enter;
 use crate::devices::{close, device_count, open_of};
 use crate::error::Failure;
 use crate::library;
+use crate::lifecycle::hold_ready;
 use crate::lifecycle::{self, Lifecycle};
-use crate::plugin_table::{LoadedPlugin, hold_ready};
+use crate::loaded_plugin::LoadedPlugin;
 
 /// The variable that names the device type that programs see. If it is not set, programs see the devices of the first
 /// plugin, or the built-in device.

@@ -9,7 +9,7 @@ use tenon::reflect::{Call, Direction as Way, Kind};
 use tenon_layers::Stack;
 
 use crate::error::Failure;
-use crate::plugin_table::LoadedPlugin;
+use crate::loaded_plugin::LoadedPlugin;
 use crate::sized::WithSize;
 use crate::text::c_text;
 use crate::{PluginHandle, Status, thread_state};

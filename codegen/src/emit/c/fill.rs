@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::model::Builder;
+use super::builder::Builder;
 use super::types::{Dialect, Speller};
 use crate::abi::{self, MemberKind, TableLayout};
 use crate::model::*;

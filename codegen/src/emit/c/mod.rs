@@ -1,9 +1,10 @@
 //! C: a header for each interface, the headers of the SDK, and C++ that compares a layout with the ABI's own header.
 
 pub mod asserts;
+mod builder;
 mod doxygen;
 mod fill;
-mod model;
+mod header;
 mod names;
 mod sdk;
 mod table;
@@ -129,7 +130,7 @@ fn headers(job: &Job, interface: &Interface) -> Result<Vec<Output>, minijinja::E
     let headers = headers::Headers::of(spec, interface);
     let mut outputs = Vec::new();
     for name in headers.names() {
-        let text = template.render(Serde(model::header(spec, interface, name, marker.clone())))?;
+        let text = template.render(Serde(header::header(spec, interface, name, marker.clone())))?;
         let note = match headers.names() {
             [_] => tally(interface),
             _ => count(headers.functions(name).count(), "function"),

@@ -4,8 +4,9 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
 
+use super::builder::{Builder, TypeItem, ValueItem};
 use super::doxygen::{Comments, WIDTH, tagged};
-use super::model::{Builder, FunctionItem, Section, TypeItem, ValueItem};
+use super::header::{FunctionItem, Section};
 use super::names::Names;
 use super::types::{Dialect, Speller};
 use crate::emit::text::{collapse, count, sentence, uncapital, wrap};

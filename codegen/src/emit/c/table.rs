@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::model::{Builder, FieldItem};
+use super::builder::{Builder, FieldItem};
 use super::types::{Dialect, Speller};
 use crate::abi::{self, MemberKind, TableLayout};
 use crate::model::*;

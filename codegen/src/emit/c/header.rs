@@ -1,0 +1,187 @@
+//! A header as data. The template only lays it out.
+
+use serde::Serialize;
+
+use super::builder::{Builder, FieldItem, StructItem, TypeItem};
+use super::fill::FillItem;
+use super::names;
+use super::table::{ExtensionItem, OwnedItem, PluginItem, ReleasesItem, TableItem};
+use crate::abi::{self, ArgsMember};
+use crate::language::headers::Headers;
+use crate::model::*;
+
+/// A C header.
+#[derive(Debug, Serialize)]
+pub struct Header {
+    marker: String,
+    guard: String,
+    comment: Vec<String>,
+    includes: Vec<String>,
+    /// The macro for weak linkage.
+    weak: Option<String>,
+    /// Structs that are used before they are defined.
+    forward: Vec<String>,
+    types: Vec<TypeItem>,
+    /// The newest table, then the older ones, newest first.
+    tables: Vec<TableItem>,
+    /// Structs that had another layout in older releases.
+    old_structs: Vec<StructItem>,
+    plugin: Option<PluginItem>,
+    owned: Option<OwnedItem>,
+    extension: Option<ExtensionItem>,
+    /// Structs of arguments.
+    args: Vec<StructItem>,
+    /// True if callers can test whether a struct of arguments has a member.
+    args_macro: Option<ArgsMacro>,
+    releases: Option<ReleasesItem>,
+    fill: Option<FillItem>,
+    sections: Vec<Section>,
+}
+
+#[derive(Debug, Serialize)]
+struct ArgsMacro {
+    name: String,
+    size_field: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Section {
+    pub(super) comment: Vec<String>,
+    pub(super) functions: Vec<FunctionItem>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct FunctionItem {
+    pub(super) comment: Vec<String>,
+    pub(super) declaration: String,
+}
+
+/// Prepares one of the headers of an interface.
+pub fn header(spec: &Spec, interface: &Interface, name: &str, marker: String) -> Header {
+    Builder::new(spec, interface).header(name, marker)
+}
+
+impl Builder<'_> {
+    fn header(&self, name: &str, marker: String) -> Header {
+        let interface = self.interface;
+        let headers = Headers::of(self.spec, interface);
+        let is_here = |group| headers.has_group(name, group);
+        let table = interface.table();
+        let used = interface.uses.iter().map(|id| self.spec.interfaces[id.0].header.as_str());
+        let includes = used.chain(headers.included_by(name)).map(|other| names::beside(name, other));
+        let types = self.types_in_order().into_iter().map(|index| &interface.types[index]);
+        let types = types.filter(|ty| !matches!(ty.kind, TypeKind::Struct { is_unnamed: true, .. }));
+        let plugin = table.and_then(|table| Some((table, table.plugin()?)));
+        Header {
+            marker,
+            guard: self.names.guard(name),
+            comment: self.comments.header(&headers, name),
+            includes: includes.collect(),
+            weak: interface.weak.clone(),
+            forward: table.iter().map(|table| table.c_name.clone()).collect(),
+            types: types.filter(|ty| is_here(ty.group)).map(|ty| self.ty(ty)).collect(),
+            tables: table.map(|table| self.tables(table)).unwrap_or_default(),
+            old_structs: self.old_structs(),
+            plugin: plugin.map(|(table, plugin)| self.plugin(table, plugin)),
+            owned: table.and_then(|table| Some(self.owned(table, table.owned()?))),
+            extension: table
+                .and_then(|table| table.extension.as_ref())
+                .map(|extension| self.extension(extension)),
+            args: self.args(),
+            args_macro: interface.args.as_ref().map(|(size_field, _)| ArgsMacro {
+                name: self.names.has_macro("ARG"),
+                size_field: size_field.clone(),
+            }),
+            releases: table.and_then(|table| self.releases(table)),
+            fill: plugin.and_then(|(table, plugin)| self.fill(table, plugin)),
+            sections: if table.is_some() { Vec::new() } else { self.sections(&is_here) },
+        }
+    }
+
+    /// Returns the structs of releases whose layout differs from the newest one.
+    fn old_structs(&self) -> Vec<StructItem> {
+        let Some(newest) = self.interface.newest() else { return Vec::new() };
+        let mut items = Vec::new();
+        for ty in &self.interface.types {
+            let TypeKind::Struct { fields, .. } = &ty.kind else { continue };
+            let now = abi::struct_layout(self.spec, fields, Some(newest));
+            for (release, _) in self.interface.release_ids().rev().filter(|(release, _)| *release != newest) {
+                let layout = abi::struct_layout(self.spec, fields, Some(release));
+                let named = &self.interface.releases[release.0].name.value;
+                if layout.fields != now.fields && ty.availability.contains(release) {
+                    let mut fields = self.fields(ty, fields, &layout, Some(release));
+                    fields.iter_mut().for_each(|field| field.comment.clear());
+                    items.push(StructItem {
+                        comment: vec![format!("`{}` of release {named}.", ty.c_name)],
+                        word: "struct",
+                        name: self.names.versioned(&ty.c_name, release),
+                        anonymous: false,
+                        fields,
+                        size: layout.size,
+                    });
+                }
+            }
+        }
+        items
+    }
+
+    /// Returns the structs whose members are the parameters of a function.
+    fn args(&self) -> Vec<StructItem> {
+        let functions = self.interface.functions.iter();
+        functions.filter_map(|function| Some(self.args_struct(function, function.args.as_ref()?))).collect()
+    }
+
+    fn args_struct(&self, function: &Function, args: &ArgsStruct) -> StructItem {
+        let layout = abi::args_layout(self.spec, function, args);
+        let member = |(member, offset, _): &(ArgsMember, u64, u64)| {
+            let (comment, spelled, name) = match member {
+                ArgsMember::Size => {
+                    let text = "Size of this struct in bytes, as the caller knows it.";
+                    (vec![text.to_owned()], "size_t".to_owned(), args.size_field.clone())
+                }
+                ArgsMember::Extension => {
+                    let name = args.extension.clone().unwrap_or_default();
+                    (vec!["Reserved; null.".to_owned()], "void*".to_owned(), name)
+                }
+                ArgsMember::Param(id) => {
+                    let param = function.param(*id);
+                    let spelled = match self.spec.is_written_in_args(param) {
+                        true => self.newest.written(param),
+                        false => self.newest.param(param),
+                    };
+                    let name = self.names.variable(&param.name.value);
+                    (self.comments.field(param, &function.params), spelled, name)
+                }
+            };
+            let declaration = format!("{spelled} {name};");
+            FieldItem { comment, declaration, name, offset: *offset, members: Vec::new() }
+        };
+        StructItem {
+            comment: vec![format!("@brief The arguments of `{}`.", function.c_name)],
+            word: "struct",
+            name: args.c_name.clone(),
+            anonymous: false,
+            fields: layout.members.iter().map(member).collect(),
+            size: layout.size,
+        }
+    }
+
+    fn sections(&self, is_here: &dyn Fn(GroupId) -> bool) -> Vec<Section> {
+        let groups = self.interface.groups.iter().enumerate();
+        groups
+            .filter(|(index, _)| is_here(GroupId(*index)))
+            .map(|(index, group)| Section {
+                comment: self.comments.heading(group),
+                functions: self
+                    .interface
+                    .in_group(GroupId(index))
+                    .map(|function| FunctionItem {
+                        comment: self.comments.function(function),
+                        declaration: format!("{};", self.newest.declared(function)),
+                    })
+                    .collect(),
+            })
+            .filter(|section| !section.functions.is_empty())
+            .collect()
+    }
+}
