@@ -16,7 +16,9 @@ fn table() -> ffi::C_DeviceInterface {
     words[0] = Release::NEWEST.table_size() as u64;
     let mut params = [0u64; 12];
     params[0] = Release::NEWEST.params_size() as u64;
-    params[1] = words.as_mut_ptr().expose_provenance() as u64;
+    // As a pointer: an integer would lose the provenance.
+    // SAFETY: the array has a second element, of the size of a pointer.
+    unsafe { params.as_mut_ptr().add(1).cast::<*mut u64>().write(words.as_mut_ptr()) };
     // SAFETY: the params begin with their size and with the table, which begins with its own.
     let met = unsafe { hand_over::<Cpu>(params.as_mut_ptr().cast(), c"cpu") };
     assert_eq!(met, std::result::Result::Ok(Release::NEWEST));

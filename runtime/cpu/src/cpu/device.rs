@@ -255,11 +255,19 @@ impl Device for Cpu {
     }
 
     fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
-        Ok(copy_now(self.core()?, device, to_device(device, dst, src.as_ptr().addr(), src.len()))?)
+        Ok(copy_now(
+            self.core()?,
+            device,
+            to_device(device, dst, src.as_ptr().expose_provenance(), src.len()),
+        )?)
     }
 
     fn memory_copy_d2h(&self, device: DeviceId, dst: &mut [u8], src: DevicePtr) -> Result<()> {
-        Ok(copy_now(self.core()?, device, to_host(device, dst.as_mut_ptr().addr(), src, dst.len()))?)
+        Ok(copy_now(
+            self.core()?,
+            device,
+            to_host(device, dst.as_mut_ptr().expose_provenance(), src, dst.len()),
+        )?)
     }
 
     fn memory_copy_d2d(&self, device: DeviceId, dst: DevicePtr, src: DevicePtr, size: usize) -> Result<()> {

@@ -92,6 +92,10 @@ fn map(size: usize) -> Option<usize> {
 
 /// The memory of the machine in bytes, or of the container if that has less.
 pub(crate) fn physical_memory() -> usize {
+    // Miri does not implement `_SC_PHYS_PAGES`.
+    #[cfg(miri)]
+    let (pages, page) = (1 << 18, 4096);
+    #[cfg(not(miri))]
     // SAFETY: reads two numbers from the C library.
     let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGE_SIZE)) };
     let machine = usize::try_from(pages)
