@@ -1,0 +1,56 @@
+// A small host of DIOPI for the tests: tensors, contexts and generators, and functions to make and to fill them.
+
+#ifndef TENON_DIOPI_TESTS_HOST_H
+#define TENON_DIOPI_TESTS_HOST_H
+
+#include "diopi/diopi.h"
+
+// The device functions of the library, in the types of the older form.
+struct host_device {
+  create_stream_func_t create_stream;
+  destroy_stream_func_t destroy_stream;
+  sync_stream_func_t synchronize_stream;
+  malloc_func_t malloc;
+  free_func_t free;
+  memcpy_h2d_async_func_t copy_to_device;
+  memcpy_d2h_async_func_t copy_to_host;
+  memcpy_d2d_async_func_t copy_on_device;
+  get_last_error_string_func_t last_error;
+};
+
+// The functions of the library that `host_open` has opened. Functions that the host did not find are null.
+extern struct host_device host_device;
+
+// Opens and initialises a library. Returns null, or a message.
+const char* host_open(const char* path);
+
+// Makes a context. It has no stream until an operator asks for one.
+diopiContextHandle_t host_make_context(void);
+
+// Waits for the work of the stream, if there is one.
+diopiError_t host_synchronize(diopiContextHandle_t ctx);
+
+// Destroys the stream, and then the tensors of the context.
+diopiError_t host_destroy_context(diopiContextHandle_t ctx);
+
+// Makes a tensor with memory of `bytes` bytes; the first element is `offset` elements after its start.
+// `base`: null, or a tensor whose memory the new one uses.
+diopiTensorHandle_t host_make_tensor(
+    diopiTensorHandle_t base, diopiDtype_t dtype, diopiDevice_t device, uint64_t bytes, int64_t offset, int64_t ndim,
+    const int64_t* shape, const int64_t* stride);
+
+void host_destroy_tensor(diopiTensorHandle_t th);
+
+// Copies the whole memory of a tensor, and waits.
+diopiError_t host_write(diopiTensorHandle_t th, const void* bytes);
+diopiError_t host_read(diopiConstTensorHandle_t th, void* bytes);
+
+// Makes a generator; its state has the seed and the offset.
+diopiGeneratorHandle_t host_make_generator(uint64_t seed);
+
+void host_destroy_generator(diopiGeneratorHandle_t th);
+
+// The contexts, tensors, memories and generators that exist.
+int64_t host_live_objects(void);
+
+#endif
