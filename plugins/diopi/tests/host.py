@@ -154,7 +154,10 @@ class _Call:
         self._kept: list[Any] = []
         # Reads each result after the call, in the order of the arguments.
         self._results: list[Callable[[], Any]] = []
-        filled = [_with_arrays(arg) for arg in args]
+        filled = [
+            _with_arrays(arg) if "TensorHandle_t" in param.type else arg
+            for param, arg in zip(params, args, strict=True)
+        ]
         tensors.place(
             [
                 (item.array if isinstance(item, _Result) else item, "Const" not in param.type)
@@ -247,6 +250,8 @@ def _with_arrays(arg: Any) -> Any:
     """Makes the arrays for the results."""
     if isinstance(arg, Out):
         return _Result(empty(arg.shape, arg.dtype, arg.strides))
+    if isinstance(arg, np.generic):
+        return np.asarray(arg)
     return [_with_arrays(item) for item in arg] if isinstance(arg, list) else arg
 
 
