@@ -145,13 +145,38 @@ impl OperatorCall {
         matches!(self.callee, Callee::Method { .. }) && !self.arguments.iter().any(is_call)
     }
 
-    /// Returns true if an argument is the tensor.
-    pub fn names(&self, tensor: &TensorName) -> bool {
-        let is_it = |value: &ComputeValue| match value {
-            ComputeValue::Name(name) => name == tensor,
-            ComputeValue::Call(call) => call.names(tensor),
-            _ => false,
+    /// Returns true if a value of the call is the parameter or the tensor.
+    pub fn names(&self, name: &TensorName) -> bool {
+        self.arguments
+            .iter()
+            .chain(self.attributes.iter().map(|(_, value)| value))
+            .any(|value| value.names(name))
+    }
+}
+
+impl ComputeValue {
+    fn names(&self, wanted: &TensorName) -> bool {
+        match self {
+            ComputeValue::Name(name) => name == wanted,
+            ComputeValue::List(values) => values.iter().any(|value| value.names(wanted)),
+            ComputeValue::Call(call) => call.names(wanted),
+            ComputeValue::Integer(_)
+            | ComputeValue::Number(_)
+            | ComputeValue::Truth(_)
+            | ComputeValue::Text(_)
+            | ComputeValue::Absent => false,
+        }
+    }
+}
+
+impl Step {
+    /// Returns true if the step reads or writes a parameter.
+    pub fn uses(&self, param: ParamId) -> bool {
+        let name = TensorName::Param(param);
+        let is_target = |target: &Target| match target {
+            Target::Param(id) => *id == param,
+            Target::Local { like, .. } => like.as_ref() == Some(&name),
         };
-        self.arguments.iter().any(is_it)
+        self.targets.iter().any(is_target) || self.call.names(&name)
     }
 }

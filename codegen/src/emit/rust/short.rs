@@ -73,7 +73,15 @@ pub(super) fn shorten(tokens: TokenStream, names: &Names) -> TokenStream {
         })
     });
     let imports: Vec<_> = imports.collect();
-    quote! { #(#imports)* #tokens }
+    // The attributes of the module come first: `#![…]`.
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let is = |index: usize, symbol| matches!(tokens.get(index), Some(TokenTree::Punct(punct)) if punct.as_char() == symbol);
+    let mut inner = 0;
+    while is(inner, '#') && is(inner + 1, '!') {
+        inner += 3;
+    }
+    let (inner, rest) = tokens.split_at(inner);
+    quote! { #(#inner)* #(#imports)* #(#rest)* }
 }
 
 /// The shortened text, and the imports that it needs.

@@ -86,6 +86,12 @@ impl From<Number> for Operand<'_> {
     }
 }
 
+impl From<&Number> for Operand<'_> {
+    fn from(number: &Number) -> Self {
+        Operand::Number(*number)
+    }
+}
+
 impl From<f64> for Operand<'_> {
     fn from(number: f64) -> Self {
         Operand::Number(Number::Float(number))

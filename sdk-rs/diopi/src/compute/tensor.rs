@@ -4,6 +4,8 @@ use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Result};
 use tenon::operators::{TensorMut, TensorRef};
 
+use super::number::Category;
+
 /// A view of a tensor, which lives as long as the call.
 #[derive(Clone, Debug)]
 pub(crate) struct Tensor<'c> {
@@ -41,6 +43,11 @@ impl<'c> Tensor<'c> {
 
     pub(crate) fn data_type(&self) -> DataType {
         self.view.data_type()
+    }
+
+    /// Returns true if the elements are integers or truth values.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(Category::of(self.data_type()), Category::Bool | Category::Integer)
     }
 
     pub(crate) fn dims(&self) -> &[usize] {

@@ -1,11 +1,12 @@
 //! The arguments of a function, as its steps use them.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote};
 
 use super::super::{Context, names};
 use crate::model::{
-    AttributeType, ComputeKind, Direction, Extent, Form, Function, Length, Param, Ty, TypeKind,
+    AttributeType, Carrier, ComputeKind, Direction, Extent, Form, Function, Length, Param, ParamId, Ty,
+    TypeKind,
 };
 
 /// A parameter of a computed function.
@@ -71,6 +72,24 @@ pub(super) fn read(context: Context, function: &Function) -> TokenStream {
             __comment!("SAFETY: by the promise of the caller.");
             let (#(#names),*) = unsafe { (#(#values),*) };
         },
+    }
+}
+
+/// Returns true if the steps use a parameter.
+fn is_used(function: &Function, id: ParamId) -> bool {
+    function.compute.iter().any(|step| step.uses(id))
+}
+
+/// The name of a parameter in the signature: with an underscore if nothing uses it.
+pub(super) fn declared(context: Context, function: &Function, id: ParamId) -> Ident {
+    let param = function.param(id);
+    let is_length = match function.forms[id.0] {
+        Form::Carried(Carrier::Slice(list)) => is_used(function, list),
+        _ => kind(context, param) == Some(ComputeKind::Call),
+    };
+    match is_length || is_used(function, id) {
+        true => names::snake(&param.name.value),
+        false => format_ident!("_{}", param.name.value),
     }
 }
 

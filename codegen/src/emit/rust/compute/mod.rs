@@ -10,7 +10,7 @@ use super::raw_types::{convention, raw_param, raw_result};
 use super::{Context, file, names, output};
 use crate::emit::text::{count, sentence};
 use crate::emit::{EmitError, Emitter, Job, Takes};
-use crate::model::{Function, GroupId, Interface, OutputPlace};
+use crate::model::{Function, GroupId, Interface, OutputPlace, ParamId};
 use crate::out::Output;
 
 /// The computed functions of an interface.
@@ -73,8 +73,8 @@ fn module(context: Context, summary: &str, functions: &[&Function]) -> TokenStre
 fn function(context: Context, function: &Function) -> TokenStream {
     let name = names::symbol(&function.c_name);
     let (convention, text) = (convention(context), &function.c_name);
-    let inputs = function.params.iter().map(|param| {
-        let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
+    let inputs = function.params.iter().enumerate().map(|(index, param)| {
+        let (name, ty) = (argument::declared(context, function, ParamId(index)), raw_param(context, param));
         quote!(#name: #ty)
     });
     let many = (function.params.len() > 7)

@@ -1,5 +1,7 @@
 //! Rules: what functions of DIOPI need beside the operators.
 
+mod arithmetic;
 mod conversion;
 
-pub(crate) use conversion::{scaled, to};
+pub(crate) use arithmetic::*;
+pub(crate) use conversion::*;
