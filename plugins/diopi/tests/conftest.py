@@ -33,3 +33,11 @@ def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     before = lib.live_objects()
     yield
     assert lib.live_objects() == before
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs the tests of `tables` with each case of the file and each of its data types."""
+    if {"case", "dtype"} <= set(metafunc.fixturenames):
+        pairs = [(case, dtype) for case in metafunc.module.CASES for dtype in case.dtypes]
+        names = [f"{case}-{dtype}" for case, dtype in pairs]
+        metafunc.parametrize(("case", "dtype"), pairs, ids=names)
