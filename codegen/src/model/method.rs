@@ -1,6 +1,8 @@
 //! Methods: the functions in which a provider computes operators.
 
-use super::{Arity, Body, Elementwise, Kernel, KernelOutput, Operand, Operator, gradient_name};
+use super::{
+    Arity, AttributeType, Body, Elementwise, Kernel, KernelOutput, Operand, Operator, gradient_name,
+};
 use crate::formula::Variable;
 
 /// A function that computes an operator, or the gradient of an elementwise operator by one input.
@@ -29,6 +31,28 @@ pub enum Work<'a> {
     Gradient(&'a Elementwise, usize),
     /// The shape of an output, which hosts do not compute: the path of a function in the crate of kernels.
     Shape(&'a str),
+}
+
+/// A parameter of a method.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// What a caller passes.
+    pub kind: ParameterKind,
+}
+
+/// The kind of a parameter of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// Tensors that the method writes.
+    Output(Arity),
+    /// Tensors that the method reads.
+    Input(Arity),
+    /// A value that is the same for all elements.
+    Attribute(AttributeType),
+    /// A number that determines the random numbers.
+    Random,
 }
 
 impl Operator {
@@ -138,6 +162,32 @@ impl<'a> Method<'a> {
                 self.operator.outputs.iter().map(|output| (output.name.clone(), Some(output))).collect()
             }
         }
+    }
+
+    /// The parameters: outputs, inputs, attributes, and the two numbers that determine random numbers.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let outputs = self.outputs().into_iter().map(|(name, output)| {
+            let arity = output.map_or(Arity::One, |output| output.arity);
+            Parameter { name, kind: ParameterKind::Output(arity) }
+        });
+        let inputs = self.inputs.iter().map(|variable| Parameter {
+            name: self.operator.variable_name(*variable),
+            kind: ParameterKind::Input(self.operator.arity(*variable)),
+        });
+        let attributes = self.attributes.iter().map(|index| {
+            let attribute = &self.operator.attributes[*index];
+            Parameter { name: attribute.name.clone(), kind: ParameterKind::Attribute(attribute.ty) }
+        });
+        let numbers: &[&str] =
+            if self.operator.random && !self.is_shape() { &["seed", "offset"] } else { &[] };
+        let numbers =
+            numbers.iter().map(|name| Parameter { name: (*name).to_owned(), kind: ParameterKind::Random });
+        outputs.chain(inputs).chain(attributes).chain(numbers).collect()
+    }
+
+    /// Returns true if it computes the shape of an output and not its elements.
+    pub fn is_shape(&self) -> bool {
+        matches!(self.work, Work::Shape(_))
     }
 
     /// The formula, if it has one.

@@ -27,7 +27,7 @@ pub use kernel::{
     IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput, KernelRole, KernelType,
     OperatorId,
 };
-pub use method::{Method, Work};
+pub use method::{Method, Parameter, ParameterKind, Work};
 pub use operator::{
     Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Formula, Gradient,
     Operand, Operator, OperatorGroup, Operators, OutputType, gradient_name,

@@ -5,6 +5,7 @@ use quote::{format_ident, quote};
 
 use super::{file, names, output};
 use crate::emit::text::{count, sentence};
+use crate::emit::words::operator::equation;
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::formula::{Binary, Constant, Elements, Expr, ExprKind, Ty, Variable};
 use crate::model::{
@@ -97,26 +98,6 @@ fn functions(operator: &Operator, formulas: &Elementwise) -> TokenStream {
         gradient.function(&format!("{name}_{out}"), &out, &summary)
     });
     quote!(#forward #(#gradients)*)
-}
-
-/// Formats a formula for documentation, with the parts that it uses.
-pub(super) fn equation(formulas: &Elementwise, out: &str, formula: &Formula) -> String {
-    let parts: Vec<String> = formulas
-        .uses(formula)
-        .into_iter()
-        .filter_map(|variable| match variable {
-            Variable::Part(index) => {
-                let (name, part) = &formulas.parts[index];
-                Some(format!("`{name} = {}`", part.text))
-            }
-            _ => None,
-        })
-        .collect();
-    let parts = match parts.is_empty() {
-        true => String::new(),
-        false => format!(", where {}", parts.join(" and ")),
-    };
-    format!("`{out} = {}`{parts}.", formula.text)
 }
 
 /// A formula of an operator, and the element types for which it is computed.

@@ -1,7 +1,52 @@
 //! The words of operators.
 
-use crate::emit::text::enumerate;
-use crate::model::{Arity, AttributeValue, ElementType, Operator, OutputType};
+use crate::emit::text::{collapse, enumerate, sentence};
+use crate::formula::Variable;
+use crate::model::{
+    Arity, AttributeValue, ElementType, Elementwise, Formula, Method, Operator, OutputType, Work,
+};
+
+/// The documentation of a method, without the syntax of a language.
+#[derive(Debug)]
+pub struct MethodWords {
+    /// What the method computes, as a sentence.
+    pub summary: String,
+    /// Its formula; empty if it has none.
+    pub equation: String,
+    /// The operator's own documentation, in Markdown; empty for gradients and shapes.
+    pub doc: String,
+    /// The names of its tensors and attributes, each with its documentation; empty for gradients and shapes.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// Describes a method. `link` formats the name of another one.
+pub fn method(method: &Method, link: impl Fn(&str) -> String) -> MethodWords {
+    let operator = method.operator;
+    let summary = match method.work {
+        Work::Gradient(formulas, index) => {
+            let input = &operator.inputs[formulas.gradients[index].input].name;
+            format!("Computes the gradient of {} by `{input}`.", link(&operator.name.value))
+        }
+        Work::Shape(_) => format!(
+            "Computes the shape of an output of {}, which may depend on elements of the inputs.",
+            link(&operator.name.value)
+        ),
+        Work::Kernel(_) | Work::Formula(_) => sentence(&operator.summary),
+    };
+    let equation = match (method.formula(), method.outputs().first()) {
+        (Some((formulas, formula)), Some((out, _))) => equation(formulas, out, formula),
+        _ => String::new(),
+    };
+    if matches!(method.work, Work::Gradient(..) | Work::Shape(_)) {
+        return MethodWords { summary, equation, doc: String::new(), parameters: Vec::new() };
+    }
+    let tensors = operator.outputs.iter().chain(&operator.inputs);
+    let tensors = tensors.map(|tensor| (tensor.name.clone(), collapse(&tensor.doc)));
+    let attributes = method.attributes.iter().map(|index| &operator.attributes[*index]);
+    let attributes = attributes.map(|attribute| (attribute.name.clone(), collapse(&attribute.doc)));
+    let doc = operator.doc.trim().to_owned();
+    MethodWords { summary, equation, doc, parameters: tensors.chain(attributes).collect() }
+}
 
 /// `floating-point numbers and integers`
 pub fn element_types(types: &[ElementType]) -> String {
@@ -54,4 +99,24 @@ pub fn attribute_value(value: &AttributeValue) -> String {
         AttributeValue::Text(text) => format!("\"{text}\""),
         AttributeValue::Texts(texts) => list(texts),
     }
+}
+
+/// Formats a formula for documentation, with the parts that it uses.
+pub fn equation(formulas: &Elementwise, out: &str, formula: &Formula) -> String {
+    let parts: Vec<String> = formulas
+        .uses(formula)
+        .into_iter()
+        .filter_map(|variable| match variable {
+            Variable::Part(index) => {
+                let (name, part) = &formulas.parts[index];
+                Some(format!("`{name} = {}`", part.text))
+            }
+            _ => None,
+        })
+        .collect();
+    let parts = match parts.is_empty() {
+        true => String::new(),
+        false => format!(", where {}", parts.join(" and ")),
+    };
+    format!("`{out} = {}`{parts}.", formula.text)
 }

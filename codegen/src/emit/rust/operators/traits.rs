@@ -5,10 +5,10 @@ use quote::quote;
 
 use super::signature::signature;
 use super::{doc, files, methods, names, trait_name};
-use crate::emit::rust::formulas::equation;
 use crate::emit::text::sentence;
+use crate::emit::words::operator as words;
 use crate::emit::{EmitError, Emitter, Job, Takes};
-use crate::model::{Method, OperatorGroup, Operators, OutputPlace, Work};
+use crate::model::{Method, OperatorGroup, Operators, OutputPlace};
 use crate::out::Output;
 
 /// The trait of each group of operators, and the one that combines them.
@@ -81,36 +81,9 @@ fn module(group: &OperatorGroup) -> TokenStream {
 
 /// The documentation of a method: what it computes, and its parameters.
 fn description(method: &Method) -> String {
-    let operator = method.operator;
-    let mut text = match method.work {
-        Work::Gradient(formulas, index) => {
-            let input = &operator.inputs[formulas.gradients[index].input].name;
-            format!("Computes the gradient of [`{0}`](Self::{0}) by `{input}`.", operator.name.value)
-        }
-        Work::Shape(_) => format!(
-            "Computes the shape of an output of [`{0}`](Self::{0}), which may depend on elements of the inputs.",
-            operator.name.value
-        ),
-        Work::Kernel(_) | Work::Formula(_) => sentence(&operator.summary),
-    };
-    if let (Some((formulas, formula)), Some((out, _))) = (method.formula(), method.outputs().first()) {
-        text.push_str(&format!("\n\n{}", equation(formulas, out, formula)));
-    }
-    if matches!(method.work, Work::Gradient(..) | Work::Shape(_)) {
-        return text;
-    }
-    if !operator.doc.trim().is_empty() {
-        text.push_str(&format!("\n\n{}", operator.doc.trim()));
-    }
-    let outputs = operator.outputs.iter().map(|output| (&output.name, &output.doc));
-    let inputs = operator.inputs.iter().map(|input| (&input.name, &input.doc));
-    let attributes = method.attributes.iter().map(|index| {
-        let attribute = &operator.attributes[*index];
-        (&attribute.name, &attribute.doc)
-    });
-    text.push_str("\n\n");
-    for (name, doc) in outputs.chain(inputs).chain(attributes) {
-        text.push_str(&format!("* `{name}`: {}\n", doc.trim().replace('\n', " ")));
-    }
-    text
+    let words = words::method(method, |name| format!("[`{name}`](Self::{name})"));
+    let parameters = words.parameters.iter().map(|(name, doc)| format!("* `{name}`: {doc}"));
+    let parameters: Vec<String> = parameters.collect();
+    let parts = [words.summary, words.equation, words.doc, parameters.join("\n")];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
