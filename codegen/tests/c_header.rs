@@ -78,6 +78,7 @@ fn the_headers_compile_in_every_standard() {
     let include = generate("spec", "headers");
     compiles_everywhere(&include, "tenon/device_ext.h");
     compiles_everywhere(&include, "tenon/paddle_capi.h");
+    compiles_everywhere(&include, "tenon/operators.h");
 }
 
 #[test]

@@ -46,6 +46,7 @@ macro_rules! register {
 
 register! {
     c::Headers,
+    c::OperatorTable,
     docs::Reference,
     schema::Schemas,
     rust::Modules,
@@ -54,6 +55,7 @@ register! {
     rust::Formulas,
     rust::OperatorTraits,
     rust::OperatorCalls,
+    rust::OperatorTableCalls,
     rust::Kernels,
     rust::Computations,
     python::Packages,

@@ -179,15 +179,17 @@ impl<'a> Method<'a> {
             Parameter { name: attribute.name.clone(), kind: ParameterKind::Attribute(attribute.ty) }
         });
         let numbers: &[&str] =
-            if self.operator.random && !self.is_shape() { &["seed", "offset"] } else { &[] };
+            if self.operator.random && self.shape().is_none() { &["seed", "offset"] } else { &[] };
         let numbers =
             numbers.iter().map(|name| Parameter { name: (*name).to_owned(), kind: ParameterKind::Random });
         outputs.chain(inputs).chain(attributes).chain(numbers).collect()
     }
 
-    /// Returns true if it computes the shape of an output and not its elements.
-    pub fn is_shape(&self) -> bool {
-        matches!(self.work, Work::Shape(_))
+    /// The name of the shape that it computes, `out_shape` for `topk_out_shape`; `None` if it computes elements.
+    pub fn shape(&self) -> Option<&str> {
+        let operator = &self.operator.name.value;
+        let name = self.name.strip_prefix(operator.as_str())?.strip_prefix('_')?;
+        matches!(self.work, Work::Shape(_)).then_some(name)
     }
 
     /// The formula, if it has one.

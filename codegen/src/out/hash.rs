@@ -44,6 +44,11 @@ impl Hash {
         Fnv::default().text(text).finish()
     }
 
+    /// The hash as a number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
     /// The hash that [`Display`](fmt::Display) wrote.
     pub fn parse(digits: &str) -> Option<Self> {
         let valid = digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -35,7 +35,7 @@ mod provider;
 
 use std::ffi::CStr;
 
-use tenon::device::{Plugin, Release};
+use tenon::device::{Device, Partial, Plugin, Release};
 use tenon::operators::Operators;
 
 use host::Host;
@@ -58,11 +58,24 @@ pub enum Loaded {
 ///
 /// # Errors
 /// A one-line message: PaddlePaddle does not export a function that operators need, or refuses a kernel.
-pub fn register<D: Plugin<Instance = D> + Operators>(
+pub fn register<D: Plugin<Instance = D> + Partial + Operators>(
     release: Release,
     device_type: &'static CStr,
 ) -> Result<Loaded, String> {
-    register_provider(Provider::new::<D>(D::instance(), Memory::OfTheDevice), release, device_type)
+    register_device(D::whole(), D::instance(), release, device_type)
+}
+
+/// As [`register`], for a device that is not a plugin in Rust, such as a [`Loaded`](tenon::device::Loaded) table.
+///
+/// # Errors
+/// As [`register`].
+pub fn register_device(
+    device: impl Device,
+    operators: &'static dyn Operators,
+    release: Release,
+    device_type: &'static CStr,
+) -> Result<Loaded, String> {
+    register_provider(Provider::new(device, operators, Memory::OfTheDevice), release, device_type)
 }
 
 /// As [`register`], for a device whose operators belong to another type, and whose memory the host may be able to access.
@@ -79,7 +92,7 @@ pub unsafe fn register_with<D: Plugin>(
     release: Release,
     device_type: &'static CStr,
 ) -> Result<Loaded, String> {
-    register_provider(Provider::new::<D>(operators, memory), release, device_type)
+    register_provider(Provider::new(D::whole(), operators, memory), release, device_type)
 }
 
 fn register_provider(

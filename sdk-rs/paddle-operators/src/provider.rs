@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use tenon::DevicePtr;
-use tenon::device::{DataType, Device as _, DeviceId, Plugin, Result};
+use tenon::device::{DataType, Device, DeviceId, Result};
 use tenon::operators::{Launch, Operators};
 
 /// The kind of memory that a device has.
@@ -19,22 +19,38 @@ pub enum Memory {
 pub(crate) struct Provider {
     pub(crate) operators: &'static dyn Operators,
     pub(crate) memory: Memory,
-    pub(crate) current_device: fn() -> Result<DeviceId>,
-    pub(crate) synchronize: fn(Launch) -> Result<()>,
-    pub(crate) copy_to_device: fn(DeviceId, DevicePtr, &[u8]) -> Result<()>,
-    pub(crate) copy_to_host: fn(DeviceId, &mut [u8], DevicePtr) -> Result<()>,
+    pub(crate) functions: Box<dyn Functions>,
+}
+
+/// The functions of a device that kernels call.
+pub(crate) trait Functions: Send + Sync {
+    fn current_device(&self) -> Result<DeviceId>;
+    fn synchronize(&self, launch: Launch) -> Result<()>;
+    fn copy_to_device(&self, device: DeviceId, target: DevicePtr, source: &[u8]) -> Result<()>;
+    fn copy_to_host(&self, device: DeviceId, target: &mut [u8], source: DevicePtr) -> Result<()>;
+}
+
+impl<D: Device> Functions for D {
+    fn current_device(&self) -> Result<DeviceId> {
+        self.get_device()
+    }
+
+    fn synchronize(&self, launch: Launch) -> Result<()> {
+        launch.synchronize(self)
+    }
+
+    fn copy_to_device(&self, device: DeviceId, target: DevicePtr, source: &[u8]) -> Result<()> {
+        self.memory_copy_h2d(device, target, source)
+    }
+
+    fn copy_to_host(&self, device: DeviceId, target: &mut [u8], source: DevicePtr) -> Result<()> {
+        self.memory_copy_d2h(device, target, source)
+    }
 }
 
 impl Provider {
-    pub(crate) fn new<D: Plugin>(operators: &'static dyn Operators, memory: Memory) -> Self {
-        Self {
-            operators,
-            memory,
-            current_device: || D::whole().get_device(),
-            synchronize: |launch| launch.synchronize(&D::whole()),
-            copy_to_device: |device, target, source| D::whole().memory_copy_h2d(device, target, source),
-            copy_to_host: |device, target, source| D::whole().memory_copy_d2h(device, target, source),
-        }
+    pub(crate) fn new(device: impl Device, operators: &'static dyn Operators, memory: Memory) -> Self {
+        Self { operators, memory, functions: Box::new(device) }
     }
 
     /// Returns true if the device has all of some methods for elements of a type.

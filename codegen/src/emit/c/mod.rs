@@ -1,4 +1,4 @@
-//! C: a header for each interface, the headers of the SDK, and C++ that compares a layout with the ABI's own header.
+//! C: a header for each interface, the headers of the SDK, the table of operators, and C++ that compares a layout with the ABI's own header.
 
 pub mod asserts;
 mod builder;
@@ -6,6 +6,7 @@ mod doxygen;
 mod fill;
 mod header;
 mod names;
+mod operators;
 mod sdk;
 mod table;
 mod types;
@@ -15,6 +16,7 @@ use minijinja::value::Serde;
 
 use doxygen::comment;
 pub use doxygen::tally;
+pub use operators::{OperatorTable, members, table_size};
 pub use sdk::prototype as sdk_prototype;
 pub use types::{Dialect, Speller};
 

@@ -33,7 +33,7 @@ impl<'a> Names<'a> {
 
     /// Returns the name of a variable: `stream`; a reserved word of C or C++ gets an underscore at its end.
     pub fn variable(self, name: &str) -> String {
-        if is_taken(name) { format!("{name}_") } else { name.to_owned() }
+        untaken(name)
     }
 
     /// Returns the name of a struct in an older release: `C_DeviceInterface_v2_6`. C has no namespaces.
@@ -131,6 +131,11 @@ pub fn beside(from: &str, to: &str) -> String {
     let down = there[shared..].iter().map(String::as_str);
     let name = to.rsplit('/').next().unwrap_or(to);
     up.chain(down).chain([name]).collect::<Vec<_>>().join("/")
+}
+
+/// Returns the name of a variable or a field; a reserved word of C or C++ gets an underscore at its end.
+pub fn untaken(name: &str) -> String {
+    if is_taken(name) { format!("{name}_") } else { name.to_owned() }
 }
 
 /// Returns true if a variable or field cannot have this name in a header.

@@ -26,7 +26,7 @@ pub struct Speller<'a> {
 }
 
 /// Maximum width of a declaration on one line.
-const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 100;
 
 impl<'a> Speller<'a> {
     /// Makes a writer for the types of an interface in a release; `None`: with the members of all releases.
@@ -327,7 +327,7 @@ fn constness(param: &Param, usual: bool) -> &'static str {
 }
 
 /// Joins items with commas, as many as fit on each line.
-fn fill(items: &[String], width: usize) -> Vec<String> {
+pub(super) fn fill(items: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let comma = if index + 1 < items.len() { "," } else { "" };

@@ -33,7 +33,7 @@ impl Call {
     fn begin(host: &'static Host, provider: &'static Provider, context: DeviceContext) -> Result<Self> {
         // SAFETY: Paddle hands over a live context, or null, which the function reports.
         let stream = unsafe { host.api.device_context_get_stream(context) }?;
-        let launch = Launch { device: (provider.current_device)()?, stream };
+        let launch = Launch { device: provider.functions.current_device()?, stream };
         let (ledger, kept) = (Ledger::default(), RefCell::default());
         Ok(Self { host, provider, context, launch, is_settled: Cell::new(false), ledger, kept })
     }
@@ -41,7 +41,7 @@ impl Call {
     /// Waits for the stream, once in a call: memory that the host accesses must be complete, and no other work may use it.
     pub(crate) fn settle(&self) -> Result<()> {
         if !self.is_settled.replace(true) {
-            (self.provider.synchronize)(self.launch)?;
+            self.provider.functions.synchronize(self.launch)?;
         }
         Ok(())
     }
@@ -54,13 +54,13 @@ impl Call {
     /// Copies device memory to the host, after the work on the stream.
     pub(crate) fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
         self.settle()?;
-        Ok((self.provider.copy_to_host)(self.device(), target, source)?)
+        Ok(self.provider.functions.copy_to_host(self.device(), target, source)?)
     }
 
     /// Copies host memory to the device, after the work on the stream.
     pub(crate) fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
         self.settle()?;
-        Ok((self.provider.copy_to_device)(self.device(), target, source)?)
+        Ok(self.provider.functions.copy_to_device(self.device(), target, source)?)
     }
 
     fn device(&self) -> DeviceId {

@@ -1,10 +1,13 @@
-//! Operators as Rust traits, one for each group, and the implementation of these traits by the crate of kernels.
+//! Operators as Rust traits, one for each group, and the implementations of these traits: by the crate of kernels, and by
+//! the functions of a plugin in C.
 
+mod c_table;
 mod calls;
 mod signature;
 mod table;
 mod traits;
 
+pub use c_table::OperatorTableCalls;
 pub use calls::OperatorCalls;
 pub(super) use table::groups as table;
 pub use traits::OperatorTraits;

@@ -19,7 +19,7 @@ pub(super) fn signature(method: &Method) -> TokenStream {
         };
         quote!(#name: #ty)
     });
-    let result = if method.is_shape() { quote!(Vec<usize>) } else { quote!(()) };
+    let result = if method.shape().is_some() { quote!(Vec<usize>) } else { quote!(()) };
     quote! {
         fn #name(&self, launch: Launch, #(#parameters),*) -> Result<#result>
     }
