@@ -190,4 +190,4 @@ class Tensors:
         memory = self._content(handle, count.value).view(dtype)[offset.value :]
         numbers = [list((ctypes.c_int64 * it.len).from_address(it.data)) for it in (shape, strides)]
         steps = [step * dtype.itemsize for step in numbers[1]]
-        return np.lib.stride_tricks.as_strided(memory, numbers[0], steps).copy()
+        return np.lib.stride_tricks.as_strided(memory, numbers[0], steps).copy(order="K")

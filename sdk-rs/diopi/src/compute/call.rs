@@ -67,16 +67,24 @@ impl Call {
     }
 
     /// Makes a tensor of the host that lives as long as the context.
-    pub(super) fn require(&self, ty: DataType, dims: &[usize]) -> Result<diopi::Tensor> {
+    ///
+    /// The strides are those of row-major order if none are given.
+    pub(super) fn require(
+        &self,
+        ty: DataType,
+        dims: &[usize],
+        strides: Option<&[i64]>,
+    ) -> Result<diopi::Tensor> {
         let dtype = dtype(ty).ok_or_else(|| unsupported(format!("tensors of {ty:?} are not implemented")))?;
         let lengths: Vec<i64> = dims.iter().map(|&dim| dim as i64).collect();
         let size = ffi::diopiSize_t { data: lengths.as_ptr(), len: lengths.len() as i64 };
-        // SAFETY: the context is that of the call, and the list lives until the function returns.
+        let strides = strides.map(|strides| ffi::diopiSize_t { data: strides.as_ptr(), len: size.len });
+        // SAFETY: the context is that of the call, and the lists live until the function returns.
         let made = unsafe {
             runtime().require_tensor(
                 self.context,
                 &raw const size,
-                std::ptr::null(),
+                strides.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
                 dtype,
                 DeviceKind::DEVICE,
             )
@@ -87,7 +95,7 @@ impl Call {
     /// Makes a tensor without values in temporary memory.
     pub(crate) fn temporary(&self, ty: DataType, dims: &[usize]) -> Result<Tensor<'_>> {
         // SAFETY: the host has just made the tensor.
-        unsafe { self.view("a temporary tensor", self.require(ty, dims)?) }
+        unsafe { self.view("a temporary tensor", self.require(ty, dims, None)?) }
     }
 
     /// Makes a temporary tensor of the shape and the type of another one.
@@ -179,10 +187,10 @@ impl Call {
     }
 
     /// Computes a formula of some operands, which are converted to their common type and broadcast.
-    pub(crate) fn formula<'c, const N: usize>(
+    pub(crate) fn formula<'c, 'o, const N: usize>(
         &'c self,
         method: &Method,
-        operands: [Operand<'c>; N],
+        operands: [Operand<'o>; N],
         work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>, [&TensorRef<'_>; N]) -> Result<()>,
     ) -> Result<Tensor<'c>> {
         let mut dims = Vec::new();

@@ -147,6 +147,15 @@ impl Call {
         if raw.is_null() { Err(missing(name)) } else { Ok(Place(raw)) }
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "as for the other arguments")]
+    pub(crate) unsafe fn optional_place(
+        &self,
+        _name: &str,
+        raw: *mut ffi::diopiTensorHandle_t,
+    ) -> Result<Option<Place>> {
+        Ok((!raw.is_null()).then_some(Place(raw)))
+    }
+
     pub(crate) unsafe fn target<T>(&self, name: &str, raw: *mut T) -> Result<&mut T> {
         // SAFETY: the caller's promise.
         unsafe { raw.as_mut() }.ok_or_else(|| missing(name))
@@ -175,7 +184,18 @@ impl Call {
         ty: tenon::device::DataType,
         dims: &[usize],
     ) -> Result<Tensor<'_>> {
-        let made = self.require(ty, dims)?;
+        self.make_strided(place, ty, dims, None)
+    }
+
+    /// Makes a tensor as [`make`](Self::make) does, with other strides than those of row-major order.
+    pub(crate) fn make_strided(
+        &self,
+        place: Place,
+        ty: tenon::device::DataType,
+        dims: &[usize],
+        strides: Option<&[i64]>,
+    ) -> Result<Tensor<'_>> {
+        let made = self.require(ty, dims, strides)?;
         // SAFETY: the address is not null, so that it is valid, and the host has just made the tensor.
         unsafe {
             *place.0 = made.as_raw();

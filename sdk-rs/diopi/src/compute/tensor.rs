@@ -154,6 +154,29 @@ impl<'c> Tensor<'c> {
         self.laid_out(dims, strides, offset)
     }
 
+    /// Returns a view with at least one dimension, so that there is a dimension 0.
+    pub(crate) fn with_a_dimension(&self) -> Result<Self> {
+        if self.rank() == 0 { self.unsqueezed(0) } else { Ok(self.clone()) }
+    }
+
+    /// Returns a view of complex numbers as pairs of real ones, which are a new last dimension.
+    pub(crate) fn as_pairs(&self) -> Result<Self> {
+        let ty = match self.data_type() {
+            DataType::COMPLEX64 => DataType::FLOAT32,
+            DataType::COMPLEX128 => DataType::FLOAT64,
+            other => return Err(Error::invalid(format!("complex numbers are expected, not {other:?}"))),
+        };
+        let dims = [self.dims(), &[2]].concat();
+        let strides = self.strides().iter().map(|stride| 2 * stride).chain([1]).collect();
+        // SAFETY: a complex number consists of two real ones.
+        unsafe { Self::new(self.view.first(), ty, dims, strides) }
+    }
+
+    /// Returns true if a byte between the first and the last element may belong to both tensors.
+    pub(crate) fn shares_memory(&self, other: &Tensor<'_>) -> Result<bool> {
+        Ok(self.to_mut()?.shares_memory(other.elements()))
+    }
+
     /// Returns a view of another shape with as many elements, if the elements lie one after the other.
     pub(crate) fn reshaped(&self, dims: &[usize]) -> Result<Self> {
         if !self.is_contiguous() || dims.iter().product::<usize>() != self.len() {

@@ -103,7 +103,11 @@ fn value(context: Context, function: &Function, param: &Param) -> Option<TokenSt
         (Some(ComputeKind::Call), _) => return None,
         (Some(ComputeKind::Tensor), Some(Length::Count(Extent::Param(count)))) => {
             let count = names::snake(&function.param(*count).name.value);
-            quote!(call.tensors(#text, #name.cast(), #count.into())?)
+            let read = if param.nullable { quote!(optional_tensors) } else { quote!(tensors) };
+            quote!(call.#read(#text, #name.cast(), #count.into())?)
+        }
+        (Some(ComputeKind::Tensor), _) if is_output && param.nullable => {
+            quote!(call.optional_place(#text, #name)?)
         }
         (Some(ComputeKind::Tensor), _) if is_output => quote!(call.place(#text, #name)?),
         (Some(ComputeKind::Tensor), _) if param.nullable => quote!(call.optional_tensor(#text, #handle)?),

@@ -2,6 +2,9 @@
 
 mod arithmetic;
 mod conversion;
+pub(crate) mod creation;
+pub(crate) mod layout;
+mod shared;
 
 pub(crate) use arithmetic::*;
 pub(crate) use conversion::*;

@@ -1,0 +1,77 @@
+//! Calls and checks that rules of several groups use.
+
+use tenon::device::{Error, Result};
+use tenon::operators::{Launch, Operators, TensorMut};
+
+use crate::compute::{Call, DataType, Method, Number, Tensor};
+
+/// Calls an operator that writes elements of a type to a target. The inputs may share memory with the target.
+pub(super) fn kernel<'c>(
+    call: &'c Call,
+    target: &Tensor<'c>,
+    ty: DataType,
+    inputs: &[&Tensor<'_>],
+    method: &Method,
+    work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut out = call.output(target, ty, inputs)?;
+    let input = inputs.first().map_or(ty, |input| input.data_type());
+    call.run(method, input, |device, launch| work(device, launch, out.elements()))?;
+    out.finish()
+}
+
+/// Writes a target in several steps: in temporary memory if it shares memory with an input.
+pub(super) fn in_steps<'c>(
+    call: &'c Call,
+    target: &Tensor<'c>,
+    inputs: &[&Tensor<'_>],
+    write: impl FnOnce(&Tensor<'c>) -> Result<()>,
+) -> Result<()> {
+    for input in inputs {
+        if target.shares_memory(input)? {
+            let temporary = call.tensor_like(target)?;
+            write(&temporary)?;
+            return call.copy(target, &temporary);
+        }
+    }
+    write(target)
+}
+
+/// Sets all elements of a tensor to a number, which is converted to their type.
+pub(super) fn fill(call: &Call, target: &Tensor<'_>, number: Number) -> Result<()> {
+    if target.len() == 0 {
+        return Ok(());
+    }
+    call.copy(target, &call.scalar(number, target.data_type())?)
+}
+
+/// Returns the tensor with elements that are numbers: truth values become 0 and 1.
+pub(super) fn numeric<'c>(call: &'c Call, tensor: &Tensor<'c>) -> Result<Tensor<'c>> {
+    match tensor.data_type() {
+        DataType::BOOL => call.to_type(tensor, DataType::UINT8),
+        _ => Ok(tensor.clone()),
+    }
+}
+
+/// Returns the indices of several dimensions, which negative numbers count from the end.
+pub(super) fn dimensions(tensor: &Tensor<'_>, dims: &[i64]) -> Result<Vec<usize>> {
+    let mut found = Vec::with_capacity(dims.len());
+    for &dim in dims {
+        let dim = tensor.dimension(dim)?;
+        if found.contains(&dim) {
+            return Err(Error::invalid(format!("the dimension {dim} occurs more than once in {dims:?}")));
+        }
+        found.push(dim);
+    }
+    Ok(found)
+}
+
+/// Returns an error unless a tensor has a shape.
+pub(super) fn expect_shape(name: &str, tensor: &Tensor<'_>, dims: &[usize]) -> Result<()> {
+    match tensor.dims() == dims {
+        true => Ok(()),
+        false => {
+            Err(Error::invalid(format!("`{name}` has the shape {:?} instead of {dims:?}", tensor.dims())))
+        }
+    }
+}
