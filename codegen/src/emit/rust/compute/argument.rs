@@ -55,12 +55,13 @@ pub(super) fn surroundings(context: Context, function: &Function) -> TokenStream
     )
 }
 
-/// The statement that reads the arguments.
+/// The statement that reads the arguments that the steps use.
 pub(super) fn read(context: Context, function: &Function) -> TokenStream {
-    let params = function.params.iter().zip(&function.forms);
+    let params = (0..function.params.len()).map(ParamId);
     let (names, values): (Vec<Ident>, Vec<TokenStream>) = params
-        .filter(|(_, form)| !matches!(form, Form::Carried(_)))
-        .filter_map(|(param, _)| Some((names::snake(&param.name.value), value(context, function, param)?)))
+        .filter(|id| !matches!(function.forms[id.0], Form::Carried(_)) && is_used(function, *id))
+        .map(|id| function.param(id))
+        .filter_map(|param| Some((names::snake(&param.name.value), value(context, function, param)?)))
         .unzip();
     match names.as_slice() {
         [] => TokenStream::new(),
