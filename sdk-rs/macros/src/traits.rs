@@ -533,6 +533,7 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "pool_grad",
             "max_pool_with_index",
             "max_pool_with_index_grad",
+            "dilated_max_pool",
         ],
     ),
     (

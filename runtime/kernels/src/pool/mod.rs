@@ -6,9 +6,12 @@
 //! `adaptive`, `kernel_size` is the number of windows, which cover the image. With `global_pooling` one window is the
 //! image.
 
+mod dilated;
 mod plan;
 
 use std::ops::Range;
+
+pub use dilated::dilated_max_pool;
 
 use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};

@@ -249,4 +249,29 @@ impl Convolution for CpuOperators {
             ),
         )
     }
+
+    fn dilated_max_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        mask: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        kernel_size: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::pool::dilated_max_pool(
+                &mut view_mut(out)?,
+                &mut view_mut(mask)?,
+                &view(x)?,
+                kernel_size,
+                strides,
+                paddings,
+                dilations,
+            ),
+        )
+    }
 }

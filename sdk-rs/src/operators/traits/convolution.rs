@@ -244,4 +244,29 @@ pub trait Convolution: Send + Sync {
     ) -> Result<()> {
         Err(Error::unsupported("max_pool_with_index_grad"))
     }
+
+    /// The maximum of each window whose elements are apart, and where it is.
+    ///
+    /// There are as many windows as the result has elements. Its gradient is that of `max_pool_with_index`.
+    ///
+    /// * `out`: The maxima.
+    /// * `mask`: The index of each maximum in its image, counted over all dimensions.
+    /// * `x`: The images, in the order `NCHW` or its like.
+    /// * `kernel_size`: How many elements a window has along each dimension.
+    /// * `strides`: How far the window moves along each dimension.
+    /// * `paddings`: Elements before and after each dimension that do not count.
+    /// * `dilations`: How far apart the elements of a window are along each dimension.
+    fn dilated_max_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        mask: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        kernel_size: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+    ) -> Result<()> {
+        Err(Error::unsupported("dilated_max_pool"))
+    }
 }

@@ -1,0 +1,88 @@
+//! Max pooling with windows whose elements are apart.
+
+use crate::accumulate::with_float;
+use crate::error::{Error, Result, expect_shape};
+use crate::slices::{Slot, store_integers};
+use crate::tensor::{View, ViewMut};
+use crate::window::{SPACE, Spatial, attribute, paddings as explicit, space};
+
+/// Computes the largest element of each window, and its number among the elements of its image.
+///
+/// The channels come first. There are as many windows as `out` has elements. Elements of a window are `dilations` apart.
+/// Of equal elements it is the first one; NaN is larger than any number.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], [`Error::Empty`] if a window has no element, and
+/// [`Error::Type`] unless the images are of floats.
+pub fn dilated_max_pool(
+    out: &mut ViewMut<'_>,
+    mask: &mut ViewMut<'_>,
+    x: &View<'_>,
+    kernel_size: &[i64],
+    strides: &[i64],
+    paddings: &[i64],
+    dilations: &[i64],
+) -> Result<()> {
+    let (image, rank) = (space(x.dims())?, x.dims().len() - 2);
+    let kernel = attribute("kernel_size", kernel_size, rank, 1)?;
+    let strides = attribute("strides", strides, rank, 1)?;
+    let dilations = attribute("dilations", dilations, rank, 1)?;
+    let paddings = explicit(paddings, "EXPLICIT", rank, image, kernel, strides)?;
+    let counts = space(out.dims())?;
+    expect_shape(&[&x.dims()[..2], &counts[SPACE - rank..]].concat(), out.dims())?;
+    expect_shape(out.dims(), mask.dims())?;
+    let windows: Spatial<Vec<Vec<usize>>> = std::array::from_fn(|n| {
+        let window = |number: usize| {
+            let places = (0..kernel[n]).map(|tap| number * strides[n] + tap * dilations[n]);
+            places.filter_map(|place| place.checked_sub(paddings[n][0])).filter(|&at| at < image[n]).collect()
+        };
+        (0..counts[n]).map(window).collect()
+    });
+    if !out.is_empty() && windows.iter().flatten().any(Vec::is_empty) {
+        return Err(Error::Empty);
+    }
+    with_float!(x.dtype(), T => {
+        let x = T::load(x)?;
+        let mut values = Vec::with_capacity(out.len());
+        let mut places = Vec::with_capacity(out.len());
+        let len = image.iter().product();
+        for image_number in 0..out.dims()[0] * out.dims()[1] {
+            let x = &x[image_number * len..][..len];
+            each_window(&windows, |window| {
+                let place = largest(window, image, |best, at| {
+                    x[at] > x[best] || (x[at].is_nan() && !x[best].is_nan())
+                });
+                values.push(x[place]);
+                places.push(place as i64);
+            });
+        }
+        T::store(out, &values)?;
+        store_integers(mask, &places)
+    })
+}
+
+/// Calls `visit` with the places of each window along the dimensions, in row-major order.
+fn each_window(windows: &Spatial<Vec<Vec<usize>>>, mut visit: impl FnMut(Spatial<&[usize]>)) {
+    let [zs, ys, xs] = windows;
+    for z in zs {
+        for y in ys {
+            xs.iter().for_each(|x| visit([z, y, x]));
+        }
+    }
+}
+
+/// The place in the image of the first element of a window that no other one exceeds.
+fn largest(
+    [zs, ys, xs]: Spatial<&[usize]>,
+    [_, height, width]: Spatial<usize>,
+    exceeds: impl Fn(usize, usize) -> bool,
+) -> usize {
+    let mut best = (zs[0] * height + ys[0]) * width + xs[0];
+    for (z, y) in zs.iter().flat_map(|z| ys.iter().map(move |y| (z, y))) {
+        for x in xs {
+            let at = (z * height + y) * width + x;
+            best = if exceeds(best, at) { at } else { best };
+        }
+    }
+    best
+}
