@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x8be30e55c6a80f4d)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0x2c4b0e598a3e8708)
 
 /**
  * @brief The operators of a device.
@@ -4688,6 +4688,28 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } max_pool_with_index_grad;
 
+  /**
+   * @brief The maximum of each window whose elements are apart, and where it is.
+   *
+   * There are as many windows as the result has elements. Its gradient is that of `max_pool_with_index`.
+   *
+   * @param[out] out The maxima.
+   * @param[out] mask The index of each maximum in its image, counted over all dimensions.
+   * @param[in] x The images, in the order `NCHW` or its like.
+   * @param[in] kernel_size How many elements a window has along each dimension.
+   * @param[in] strides How far the window moves along each dimension.
+   * @param[in] paddings Elements before and after each dimension that do not count.
+   * @param[in] dilations How far apart the elements of a window are along each dimension.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* mask,
+        const TenonTensor* x, const int64_t* kernel_size, size_t kernel_size_count,
+        const int64_t* strides, size_t strides_count, const int64_t* paddings,
+        size_t paddings_count, const int64_t* dilations, size_t dilations_count);
+    uint64_t data_types;
+  } dilated_max_pool;
+
   /** @} */
 
   /**
@@ -8396,7 +8418,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 7680, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 7696, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

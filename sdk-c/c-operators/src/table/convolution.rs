@@ -149,6 +149,22 @@ pub(crate) struct Functions {
             *const ffi::Tensor,
         ) -> Status,
     >,
+    dilated_max_pool: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+        ) -> Status,
+    >,
 }
 
 impl Convolution for CTable {
@@ -530,6 +546,51 @@ impl Convolution for CTable {
                 // the call.
                 unsafe {
                     callee(launch, &raw const dx, &raw const mask, &raw const dout)
+                }
+            },
+        )
+    }
+
+    fn dilated_max_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        mask: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        kernel_size: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .convolution
+            .dilated_max_pool
+            .get("dilated_max_pool")?;
+        let out = tensor(out);
+        let mask = tensor(mask);
+        let x = tensor(x);
+        self.call(
+            "dilated_max_pool",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const mask,
+                        &raw const x,
+                        kernel_size.as_ptr(),
+                        kernel_size.len(),
+                        strides.as_ptr(),
+                        strides.len(),
+                        paddings.as_ptr(),
+                        paddings.len(),
+                        dilations.as_ptr(),
+                        dilations.len(),
+                    )
                 }
             },
         )

@@ -66,7 +66,7 @@ pub struct TenonOperators {
     special: special::Functions,
 }
 
-const _: () = assert!(size_of:: < TenonOperators > () == 7680);
+const _: () = assert!(size_of:: < TenonOperators > () == 7696);
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -357,6 +357,7 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("pool_grad", 454505395283662240),
     ("max_pool_with_index", 11615041197628923885),
     ("max_pool_with_index_grad", 5113419697520191654),
+    ("dilated_max_pool", 4856643348831993545),
     ("embedding", 12080437079583439458),
     ("embedding_grad", 17022013228665083201),
     ("gather", 7550079591068203530),

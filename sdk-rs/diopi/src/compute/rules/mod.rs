@@ -3,7 +3,10 @@
 mod arithmetic;
 mod conversion;
 pub(crate) mod creation;
+mod filled;
+mod images;
 pub(crate) mod layout;
+pub(crate) mod pooling;
 mod shared;
 
 pub(crate) use arithmetic::*;
