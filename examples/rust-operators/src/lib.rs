@@ -5,3 +5,5 @@
 
 mod device;
 mod operators;
+
+pub use device::MyNpu;
