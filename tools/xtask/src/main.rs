@@ -1,6 +1,7 @@
 //! The commands `cargo xtask …`. Each module implements one command.
 
 mod bench;
+mod diopi;
 mod docs;
 mod failure;
 mod fuzz;

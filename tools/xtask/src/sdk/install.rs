@@ -17,6 +17,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const SONAME: &str = "libtenon.so.0";
 /// The library name that programs for Ascend link. Existing binaries load the library by this name.
 const ASCEND: &str = "libascendcl.so";
+/// The library name that hosts of DIOPI load.
+const DIOPI: &str = "libdiopi_impl.so";
 
 /// Options of `cargo xtask install`.
 #[derive(Args)]
@@ -75,6 +77,7 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
 
     tree.copy_all("sdk-c/include/tenon", "include/tenon")?;
     tree.copy_all("sdk-c/include/acl", "include/acl")?;
+    tree.copy_all("sdk-c/include/diopi", "include/diopi")?;
 
     let library = format!("lib/libtenon.so.{VERSION}");
     tree.copy(&built.shared, &library)?;
@@ -82,6 +85,7 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
     tree.link(SONAME, "lib/libtenon.so")?;
     tree.link(SONAME, &format!("lib/{ASCEND}"))?;
     tree.copy(&built.archive, "lib/libtenon.a")?;
+    tree.copy(&built.diopi, &format!("lib/{DIOPI}"))?;
 
     for (template, to) in [
         ("tenon.pc.in", "lib/pkgconfig/tenon.pc"),
@@ -98,6 +102,7 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
     // Keeps the relative paths of the repository, because one example builds files of another.
     tree.copy_all("examples/sdk-c", "share/tenon/examples/sdk-c")?;
     tree.copy_all("examples/acl", "share/tenon/examples/acl")?;
+    tree.copy_all("examples/diopi", "share/tenon/examples/diopi")?;
     tree.copy_all("examples/c-plugin", "share/tenon/examples/c-plugin")?;
     for notice in ["LICENSE", "THIRD-PARTY.txt"] {
         tree.copy(&project::path(notice), &format!("share/doc/tenon/{notice}"))?;
@@ -109,6 +114,8 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
 struct Built {
     shared: PathBuf,
     archive: PathBuf,
+    /// The CPU device as a library of operators for hosts of DIOPI.
+    diopi: PathBuf,
     /// The linker flags that the static library needs: `-lpthread -ldl …`.
     static_libraries: String,
 }
@@ -121,10 +128,12 @@ fn build(profile: Profile) -> Result<Built, Failure> {
     let folder = project::target().join(name);
     // The same command as for the wheel, so that cargo compiles the library once for both.
     cargo().args(["build", "--quiet", "--package", "tenon-sdk-c", "--lib"]).args(flags).run()?;
+    cargo().args(["build", "--quiet", "--package", "tenon-diopi-cpu"]).args(flags).run()?;
     let printed = static_libraries(&folder)?;
     Ok(Built {
         shared: folder.join("libtenon_sdk_c.so"),
         archive: folder.join("libtenon_sdk_c.a"),
+        diopi: folder.join(DIOPI),
         static_libraries: printed.trim().to_owned(),
     })
 }

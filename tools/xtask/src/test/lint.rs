@@ -10,6 +10,7 @@ use crate::tools::python::{MYPY, PYRIGHT, Venv};
 
 const FORMATTED: &[&str] = &[
     "codegen/tests/formulas",
+    "plugins/diopi/tests",
     "plugins/paddle/tests",
     "plugins/paddle/demo",
     "plugins/paddle/python",
@@ -50,16 +51,17 @@ pub fn dependencies() -> Result<(), Failure> {
 
 /// Checks format, lints and types of the Python sources.
 pub fn python() -> Result<(), Failure> {
-    let venv = Venv::with(
-        "lint",
-        &["ruff==0.14.5", MYPY, PYRIGHT, "pytest>=8", "hypothesis>=6", "hatchling>=1.27", "numpy==2.2.6"],
-    )?;
+    let packages = ["ruff==0.14.5", MYPY, PYRIGHT, "pytest>=8", "hypothesis>=6", "hatchling>=1.27"];
+    let arrays = ["numpy==2.2.6", "ml_dtypes>=0.5"];
+    let venv = Venv::with("lint", &[&packages[..], &arrays].concat())?;
     // Each folder has its own settings, which ruff finds automatically.
     step(venv.program("ruff")).args(["format", "--check", "--quiet"]).args(FORMATTED).run()?;
     step(venv.program("ruff")).args(["check", "--quiet", "--no-cache"]).args(FORMATTED).run()?;
     let settings = "plugins/paddle/tests";
     mypy(&venv, settings, &[], PADDLE.iter().map(|folder| project::path(folder)))?;
-    mypy(&venv, "codegen/tests/formulas", &[], [project::path("codegen/tests/formulas")])?;
+    for folder in ["codegen/tests/formulas", "plugins/diopi/tests"] {
+        mypy(&venv, folder, &[], [project::path(folder)])?;
+    }
     sdk_types(&venv)
 }
 

@@ -1,5 +1,6 @@
 //! The table of parts.
 
+use crate::diopi;
 use crate::docs;
 use crate::failure::Failure;
 use crate::paddle::{self, examples};
@@ -80,6 +81,7 @@ pub const PARTS: &[Part] = &[
     })
     .after(&[DOWNLOADS]),
     Part::new(When::Full, Lane::Sources, EXAMPLES, |_| examples::build()),
+    Part::new(When::Full, Lane::Packages, "the DIOPI library", |_| diopi::test()),
     Part::new(When::Full, Lane::Packages, "the Python SDK", |options| {
         sdk::python::test(options.all_releases)
     }),
