@@ -143,7 +143,9 @@ impl Spec {
     pub fn computable<'a>(&'a self, interface: &'a Interface) -> impl Iterator<Item = &'a Function> {
         let is_call = |ty: Ty| matches!(ty, Ty::Named(id) if self.ty(id).compute == Some(ComputeKind::Call));
         interface.functions.iter().filter(move |function| {
-            interface.kind.is_export() && function.is_optional() && function.params.iter().any(|param| is_call(param.ty))
+            interface.kind.is_export()
+                && function.is_optional()
+                && function.params.iter().any(|param| is_call(param.ty))
         })
     }
 }
