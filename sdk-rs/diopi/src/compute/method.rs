@@ -50,7 +50,8 @@ impl Method {
         }
     }
 
-    fn takes(&self, ty: DataType) -> bool {
+    /// Returns whether the method takes elements of a type.
+    pub(crate) fn takes(&self, ty: DataType) -> bool {
         let set = match Category::of(ty) {
             Category::Bool => BOOL,
             Category::Integer => INTEGER,

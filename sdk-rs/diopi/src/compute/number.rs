@@ -104,6 +104,12 @@ impl From<f32> for Operand<'_> {
     }
 }
 
+impl From<i32> for Operand<'_> {
+    fn from(number: i32) -> Self {
+        i64::from(number).into()
+    }
+}
+
 impl From<i64> for Operand<'_> {
     fn from(number: i64) -> Self {
         Operand::Number(Number::Integer(number))

@@ -78,8 +78,8 @@ impl Call {
     ) -> Result<Vec<Option<Tensor<'_>>>> {
         let count =
             usize::try_from(count).map_err(|_| Error::invalid(format!("`{name}` has {count} elements")))?;
-        if count > 0 && raw.is_null() {
-            return Err(missing(name));
+        if raw.is_null() {
+            return Ok(vec![None; count]);
         }
         // SAFETY: the caller's promise.
         (0..count).map(|index| unsafe { self.optional_tensor(name, *raw.add(index)) }).collect()
@@ -156,7 +156,7 @@ impl Call {
         Ok((!raw.is_null()).then_some(Place(raw)))
     }
 
-    pub(crate) unsafe fn target<T>(&self, name: &str, raw: *mut T) -> Result<&mut T> {
+    pub(crate) unsafe fn target<'t, T>(&self, name: &str, raw: *mut T) -> Result<&'t mut T> {
         // SAFETY: the caller's promise.
         unsafe { raw.as_mut() }.ok_or_else(|| missing(name))
     }

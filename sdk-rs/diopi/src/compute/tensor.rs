@@ -131,6 +131,18 @@ impl<'c> Tensor<'c> {
         self.laid_out(dims, strides, 0)
     }
 
+    /// Returns a view with a dimension divided in two, of which the second has a length.
+    pub(crate) fn divided(&self, dim: usize, len: usize) -> Result<Self> {
+        let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
+        if len == 0 || !dims[dim].is_multiple_of(len) {
+            return Err(Error::invalid(format!("dimension {dim} of {dims:?} is not a multiple of {len}")));
+        }
+        dims[dim] /= len;
+        dims.insert(dim + 1, len);
+        strides.insert(dim, strides[dim] * len as isize);
+        self.laid_out(dims, strides, 0)
+    }
+
     /// Returns a view without a dimension, at one of its indices.
     pub(crate) fn selected(&self, dim: usize, index: usize) -> Result<Self> {
         let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());

@@ -103,9 +103,12 @@ fn value(context: Context, function: &Function, param: &Param) -> Option<TokenSt
     Some(match (kind(context, param), &param.length) {
         (Some(ComputeKind::Call), _) => return None,
         (Some(ComputeKind::Tensor), Some(Length::Count(Extent::Param(count)))) => {
-            let count = names::snake(&function.param(*count).name.value);
+            let count = function.param(*count);
+            let number = names::snake(&count.name.value);
+            let is_wide = matches!(count.ty, Ty::Int { bits: 64, .. });
+            let number = if is_wide { quote!(#number) } else { quote!(#number.into()) };
             let read = if param.nullable { quote!(optional_tensors) } else { quote!(tensors) };
-            quote!(call.#read(#text, #name.cast(), #count.into())?)
+            quote!(call.#read(#text, #name.cast(), #number)?)
         }
         (Some(ComputeKind::Tensor), _) if is_output && param.nullable => {
             quote!(call.optional_place(#text, #name)?)

@@ -252,7 +252,7 @@ impl<'a> Writer<'a> {
                     results.push(quote!(#result.elements()));
                 }
                 (_, true) => {
-                    let made = quote!(call.output(#target, #ty, &[#(&#plain),*]));
+                    let made = quote!(call.output(target, #ty, &[#(&#plain),*]));
                     self.statements
                         .push(quote!(let mut #result = #target.as_ref().map(|target| #made).transpose()?;));
                     results.push(quote!(#result.as_mut().map(|out| out.elements())));

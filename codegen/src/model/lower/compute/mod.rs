@@ -79,14 +79,7 @@ impl<'a> Resolver<'a> {
             let Some(text) = node.text() else { continue };
             (self.node, self.text) = (node, text.to_owned());
             match syntax::parse(text) {
-                Ok(written) => {
-                    let step = self.step(&written);
-                    if step.is_none() {
-                        // Later steps that use its results are not wrong because of it.
-                        self.locals.extend(written.targets.iter().map(|target| target.name.text.clone()));
-                    }
-                    steps.extend(step);
-                }
+                Ok(written) => steps.extend(self.step(&written)),
                 Err(mistake) => {
                     self.report(Code::ComputeSyntax, &mistake.range, mistake.message);
                 }

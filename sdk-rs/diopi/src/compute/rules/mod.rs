@@ -6,8 +6,13 @@ pub(crate) mod creation;
 mod filled;
 mod images;
 pub(crate) mod layout;
+mod matrix;
+mod optimizer;
 pub(crate) mod pooling;
 mod shared;
+mod terms;
 
 pub(crate) use arithmetic::*;
 pub(crate) use conversion::*;
+pub(crate) use matrix::*;
+pub(crate) use optimizer::*;

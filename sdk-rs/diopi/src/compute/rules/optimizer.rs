@@ -1,0 +1,338 @@
+//! Rules for steps of optimizers. The formulas are those of PyTorch's documentation (`torch.optim`).
+
+#![allow(clippy::too_many_arguments, reason = "a step has many numbers and tensors")]
+
+use tenon::device::{DataType, Error, Result, Status};
+
+use super::terms;
+use crate::compute::{Call, FLOAT, Method, Number, Tensor};
+
+/// Performs a step of stochastic gradient descent.
+pub(crate) fn sgd(
+    call: &Call,
+    param: &Tensor<'_>,
+    buffer: Option<&Tensor<'_>>,
+    grad: &Tensor<'_>,
+    rate: f64,
+    momentum: f64,
+    dampening: f64,
+    decay: f64,
+    nesterov: bool,
+) -> Result<()> {
+    let mut grad = decayed(call, grad, param, decay)?;
+    if momentum != 0.0 {
+        let buffer = buffer.ok_or_else(|| Error::invalid("`buf` is null, which the momentum needs"))?;
+        let kept = terms::scale(call, buffer, momentum, 0.0)?;
+        call.copy(buffer, &terms::add_scaled(call, &kept, &grad, 1.0 - dampening)?)?;
+        grad = match nesterov {
+            true => terms::add_scaled(call, &grad, buffer, momentum)?,
+            false => call.to_type(buffer, param.data_type())?,
+        };
+    }
+    call.copy(param, &terms::add_scaled(call, param, &grad, -rate)?)
+}
+
+/// The numbers of a step of Adam.
+pub(crate) struct Adam {
+    rate: f64,
+    betas: [f64; 2],
+    epsilon: f64,
+    decay: f64,
+    amsgrad: bool,
+}
+
+/// Collects the numbers of a step of Adam.
+#[allow(clippy::unnecessary_wraps, reason = "as for other rules")]
+pub(crate) fn adam_settings(
+    _call: &Call,
+    rate: impl Into<f64>,
+    beta1: impl Into<f64>,
+    beta2: impl Into<f64>,
+    epsilon: impl Into<f64>,
+    decay: impl Into<f64>,
+    amsgrad: bool,
+) -> Result<Adam> {
+    let betas = [beta1.into(), beta2.into()];
+    Ok(Adam { rate: rate.into(), betas, epsilon: epsilon.into(), decay: decay.into(), amsgrad })
+}
+
+/// Performs a step of Adam, or of AdamW if the decay is independent of the gradients.
+pub(crate) fn adam(
+    call: &Call,
+    param: &Tensor<'_>,
+    average: &Tensor<'_>,
+    square_average: &Tensor<'_>,
+    greatest: Option<&Tensor<'_>>,
+    grad: &Tensor<'_>,
+    step: i64,
+    is_decoupled: bool,
+    settings: &Adam,
+) -> Result<()> {
+    let numbers = [settings.rate, settings.betas[0].powf(step as f64), settings.betas[1].powf(step as f64)];
+    let bytes: Vec<u8> = numbers.into_iter().flat_map(f64::to_ne_bytes).collect();
+    let numbers = call.upload(DataType::FLOAT64, &[3], &bytes)?;
+    let numbers = [numbers.selected(0, 0)?, numbers.selected(0, 1)?, numbers.selected(0, 2)?];
+    let grad = match is_decoupled {
+        true => grad.clone(),
+        false => decayed(call, grad, param, settings.decay)?,
+    };
+    let state = State { param, average, square_average, greatest };
+    let decay = if is_decoupled { settings.decay } else { 0.0 };
+    adam_step(call, &state, &grad, &numbers, decay, settings)
+}
+
+/// Performs steps of AdamW for lists of parameters, whose numbers of steps are in tensors.
+pub(crate) fn fused_adam_w(
+    call: &Call,
+    params: &[Tensor<'_>],
+    averages: &[Tensor<'_>],
+    square_averages: &[Tensor<'_>],
+    greatest: &[Option<Tensor<'_>>],
+    grads: &[Tensor<'_>],
+    steps: &[Tensor<'_>],
+    maximize: bool,
+    settings: &Adam,
+) -> Result<()> {
+    let rate = call.scalar(Number::Float(settings.rate), DataType::FLOAT64)?;
+    for (index, param) in params.iter().enumerate() {
+        let step = call.to_type(&steps[index], DataType::FLOAT64)?;
+        let [first, second] = settings.betas.map(|beta| power(call, beta, &step));
+        let grad = match maximize {
+            true => terms::scale(call, &grads[index], -1.0, 0.0)?,
+            false => grads[index].clone(),
+        };
+        let state = State {
+            param,
+            average: &averages[index],
+            square_average: &square_averages[index],
+            greatest: greatest[index].as_ref(),
+        };
+        adam_step(call, &state, &grad, &[rate.clone(), first?, second?], settings.decay, settings)?;
+    }
+    Ok(())
+}
+
+/// Computes a power of a number whose exponent is a tensor.
+fn power<'c>(call: &'c Call, base: f64, exponent: &Tensor<'_>) -> Result<Tensor<'c>> {
+    let base = call.scalar(Number::Float(base), DataType::FLOAT64)?;
+    call.formula(
+        &Method::new("elementwise_pow", FLOAT),
+        [(&base).into(), exponent.into()],
+        |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+    )
+}
+
+/// A parameter and its state, which a step updates.
+struct State<'a, 'c> {
+    param: &'a Tensor<'c>,
+    average: &'a Tensor<'c>,
+    square_average: &'a Tensor<'c>,
+    greatest: Option<&'a Tensor<'c>>,
+}
+
+/// Performs a step. `numbers`: the learning rate, and the betas to the power of the step.
+fn adam_step(
+    call: &Call,
+    state: &State<'_, '_>,
+    grad: &Tensor<'_>,
+    numbers: &[Tensor<'_>; 3],
+    decay: f64,
+    settings: &Adam,
+) -> Result<()> {
+    let ty = state.param.data_type();
+    let grad = call.to_type(grad, ty)?;
+    let greatest = settings.amsgrad.then(|| {
+        state.greatest.ok_or_else(|| Error::invalid("`max_exp_avg_sq` is null, which AMSGrad needs"))
+    });
+    let greatest = greatest.transpose()?;
+    let mut param = call.output(state.param, ty, &[])?;
+    let mut average = call.output(state.average, state.average.data_type(), &[])?;
+    let mut square = call.output(state.square_average, state.square_average.data_type(), &[])?;
+    let mut largest = greatest.map(|it| call.output(it, it.data_type(), &[])).transpose()?;
+    let [rate, first, second] = numbers.each_ref().map(Tensor::elements);
+    let [beta1, beta2] = settings.betas;
+    call.run(&Method::new("adamw", FLOAT), ty, |device, launch| {
+        device.adamw(
+            launch,
+            param.elements(),
+            average.elements(),
+            square.elements(),
+            largest.as_mut().map(|it| it.elements()),
+            None,
+            None,
+            None,
+            state.param.elements(),
+            grad.elements(),
+            rate,
+            state.average.elements(),
+            state.square_average.elements(),
+            greatest.map(Tensor::elements),
+            first,
+            second,
+            None,
+            None,
+            beta1,
+            beta2,
+            settings.epsilon,
+            1.0,
+            decay,
+            decay != 0.0,
+            false,
+            true,
+            settings.amsgrad,
+        )
+    })
+}
+
+/// Performs a step of Adadelta.
+pub(crate) fn adadelta(
+    call: &Call,
+    param: &Tensor<'_>,
+    square_average: &Tensor<'_>,
+    updates: &Tensor<'_>,
+    grad: &Tensor<'_>,
+    rate: f32,
+    rho: f32,
+    epsilon: f32,
+    decay: f32,
+) -> Result<()> {
+    let ty = param.data_type();
+    let grad = call.to_type(&decayed(call, grad, param, decay.into())?, ty)?;
+    let rate = call.scalar(Number::Float(rate.into()), DataType::FLOAT64)?;
+    let mut new_param = call.output(param, ty, &[])?;
+    let mut new_average = call.output(square_average, square_average.data_type(), &[])?;
+    let mut new_updates = call.output(updates, updates.data_type(), &[])?;
+    call.run(&Method::new("adadelta", FLOAT), ty, |device, launch| {
+        device.adadelta(
+            launch,
+            new_param.elements(),
+            new_average.elements(),
+            new_updates.elements(),
+            None,
+            param.elements(),
+            grad.elements(),
+            square_average.elements(),
+            updates.elements(),
+            rate.elements(),
+            None,
+            rho.into(),
+            epsilon.into(),
+            false,
+        )
+    })
+}
+
+/// Performs a step of RMSprop.
+pub(crate) fn rmsprop(
+    call: &Call,
+    param: &Tensor<'_>,
+    square_average: &Tensor<'_>,
+    average: Option<&Tensor<'_>>,
+    buffer: Option<&Tensor<'_>>,
+    grad: &Tensor<'_>,
+    rate: f32,
+    alpha: f32,
+    epsilon: f32,
+    decay: f32,
+    momentum: f32,
+    centered: bool,
+) -> Result<()> {
+    let grad = decayed(call, grad, param, decay.into())?;
+    let square = terms::multiply(call, &grad, &grad)?;
+    mix(call, square_average, &square, alpha.into())?;
+    let mut spread = call.to_type(square_average, square_average.data_type())?;
+    if centered {
+        let average = average.ok_or_else(|| Error::invalid("`grad_avg` is null"))?;
+        mix(call, average, &grad, alpha.into())?;
+        spread = terms::subtract(call, &spread, &terms::multiply(call, average, average)?)?;
+    }
+    let root = terms::scale(call, &terms::sqrt(call, &spread)?, 1.0, epsilon.into())?;
+    let mut update = terms::divide(call, &grad, &root)?;
+    if momentum > 0.0 {
+        let buffer = buffer.ok_or_else(|| Error::invalid("`momentum_buf` is null"))?;
+        call.copy(buffer, &terms::add_scaled(call, &update, buffer, momentum.into())?)?;
+        update = buffer.clone();
+    }
+    call.copy(param, &terms::add_scaled(call, param, &update, -f64::from(rate))?)
+}
+
+/// Updates a running mean: `mean = alpha * mean + (1 - alpha) * value`.
+fn mix(call: &Call, mean: &Tensor<'_>, value: &Tensor<'_>, alpha: f64) -> Result<()> {
+    let kept = terms::scale(call, mean, alpha, 0.0)?;
+    call.copy(mean, &terms::add_scaled(call, &kept, value, 1.0 - alpha)?)
+}
+
+/// Adds the decay of the parameters to their gradients.
+fn decayed<'c>(call: &'c Call, grad: &Tensor<'c>, param: &Tensor<'_>, decay: f64) -> Result<Tensor<'c>> {
+    if decay == 0.0 { Ok(grad.clone()) } else { terms::add_scaled(call, grad, param, decay) }
+}
+
+/// Scales gradients whose norm is too great, and returns the norm.
+pub(crate) fn clip_norm(
+    call: &Call,
+    grads: &[Tensor<'_>],
+    out: &mut f64,
+    greatest: f64,
+    order: f64,
+    must_be_finite: bool,
+) -> Result<()> {
+    let norms = call.temporary(DataType::FLOAT64, &[grads.len()])?;
+    for (index, grad) in grads.iter().enumerate() {
+        norm(call, &norms.selected(0, index)?, grad, order)?;
+    }
+    let total = call.temporary(DataType::FLOAT64, &[])?;
+    norm(call, &total, &norms, order)?;
+    let bytes = call.download(&total)?;
+    let missing = |_| Error::new(Status::INTERNAL_ERROR, "the norm has no value");
+    *out = f64::from_ne_bytes(bytes.as_slice().try_into().map_err(missing)?);
+    if must_be_finite && !out.is_finite() {
+        return Err(Error::new(Status::FAILED, format!("the norm of the gradients is {out}")));
+    }
+    // A norm of NaN makes all gradients NaN.
+    let factor = greatest / (*out + 1e-6);
+    if factor >= 1.0 {
+        return Ok(());
+    }
+    grads.iter().try_for_each(|grad| call.copy(grad, &terms::scale(call, grad, factor, 0.0)?))
+}
+
+fn norm(call: &Call, out: &Tensor<'_>, x: &Tensor<'_>, order: f64) -> Result<()> {
+    let mut result = call.output(out, x.data_type(), &[x])?;
+    call.run(&Method::new("p_norm", FLOAT), x.data_type(), |device, launch| {
+        device.p_norm(launch, result.elements(), x.elements(), order, 0, false, true)
+    })?;
+    result.finish()
+}
+
+/// Multiplies gradients by a factor, and notes whether they have an infinite element or NaN.
+pub(crate) fn unscale(
+    call: &Call,
+    grads: &[Tensor<'_>],
+    found: &Tensor<'_>,
+    factor: &Tensor<'_>,
+) -> Result<()> {
+    let factor = factor.reshaped(&[])?;
+    for grad in grads {
+        let finite = call.formula(
+            &Method::new("is_finite", FLOAT).yields_bool(),
+            [grad.into()],
+            |device, launch, out, [x]| device.is_finite(launch, out, x),
+        )?;
+        let all = call.temporary(DataType::BOOL, &[])?;
+        let mut result = call.output(&all, DataType::BOOL, &[])?;
+        call.run(&Method::new("all", crate::compute::BOOL), DataType::BOOL, |device, launch| {
+            device.all(launch, result.elements(), finite.elements(), &[], false, true)
+        })?;
+        result.finish()?;
+        call.write(
+            &Method::new("select", FLOAT),
+            found,
+            [(&all).into(), found.into(), 1.0.into()],
+            |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+        )?;
+        // In float32 at least: the factor may be too small for float16.
+        let wide = call.to_type(grad, crate::compute::wide(grad.data_type()))?;
+        call.copy(grad, &terms::multiply(call, &wide, &factor)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Operators with two or three operands in short form, for rules that compute a formula.
+
+use tenon::device::Result;
+
+use crate::compute::{BOOL, Call, FLOAT, INTEGER, Method, Operand, Tensor};
+
+macro_rules! terms {
+    ($($(#[$doc:meta])* $name:ident($($operand:ident),+): $types:expr;)+) => {$(
+        $(#[$doc])*
+        pub(super) fn $name<'c, 'o>(
+            call: &'c Call,
+            $($operand: impl Into<Operand<'o>>,)+
+        ) -> Result<Tensor<'c>> {
+            call.formula(
+                &Method::new(stringify!($name), $types),
+                [$($operand.into()),+],
+                |device, launch, out, [$($operand),+]| device.$name(launch, out, $($operand),+),
+            )
+        }
+    )+};
+}
+terms! {
+    /// Computes `a + b`.
+    add(a, b): FLOAT | INTEGER | BOOL;
+    /// Computes `a - b`.
+    subtract(a, b): FLOAT | INTEGER;
+    /// Computes `a * b`.
+    multiply(a, b): FLOAT | INTEGER | BOOL;
+    /// Computes `a / b`.
+    divide(a, b): FLOAT;
+    /// Computes the root.
+    sqrt(x): FLOAT;
+}
+
+/// Computes `x * factor + summand`.
+pub(super) fn scale<'c>(call: &'c Call, x: &Tensor<'_>, factor: f64, summand: f64) -> Result<Tensor<'c>> {
+    call.formula(&Method::new("scale", FLOAT), [x.into()], |device, launch, out, [x]| {
+        device.scale(launch, out, x, factor, summand, true)
+    })
+}
+
+/// Computes `a + factor * b`.
+pub(super) fn add_scaled<'c>(
+    call: &'c Call,
+    a: &Tensor<'_>,
+    b: &Tensor<'_>,
+    factor: f64,
+) -> Result<Tensor<'c>> {
+    add(call, a, &scale(call, b, factor, 0.0)?)
+}
