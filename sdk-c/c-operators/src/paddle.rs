@@ -3,11 +3,13 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon::device::ffi::v2_6::CustomRuntimeParams;
 use tenon::device::{Function, HandOverError, Loaded, Status, WithFallbacks, host_release};
 use tenon::support;
+use tenon_paddle_operators::{Loaded as Host, register_device};
 
 use crate::call::CTable;
 use crate::read::TableError;
@@ -108,18 +110,28 @@ unsafe fn register(params: *const c_void, operators: *const TenonOperators) -> R
     // SAFETY: the caller's promise.
     let operators = unsafe { CTable::read(operators, &name) }.map_err(RegisterError::Table)?;
 
-    static IS_DONE: AtomicBool = AtomicBool::new(false);
-    if IS_DONE.swap(true, Ordering::Relaxed) {
+    if IS_REGISTERED.load(Ordering::Relaxed) {
         return Err(RegisterError::Twice);
     }
-    // Kernels stay registered until the process ends.
-    let device: &'static Loaded = Box::leak(Box::new(device));
-    let operators = Box::leak(Box::new(operators));
-    let device_type = Box::leak(device_type.into_boxed_c_str());
-    tenon_paddle_operators::register_device(WithFallbacks(device), operators, release, device_type)
-        .map_err(RegisterError::Paddle)?;
+    // Another host may load the plugin several times. It has no use for the first one either.
+    let plugin = PLUGIN.get_or_init(|| Plugin { device, operators, device_type });
+    let device = WithFallbacks(&plugin.device);
+    let host = register_device(device, &plugin.operators, release, &plugin.device_type);
+    if host.map_err(RegisterError::Paddle)? == Host::ByPaddle {
+        IS_REGISTERED.store(true, Ordering::Relaxed);
+    }
     Ok(())
 }
+
+/// A plugin as kernels use it, until the process ends.
+struct Plugin {
+    device: Loaded,
+    operators: CTable,
+    device_type: CString,
+}
+
+static PLUGIN: OnceLock<Plugin> = OnceLock::new();
+static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
 
 /// Writes as much of a text as fits, and a zero byte.
 ///

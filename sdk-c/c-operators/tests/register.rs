@@ -43,7 +43,6 @@ fn host() -> (Box<C_DeviceInterface>, CustomRuntimeParams) {
 /// A table of operators without members: its size and its layout.
 static EMPTY: [u64; 2] = [16, 0];
 
-/// One test, because a process registers operators once.
 #[test]
 fn mistakes_are_refused_in_the_order_of_their_remedies() {
     let empty: *const c_void = (&raw const EMPTY).cast();
@@ -79,9 +78,10 @@ fn mistakes_are_refused_in_the_order_of_their_remedies() {
     assert_eq!(status, Status::ERROR);
     assert!(message.contains("does not know the release of this host"), "{message}");
 
-    // No PaddlePaddle is in this process.
-    assert_eq!(register((&raw const params).cast(), empty), (Status::SUCCESS, String::new()));
-    refused(&params, empty, "a plugin registers its operators once");
+    // No PaddlePaddle is in this process. Another host may load a plugin several times.
+    for _ in 0..2 {
+        assert_eq!(register((&raw const params).cast(), empty), (Status::SUCCESS, String::new()));
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ extern "C" {
  * @retval C_SUCCESS On success, or if the host is not PaddlePaddle.
  * @retval C_ERROR An argument is wrong, or the call comes too early or twice. Nothing was registered.
  * @retval C_FAILED This PaddlePaddle lacks a function that operators need, or refuses a kernel.
+ * @retval C_INTERNAL_ERROR The library itself failed.
  */
 C_Status tenon_paddle_register_operators(
     const CustomRuntimeParams* params, const TenonOperators* operators, char* message, size_t message_size);

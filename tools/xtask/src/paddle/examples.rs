@@ -7,8 +7,8 @@ use crate::failure::{Failure, at};
 use crate::process::{cargo, step};
 use crate::project;
 
-/// Returns the folder that contains the folders of the plugins: `rust`, `operators` and `c` are the examples, `between` the
-/// layers, and `old` a plugin for release 2.6 only.
+/// Returns the folder that contains the folders of the plugins: `rust`, `operators`, `c` and `c_operators` are the examples,
+/// `between` the layers, and `old` a plugin for release 2.6 only.
 pub fn folder() -> PathBuf {
     project::cache("examples")
 }
@@ -32,13 +32,26 @@ pub fn build() -> Result<(), Failure> {
         ("old", "plugins/paddle-layers/tests/old_plugin.c", "libold_plugin.so"),
     ];
     for (folder, source, library) in sources {
-        step(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
-            .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-shared", "-fPIC"])
-            .args(["-Isdk-c/include", source, "-o"])
-            .arg(made(&root, folder)?.join(library))
-            .run()?;
+        compile(&[source], &made(&root, folder)?.join(library), &[])?;
     }
-    Ok(())
+    cargo().args(["build", "--quiet", "--package", "tenon-c-operators"]).run()?;
+    let archive = project::target().join("debug/libtenon_c_operators.a");
+    let archive = archive.to_string_lossy();
+    let flags = [&*archive, "-lgcc_s", "-lpthread", "-lm", "-ldl", "-Wl,--exclude-libs,ALL,-z,defs"];
+    let sources = ["examples/c-operators/device.c", "examples/c-operators/operators.c"];
+    compile(&sources, &made(&root, "c_operators")?.join("libc_operators.so"), &flags)
+}
+
+/// Compiles a plugin in C.
+fn compile(sources: &[&str], library: &Path, flags: &[&str]) -> Result<(), Failure> {
+    step(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
+        .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-shared", "-fPIC"])
+        .arg("-Isdk-c/include")
+        .args(sources)
+        .arg("-o")
+        .arg(library)
+        .args(flags)
+        .run()
 }
 
 /// Creates a folder inside another one if necessary, and returns its path.

@@ -168,6 +168,7 @@ pub fn test() -> Result<(), Failure> {
     for (compilers, link) in ways() {
         installed.by_pkg_config(compilers, link)?;
     }
+    installed.plugin_with_operators()?;
     installed.sanitized()?;
     if has("valgrind", "memory errors of the C SDK's programs")? {
         installed.under_valgrind()?;
@@ -244,6 +245,31 @@ impl Installed {
                 // A statically linked program must not find the shared library.
                 let libraries = if link == Link::Static { None } else { Some(self.prefix.join("lib")) };
                 self.check(program, step(&built), libraries.as_deref())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds a plugin with operators, and loads it in a host that has no operators to register.
+    fn plugin_with_operators(&self) -> Result<(), Failure> {
+        let sources = self.prefix.join("share/tenon/examples/c-operators");
+        let plugin = self.build.join("libc_operators.so");
+        step(SYSTEM.c)
+            .args(["-std=c11", "-shared", "-fPIC", "-Wl,-z,defs"])
+            .args(WARNINGS)
+            .args(["device.c", "operators.c"].map(|source| sources.join(source)))
+            .args(self.pkg_config("tenon-c-operators")?)
+            .arg("-o")
+            .arg(&plugin)
+            .run()?;
+        for program in PROGRAMS.iter().filter(|program| program.plugin) {
+            let built = self.built(program, SYSTEM, Language::C, Link::Static);
+            let printed = step(&built).arg(&plugin).read()?;
+            if !printed.contains("devices of the type `c_npu`") {
+                return Err(Failure::Wrong(format!(
+                    "`{}` does not load the plugin:\n{printed}",
+                    program.name
+                )));
             }
         }
         Ok(())

@@ -86,10 +86,12 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
     tree.link(SONAME, &format!("lib/{ASCEND}"))?;
     tree.copy(&built.archive, "lib/libtenon.a")?;
     tree.copy(&built.diopi, &format!("lib/{DIOPI}"))?;
+    tree.copy(&built.operators, "lib/libtenon_c_operators.a")?;
 
     for (template, to) in [
         ("tenon.pc.in", "lib/pkgconfig/tenon.pc"),
         ("tenon-static.pc.in", "lib/pkgconfig/tenon-static.pc"),
+        ("tenon-c-operators.pc.in", "lib/pkgconfig/tenon-c-operators.pc"),
         ("ascendcl.pc.in", "lib/pkgconfig/ascendcl.pc"),
         ("TenonConfig.cmake.in", "lib/cmake/Tenon/TenonConfig.cmake"),
         ("TenonConfigVersion.cmake.in", "lib/cmake/Tenon/TenonConfigVersion.cmake"),
@@ -104,6 +106,7 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
     tree.copy_all("examples/acl", "share/tenon/examples/acl")?;
     tree.copy_all("examples/diopi", "share/tenon/examples/diopi")?;
     tree.copy_all("examples/c-plugin", "share/tenon/examples/c-plugin")?;
+    tree.copy_all("examples/c-operators", "share/tenon/examples/c-operators")?;
     for notice in ["LICENSE", "THIRD-PARTY.txt"] {
         tree.copy(&project::path(notice), &format!("share/doc/tenon/{notice}"))?;
     }
@@ -116,6 +119,8 @@ struct Built {
     archive: PathBuf,
     /// The CPU device as a library of operators for hosts of DIOPI.
     diopi: PathBuf,
+    /// The static library with the operators of plugins in C.
+    operators: PathBuf,
     /// The linker flags that the static library needs: `-lpthread -ldl …`.
     static_libraries: String,
 }
@@ -129,11 +134,13 @@ fn build(profile: Profile) -> Result<Built, Failure> {
     // The same command as for the wheel, so that cargo compiles the library once for both.
     cargo().args(["build", "--quiet", "--package", "tenon-sdk-c", "--lib"]).args(flags).run()?;
     cargo().args(["build", "--quiet", "--package", "tenon-diopi-cpu"]).args(flags).run()?;
+    cargo().args(["build", "--quiet", "--package", "tenon-c-operators", "--lib"]).args(flags).run()?;
     let printed = static_libraries(&folder)?;
     Ok(Built {
         shared: folder.join("libtenon_sdk_c.so"),
         archive: folder.join("libtenon_sdk_c.a"),
         diopi: folder.join(DIOPI),
+        operators: folder.join("libtenon_c_operators.a"),
         static_libraries: printed.trim().to_owned(),
     })
 }
