@@ -3,7 +3,8 @@
 import ctypes
 import os
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -144,6 +145,24 @@ class Library:
                 return call.results()
         finally:
             self.runtime.host_destroy_context(ctypes.c_void_p(context))
+
+    @contextmanager
+    def prepared(self, name: str, *args: Any) -> Iterator[Callable[[], None]]:
+        """Returns a function that calls an operator again and again with the same tensors, and waits for it."""
+        function, params = self.function(name), functions()[name].params[1:]
+        context = ctypes.c_void_p(self.runtime.host_make_context())
+        synchronize = self.runtime.host_synchronize
+        try:
+            with Tensors(self.runtime) as tensors:
+                call = _Call(tensors, params, args)
+
+                def run() -> None:
+                    if function(context, *call.values) != 0 or synchronize(context) != 0:
+                        raise DiopiError(1, self.last_error())
+
+                yield run
+        finally:
+            self.runtime.host_destroy_context(context)
 
 
 class _Call:

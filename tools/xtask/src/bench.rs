@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::diopi;
 use crate::failure::Failure;
 use crate::process::cargo;
 use crate::sdk;
@@ -9,7 +10,7 @@ use crate::sdk;
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen` or `python`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen`, `python` or `diopi`
     name: Option<String>,
 }
 
@@ -35,6 +36,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "python") {
         sdk::python::bench()?;
+    }
+    if options.name.as_deref().is_none_or(|wanted| wanted == "diopi") {
+        diopi::bench()?;
     }
     Ok(())
 }

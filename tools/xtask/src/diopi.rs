@@ -1,12 +1,25 @@
 //! Libraries of operators for hosts of DIOPI.
 
 use crate::failure::Failure;
-use crate::process::cargo;
+use crate::process::{cargo, step};
 use crate::project;
 use crate::tools::python::Venv;
 
 /// What the tests need.
 const REQUIREMENTS: &[&str] = &["numpy>=2", "scipy>=1.12", "pytest>=8", "ml_dtypes>=0.5"];
+
+/// Measures operators of the CPU device against NumPy and SciPy.
+pub fn bench() -> Result<(), Failure> {
+    cargo().args(["build", "--quiet", "--release", "--package", "tenon-diopi-cpu"]).run()?;
+    step(Venv::with("diopi", REQUIREMENTS)?.python())
+        .arg(project::path("plugins/diopi/benchmarks/operators.py"))
+        .env("TENON_DIOPI_LIBRARY", project::target().join("release/libdiopi_impl.so"))
+        .env("PYTHONPATH", project::path("plugins/diopi/tests"))
+        .env("OMP_NUM_THREADS", "1")
+        .env("OPENBLAS_NUM_THREADS", "1")
+        .env("TENON_CPU_THREADS", "1")
+        .run()
+}
 
 /// Tests the libraries of the CPU device and of the example with a host of our own.
 pub fn test() -> Result<(), Failure> {
