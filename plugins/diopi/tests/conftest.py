@@ -39,5 +39,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs the tests of `tables` with each case of the file and each of its data types."""
     if {"case", "dtype"} <= set(metafunc.fixturenames):
         pairs = [(case, dtype) for case in metafunc.module.CASES for dtype in case.dtypes]
+        if metafunc.function.__name__ == "test_in_place":
+            pairs = [(case, dtype) for case, dtype in pairs if case.is_in_place(dtype)]
         names = [f"{case}-{dtype}" for case, dtype in pairs]
         metafunc.parametrize(("case", "dtype"), pairs, ids=names)

@@ -47,6 +47,11 @@ _SHAPES = [(2, 3, 4), (5, 4), (7,), (), (3, 1, 2, 2), (0,), (1,), (3, 0, 2), (16
 _STRIDES = ["contiguous", "transposed", "stepped", "repeated", "permuted"]
 _RUNS = 20
 
+# Numbers that are easy to get wrong.
+SPECIAL = (np.nan, np.inf, -np.inf, -0.0)
+# Shapes for gradients by differences, which take long for many elements.
+SMALL = ((2, 3), (4,), (), (0,), (2, 0, 3), (3, 1, 2))
+
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
     return dtype == bfloat16 or dtype.kind == "f"
@@ -140,7 +145,8 @@ class Case:
     # Computes the results from the same arguments, with real numbers as float64.
     reference: Callable[..., Any]
     dtypes: Sequence[np.dtype[Any]] = tuple(REAL)
-    # The data type of the results, or one for each; by default that of the inputs.
+    # The data type of the results, or a list with one for each, or a function that returns it for
+    # the data type of the inputs. By default it is the latter.
     result: Any = None
     # A factor for the tolerance.
     tolerance: float = 1
@@ -151,6 +157,17 @@ class Case:
 
     def __str__(self) -> str:
         return self.name.removeprefix("diopi") + (f"-{self.label}" if self.label else "")
+
+    @property
+    def in_place(self) -> str | None:
+        """Returns the name of the function that writes the result to its first input."""
+        twin = re.sub("(Scalar|Tensor)?$", r"Inp\1", self.name, count=1)
+        return twin if twin in functions() else None
+
+    def is_in_place(self, dtype: np.dtype[Any]) -> bool:
+        """Returns whether the results fit into an input of a data type."""
+        fits = self.types(dtype, 1)[0] in (dtype, np.dtype(bool))
+        return fits and self.in_place is not None
 
     def makes(self, dtype: np.dtype[Any]) -> Iterator[Make]:
         shapes = _SHAPES if tuple(self.shapes) == tuple(_SHAPES) else self.shapes
@@ -165,7 +182,18 @@ class Case:
     def types(self, dtype: np.dtype[Any], count: int) -> list[np.dtype[Any]]:
         """Returns the data types of the results."""
         types = self.result if isinstance(self.result, list) else [self.result] * count
+        types = [it(dtype) if callable(it) and not isinstance(it, type) else it for it in types]
         return [dtype if it is None else np.dtype(it) for it in types]
+
+
+def floating(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the type of the results of functions that make integers real."""
+    return np.dtype(np.float32) if dtype.kind in "iub" else dtype
+
+
+def real(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that computes with float64 also for integers."""
+    return lambda *args: function(*(np.asarray(arg, np.float64) for arg in args))
 
 
 def _wide(arg: Any) -> Any:
@@ -184,7 +212,7 @@ def differences(function: Callable[..., Any], dy: Array, *inputs: Array) -> tupl
         for place in np.ndindex(array.shape):
             ends = []
             for change in (step, -step):
-                moved = [it.copy() for it in inputs]
+                moved = [np.array(it, np.float64) for it in inputs]
                 moved[number][place] += change
                 ends.append(np.asarray(function(*moved)))
             gradient[place] = np.sum(dy * (ends[0] - ends[1])) / (2 * step)
@@ -213,12 +241,6 @@ def _need(lib: Library, name: str) -> None:
         pytest.skip(f"the library has no {name}")
 
 
-def _in_place(name: str) -> str | None:
-    """Returns the name of the function that writes the result to its first input."""
-    twin = re.sub("(Scalar|Tensor)?$", r"Inp\1", name, count=1)
-    return twin if twin in functions() else None
-
-
 def test_results(lib: Library, case: Case, dtype: np.dtype[Any]) -> None:
     """Compares the results of an operator with those of the reference."""
     _need(lib, case.name)
@@ -234,15 +256,14 @@ def test_results(lib: Library, case: Case, dtype: np.dtype[Any]) -> None:
 
 def test_in_place(lib: Library, case: Case, dtype: np.dtype[Any]) -> None:
     """Compares the form that works in place with the other one."""
-    twin = _in_place(case.name)
-    if twin is None or case.result is not None:
-        pytest.skip(f"{case.name} has no form in place")
+    twin = case.in_place
+    assert twin is not None
     _need(lib, twin)
     for make in case.makes(dtype):
         args = case.args(make)
         result = lib.call(case.name, Out(case.expected(args)[0].shape, dtype), *args)
         if args[0].shape == result.shape:
-            target = args[0].copy()
+            target = np.array(args[0])
             lib.call(twin, target, *args[1:])
             # NumPy does not know a NaN of bfloat16.
             pair = [it.astype(np.float64) if dtype == bfloat16 else it for it in (target, result)]

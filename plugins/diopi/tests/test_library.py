@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from host import Library
-from signatures import functions
+from signatures import ROOT, functions
 
 
 def device_functions() -> list[str]:
@@ -47,6 +47,21 @@ def test_symbols_are_functions_of_the_interface(path: Path) -> None:
     assert not {
         name for name in ours if re.match("diopi(Get(Tensor|Stream)|Require|Register)", name)
     }
+
+
+def computed() -> set[str]:
+    """Returns the operators that the spec says how to compute."""
+    names = set()
+    for file in (ROOT / "spec/diopi").glob("*.yaml"):
+        for function in file.read_text().split("\n  - name: ")[1:]:
+            if "\n    compute:" in function:
+                names.add(re.findall(r"\n    c: (\w+)", function)[0])
+    return names
+
+
+def test_operators_are_those_with_a_computation(path: Path) -> None:
+    operators = {name for name in exported(path) if name.startswith("diopi")}
+    assert operators - set(device_functions()) == computed()
 
 
 def test_soname_is_that_of_the_interface(path: Path) -> None:

@@ -223,10 +223,9 @@ class Pool:
     def cases(self) -> Iterator[Case]:
         n, shapes = self.space, SHAPES[self.space]
 
-        def case(name: str, *args: Any, **options: Any) -> Case:
-            return Case(
-                f"diopi{name.replace('#', str(n))}", *args, shapes=shapes, tolerance=2, **options
-            )
+        def case(name: str, args: Any, reference: Any, **options: Any) -> Case:
+            name = f"diopi{name.replace('#', str(n))}"
+            return Case(name, args, reference, shapes=shapes, tolerance=2, **options)
 
         def with_places(x: Array, axes: list[Any]) -> tuple[Array, Array]:
             return maxima(x, axes), places(x, axes)
