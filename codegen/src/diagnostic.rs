@@ -25,7 +25,7 @@ macro_rules! catalogue {
                 match self { $(Code::$variant => $title,)* }
             }
 
-            /// Why there is such a rule, and what to do.
+            /// Returns the reason for the rule, and a way to satisfy it.
             pub fn explanation(self) -> &'static str {
                 match self { $(Code::$variant => $help,)* }
             }

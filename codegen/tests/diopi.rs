@@ -102,7 +102,7 @@ fn functions(spec: &Spec) -> impl Iterator<Item = (&Interface, &Function)> {
     interfaces(spec).into_iter().flat_map(|it| it.functions.iter().map(move |function| (it, function)))
 }
 
-/// What differs from the data in names, headers and linkage.
+/// Returns the differences from the data in names, headers and linkage.
 fn differences(spec: &Spec) -> Vec<String> {
     let declared = declared();
     let mut wrong = Vec::new();

@@ -16,7 +16,7 @@ use crate::plugin_table::hold;
 use crate::text::{optional, place};
 use crate::{DeviceHandle, PluginHandle, Status, buffer, thread_state};
 
-/// How long closing waits for calls of other threads.
+/// The time for which closing waits for calls of other threads.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens a device of a plugin, or returns it if it is already open.

@@ -47,7 +47,7 @@ pub struct PluginInfo {
     pub sub_device_type: *const c_char,
     /// The release whose table the plugin filled; `null` for the built-in device, which has no table.
     pub release: *const c_char,
-    /// How the release was detected, as a clause whose subject "it" is the plugin.
+    /// The way in which the release was detected, as a clause whose subject "it" is the plugin.
     pub recognition: *const c_char,
     /// The version of the interface that the plugin states: major, minor, patch.
     pub version: [usize; 3],

@@ -23,7 +23,7 @@ pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
     fn code(self) -> i32;
 }
 
-/// Why a call failed: the status that the host receives, a message, and the origin of the error.
+/// The error of a call: the status that the host receives, a message, and the origin.
 ///
 /// It is one pointer wide, to keep the `Result` of a successful call small.
 #[derive(Clone, PartialEq, Eq)]

@@ -26,7 +26,7 @@ const LAST_GENERATION: u64 = (1 << GENERATION_BITS) - 1;
 
 const _: () = assert!(usize::BITS == INDEX_BITS + GENERATION_BITS + KIND_BITS, "handles need 64 bits");
 
-/// Why a table rejected an object.
+/// The reason for which a table rejected an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertError {
     /// The table has [`CAPACITY`] objects.

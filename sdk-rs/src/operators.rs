@@ -57,7 +57,7 @@ pub use traits::*;
 
 use crate::device::{Device, DeviceId, Result, Status, Stream};
 
-/// Where an operator runs.
+/// The device and stream on which an operator runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The current device of the calling thread.

@@ -13,7 +13,7 @@ pub struct FunctionInfo {
     pub summary: &'static str,
     /// All parameters in the order of the spec, lengths and outputs included.
     pub params: &'static [ParamInfo],
-    /// Whether an implementation needs it.
+    /// The consequence of leaving it out.
     pub need: Need,
     /// True if the call waits for device work.
     pub blocking: bool,
@@ -49,7 +49,7 @@ impl FunctionInfo {
     };
 }
 
-/// Whether hosts need a function.
+/// The consequence of leaving a function out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Hosts refuse a plugin without it.

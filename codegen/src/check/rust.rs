@@ -171,7 +171,7 @@ fn twice(name: &str) -> String {
     format!("`{name}` would be two things in the generated Rust")
 }
 
-/// Why no type of the interface can have a name, if none can.
+/// Returns the reason for which no type of the interface can have a name, if there is one.
 fn taken_type(check: &Check, name: &str) -> Option<String> {
     match kept_type(check, name) {
         None if name == check.interface.trait_name => {
@@ -181,7 +181,7 @@ fn taken_type(check: &Check, name: &str) -> Option<String> {
     }
 }
 
-/// Why neither a type nor the trait of the interface can have a name, if they cannot.
+/// Returns the reason for which neither a type nor the trait of the interface can have a name, if there is one.
 fn kept_type(check: &Check, name: &str) -> Option<String> {
     let interface = check.interface;
     if name == "Self" {

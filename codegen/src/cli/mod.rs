@@ -55,7 +55,7 @@ struct Common {
     /// Folder of the spec; if left out, the nearest `spec` here or further up
     #[arg(long, value_name = "DIR", global = true)]
     spec: Option<PathBuf>,
-    /// How answers and mistakes are written
+    /// The format of answers and diagnostics
     #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
     format: Format,
 }
@@ -99,7 +99,7 @@ impl Answer {
     }
 }
 
-/// Why the command could not do its work.
+/// The reason for which the command failed.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 enum Failure {
     #[error("there is no spec in `{}`", .0.display())]

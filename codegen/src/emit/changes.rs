@@ -60,7 +60,7 @@ pub fn changes(spec: &Spec, interface: &Interface, older: ReleaseId, newer: Rele
     all
 }
 
-/// What is at the offset of a pointer in the layout of the other release.
+/// The member at the offset of a pointer in the layout of the other release.
 enum Place<'a> {
     Function(&'a str),
     Reserve(&'a str),

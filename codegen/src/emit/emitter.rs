@@ -60,7 +60,7 @@ pub struct Inputs<'a> {
     pub exports: Option<&'a Exports>,
 }
 
-/// What each emitter receives.
+/// The input of an emitter.
 #[derive(Debug)]
 pub struct Job<'a> {
     /// The spec.

@@ -100,7 +100,7 @@ pub enum Ty {
     Array(Box<Ty>, u64),
 }
 
-/// Why the exports could not be read.
+/// The reason for which the exports could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A file could not be read.

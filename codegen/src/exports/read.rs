@@ -10,7 +10,7 @@ use super::{Constant, Doc, Exports, Field, Function, ReadError, Ty, Type, TypeKi
 /// Reads what a crate exports: from its root, and from the modules that lie in files of their own.
 ///
 /// # Errors
-/// When a file cannot be read, is not Rust, or exports what C has no word for.
+/// If a file cannot be read, is not Rust, or exports what C has no word for.
 pub fn read(root: &Path) -> Result<Exports, ReadError> {
     file(root, &root.parent().map_or_else(PathBuf::new, Path::to_owned))
 }

@@ -19,7 +19,7 @@ pub struct Expr {
     pub kind: ExprKind,
     /// The type of its value.
     pub ty: Ty,
-    /// Where it is in the text: bytes.
+    /// Its place in the text, in bytes.
     pub range: Range<usize>,
 }
 
@@ -190,7 +190,7 @@ pub struct Scope<'a> {
 pub struct Mistake {
     /// The kind of mistake.
     pub kind: MistakeKind,
-    /// Where it is in the text: bytes.
+    /// Its place in the text, in bytes.
     pub range: Range<usize>,
     /// The message, in one sentence without a full stop.
     pub message: String,

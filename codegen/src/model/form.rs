@@ -52,7 +52,7 @@ pub enum Form {
     Output(Output),
 }
 
-/// What a parameter that is not in the signature is implied by.
+/// The carrier of a parameter that is not in the signature: the value that implies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// The result: the parameter is the status of the call.

@@ -16,7 +16,7 @@ pub enum ResultKind {
     Value(Box<Param>),
 }
 
-/// Whether an implementation needs a function.
+/// The consequence of leaving a function out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Hosts reject a plugin without it.
@@ -46,9 +46,9 @@ pub struct Function {
     pub args: Option<ArgsStruct>,
     /// The result.
     pub result: ResultKind,
-    /// Whether an implementation needs it.
+    /// The consequence of leaving it out.
     pub need: Need,
-    /// What hosts do if the pointer is null.
+    /// The behaviour of hosts if the pointer is null.
     pub when_null: String,
     /// True if the slot is filled with the fallback by default.
     pub fill_always: bool,
@@ -62,9 +62,9 @@ pub struct Function {
     pub question: Option<(StatusValue, StatusValue)>,
     /// The fallback.
     pub fallback: Option<Fallback>,
-    /// Why there is no fallback, if the spec gives a reason.
+    /// The reason for having no fallback, if the spec gives one.
     pub no_fallback: String,
-    /// When each status is returned.
+    /// The statuses that it returns, with the condition for each.
     pub returns: Vec<(StatusValue, Prose)>,
     /// Its names in other APIs.
     pub analogue: Vec<(String, String)>,
@@ -100,9 +100,9 @@ pub struct StatusValue(pub usize);
 /// The fallback for a function that is missing.
 #[derive(Debug)]
 pub struct Fallback {
-    /// What it does.
+    /// Its kind, with the values or calls that it consists of.
     pub kind: FallbackKind,
-    /// Whether hosts do the same.
+    /// Its relation to the behaviour of hosts.
     pub rule: Rule,
     /// The reason for another rule than the host's.
     pub why: String,

@@ -12,7 +12,7 @@ pub struct Method<'a> {
     pub operator: &'a Operator,
     /// Its name: that of the operator, or `relu_dx`.
     pub name: String,
-    /// What it computes, and how.
+    /// The computation: which one, and the body that performs it.
     pub work: Work<'a>,
     /// The tensors that it reads, in the order of its parameters.
     pub inputs: Vec<Variable>,

@@ -141,7 +141,7 @@ pub struct Places {
 pub struct Interface {
     /// Its name, which is also the name of its folder.
     pub name: At<String>,
-    /// How its functions are found.
+    /// The way in which its functions are found.
     pub kind: InterfaceKind,
     /// Heading in the docs.
     pub title: String,
@@ -189,7 +189,7 @@ pub struct Interface {
     pub places: Places,
 }
 
-/// How the SDK exports a table.
+/// The form in which the SDK exports a table.
 #[derive(Debug)]
 pub struct Sdk {
     /// The prefix of C names of functions and types.
@@ -200,7 +200,7 @@ pub struct Sdk {
     pub manages: Vec<FunctionId>,
 }
 
-/// How the functions of an interface are found.
+/// The way in which the functions of an interface are found.
 #[derive(Debug)]
 pub enum InterfaceKind {
     /// Through a struct of function pointers that a plugin fills.
@@ -221,7 +221,7 @@ pub struct Release {
     pub name: At<String>,
     /// Exact host versions that were checked.
     pub hosts: Vec<At<String>>,
-    /// What identifies it.
+    /// A note on how to recognise it.
     pub note: String,
 }
 

@@ -52,7 +52,7 @@ pub struct Operator {
     pub outputs: Vec<Operand>,
     /// The computation.
     pub body: Body,
-    /// Whether its kernel takes a seed and an offset for random numbers.
+    /// True if its kernel takes a seed and an offset for random numbers.
     pub random: bool,
     /// The same computation in Python, for tests; empty if there is none.
     pub reference: String,

@@ -3,7 +3,7 @@
 use super::{Availability, FunctionId, ParamId, Places, Prose, Ty};
 use crate::source::At;
 
-/// Who writes a parameter.
+/// The side that writes a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The caller.
@@ -69,7 +69,7 @@ pub struct Param {
     pub python_name: Option<String>,
     /// Its type.
     pub ty: Ty,
-    /// Who writes it.
+    /// The side that writes it.
     pub dir: Direction,
     /// Which memory it points to.
     pub space: Option<Space>,
@@ -93,7 +93,7 @@ pub struct Param {
     pub is_status: bool,
     /// For a result: the value that is returned if the call failed.
     pub failure: i64,
-    /// Whether the C type points to const, if that differs from the default for `dir`.
+    /// True if the C type points to const; `None` unless that differs from the default for `dir`.
     pub constness: Option<bool>,
     /// Of an array of handles that are const: true if the array is not.
     pub is_array_mutable: bool,

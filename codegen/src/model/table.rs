@@ -12,7 +12,7 @@ pub struct Table {
     pub size_field: String,
     /// Slots in the order of the ABI.
     pub blocks: Vec<Block>,
-    /// How it is handed over.
+    /// The way in which host and plugin hand it over.
     pub hand_over: HandOver,
     /// The second table, for functions that have no slot in this one.
     pub extension: Option<Extension>,
@@ -46,7 +46,7 @@ pub struct TableField {
     pub align: u64,
 }
 
-/// How a table is handed over between host and plugin.
+/// The way in which a table is handed over between host and plugin.
 #[derive(Debug)]
 pub enum HandOver {
     /// The spec does not say.

@@ -129,7 +129,7 @@ impl FileMap {
     /// Updates the files on disk and reports the changes.
     ///
     /// # Errors
-    /// When a file that this spec did not write is in the way; nothing has been written then. When a file
+    /// If a file that this spec did not write is in the way; nothing has been written then. If a file
     /// cannot be read, written or removed; earlier outputs have been written then, and the next run continues
     /// with the rest.
     pub fn write(&self, target: &Target, edits: Edits) -> Result<Vec<Report>, OutputError> {
@@ -140,7 +140,7 @@ impl FileMap {
     /// ignores.
     ///
     /// # Errors
-    /// When a file cannot be read, or an output cannot be written to its path.
+    /// If a file cannot be read, or an output cannot be written to its path.
     pub fn check(&self, target: &Target) -> Result<Vec<Difference>, OutputError> {
         plan::Plan::new(self, target, plan::Scope::Committed)?.differences()
     }

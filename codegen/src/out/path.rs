@@ -1,6 +1,6 @@
 //! Paths of outputs: relative to the output root, with `/` between the parts, and never out of it.
 
-/// Why a path names no place inside the output root.
+/// The reason for which a path names no place inside the output root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// It begins at the root of a file system.
@@ -24,7 +24,7 @@ pub enum PathError {
 /// empty.
 ///
 /// # Errors
-/// When the path names no place inside the root.
+/// If the path names no place inside the root.
 pub fn folder(path: &str) -> Result<String, PathError> {
     if path.contains('\\') {
         return Err(PathError::Backslash);
@@ -49,7 +49,7 @@ pub fn folder(path: &str) -> Result<String, PathError> {
 /// A file in its shortest form.
 ///
 /// # Errors
-/// When the path names no file inside the root.
+/// If the path names no file inside the root.
 pub fn file(path: &str) -> Result<String, PathError> {
     let short = folder(path)?;
     match short.is_empty() || path.ends_with('/') || path.ends_with("/.") || path.ends_with("..") {

@@ -45,7 +45,7 @@ fn relative(to: &Path, from: &Path) -> String {
     if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
 }
 
-/// Why outputs cannot be written.
+/// The reason for which outputs cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// Something is in the way; nothing was written.
@@ -76,7 +76,7 @@ pub enum OutputError {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The error of the system.
         source: io::Error,
     },
 }

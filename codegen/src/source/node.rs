@@ -40,7 +40,7 @@ pub enum Content {
     Map(Vec<(At<String>, Node)>),
 }
 
-/// Why an integer is not accepted.
+/// The reason for which an integer is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misread {
     /// `010` is 8 in YAML 1.1 and 10 in YAML 1.2.

@@ -22,7 +22,7 @@ pub struct Entry<'a> {
 pub struct Kind {
     /// The description of the slip.
     pub name: &'static str,
-    /// What detects it instead, if the spec does not contain the information twice.
+    /// The test that detects it instead, if the spec does not contain the information twice.
     pub held_by: Option<&'static str>,
     /// Every possible edit of an entry.
     pub edits: fn(&Entry) -> Vec<Edit>,

@@ -5,7 +5,7 @@ use crate::page::{Block, blocks, pages, read};
 /// Languages that need no test: what a terminal shows, what is typed there, and pictures.
 const EXEMPT: [&str; 4] = ["console", "mermaid", "sh", "text"];
 
-/// How blocks are tested.
+/// The way in which blocks are tested.
 #[derive(Clone, Copy)]
 enum Tested {
     /// `crates.rs` builds them as one crate, loads it, and runs the conformance cases.

@@ -78,7 +78,7 @@ pub extern "C" fn tenon_device_extension() -> *const TenonDeviceExtension {
     tenon::support::own(&TABLE, tenon::device::extension::<Backend>)
 }
 
-/// Why the last call of the device failed on the calling thread; null if none has.
+/// Returns the message of the last call of the device that failed on the calling thread; null if none has.
 ///
 /// The text stays as it is until another call fails on the thread.
 #[unsafe(no_mangle)]

@@ -8,7 +8,7 @@ use thiserror::Error as ThisError;
 /// The result of a call to the device.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call was refused, or why the work of a stream failed.
+/// The reason for which a call was refused, or the work of a stream failed.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Error {

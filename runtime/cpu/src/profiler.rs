@@ -32,9 +32,9 @@ pub struct TraceRecord {
     pub device: DeviceId,
     /// The stream's handle, zero for a default stream.
     pub stream: usize,
-    /// When it began, in nanoseconds since the Unix epoch.
+    /// The time at which it began, in nanoseconds since the Unix epoch.
     pub start_ns: u64,
-    /// When it ended, in nanoseconds since the Unix epoch.
+    /// The time at which it ended, in nanoseconds since the Unix epoch.
     pub end_ns: u64,
 }
 

@@ -264,7 +264,7 @@ typedef struct {
   const char* sub_device_type;
   /** The release whose table the plugin filled; `NULL` for the built-in device, which has no table. */
   const char* release;
-  /** How the release was detected, as a clause whose subject "it" is the plugin. */
+  /** The way in which the release was detected, as a clause whose subject "it" is the plugin. */
   const char* recognition;
   /** The version of the interface that the plugin states: major, minor, patch. */
   size_t version[3];

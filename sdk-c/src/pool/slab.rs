@@ -25,7 +25,7 @@ pub(super) struct Slab {
     pub(super) central_blocks: AtomicUsize,
 }
 
-/// Why an address cannot be freed.
+/// The reason for which an address cannot be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotUsed {
     /// It is outside the blocks.

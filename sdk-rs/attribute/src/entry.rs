@@ -119,7 +119,7 @@ impl Context<'_> {
                 NAMES.get_or_init(#module::filled_by_fallbacks::<#target>).as_ptr()
             }
 
-            /// Why the last call failed on the calling thread; null if none has.
+            /// Returns the message of the last call that failed on the calling thread; null if none has.
             ///
             /// The text stays as it is until another call fails on the thread.
             #[unsafe(no_mangle)]

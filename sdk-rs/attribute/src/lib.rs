@@ -45,9 +45,9 @@ pub struct Function<'a> {
     pub name: &'a str,
     /// Its variant in the enum of the interface's functions.
     pub variant: &'a str,
-    /// Why the `impl` of a trait cannot do without it, for a message; `None`: it is optional.
+    /// The reason for which the `impl` of a trait must have it, for a message; `None`: it is optional.
     pub missing: Option<&'a str>,
-    /// Whether its slot is in the extension.
+    /// True if its slot is in the extension.
     pub is_in_extension: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Why a plugin was not loaded.
+//! The error of loading a plugin.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use tenon::device::{Function, Release};
 use crate::negotiate::NEWEST;
 use crate::recognition::{Evidence, releases};
 
-/// Why a plugin was not loaded. If the library was opened, side effects of its initialisers remain.
+/// The reason for which a plugin was not loaded. If the library was opened, side effects of its initialisers remain.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {

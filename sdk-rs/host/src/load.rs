@@ -90,7 +90,7 @@ fn same(path: &Path, plugin: Arc<Plugin>, options: &LoadOptions) -> Result<Arc<P
     }
 }
 
-/// What a plugin states in the params and through its exports.
+/// The statements of a plugin in the params and through its exports.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) version: [usize; 3],

@@ -14,6 +14,6 @@ pub struct LoadOptions {
     pub preferred: Option<Release>,
     /// The plugin's name; by default the name in the manifest or the name of the file.
     pub name: Option<String>,
-    /// When the functions that the library imports are resolved.
+    /// The time at which the functions that the library imports are resolved.
     pub binding: Binding,
 }

@@ -47,7 +47,7 @@ pub struct PaddleLibraries {
     folders: Vec<PathBuf>,
 }
 
-/// Why the libraries of a PaddlePaddle cannot be found or loaded.
+/// The reason for which the libraries of a PaddlePaddle cannot be found or loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PaddleError {

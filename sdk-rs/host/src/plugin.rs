@@ -148,7 +148,7 @@ impl Plugin {
         }
     }
 
-    /// How the release was detected.
+    /// Returns the way in which the release was detected.
     pub fn recognised_by(&self) -> &Recognition {
         &self.recognition
     }

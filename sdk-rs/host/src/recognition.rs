@@ -4,7 +4,7 @@ use std::fmt;
 
 use tenon::device::Release;
 
-/// How the release of a plugin was detected. `Display` writes a clause that refers to the plugin as "it".
+/// The way in which the release of a plugin was detected. `Display` writes a clause that refers to the plugin as "it".
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Recognition {
@@ -23,14 +23,14 @@ pub enum Recognition {
     Indifferent {
         /// The matching releases, oldest first.
         candidates: Vec<Release>,
-        /// What it wrote.
+        /// The traces of its writes.
         evidence: Evidence,
     },
     /// The plugin does not check the table's size; what it wrote fits several releases, and this one was declared.
     Declared {
         /// The matching releases, oldest first.
         candidates: Vec<Release>,
-        /// What it wrote.
+        /// The traces of its writes.
         evidence: Evidence,
     },
 }
@@ -66,14 +66,14 @@ impl fmt::Display for Recognition {
     }
 }
 
-/// What a plugin wrote that does not check the size of the table. `Display` writes clauses about "it".
+/// The writes of a plugin that does not check the size of the table. `Display` writes clauses about "it".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Number of pointers that it set.
     pub pointers: usize,
     /// End of the last member that it wrote or cleared, in bytes from the start of the table.
     pub extent: usize,
-    /// How it cleared the table before it set pointers.
+    /// The way in which it cleared the table before it set pointers.
     pub clearing: Clearing,
     /// The size that it stored in the table, if it changed it.
     pub stated: Option<usize>,
@@ -81,7 +81,7 @@ pub struct Evidence {
     pub params: Option<usize>,
 }
 
-/// How a plugin cleared the table.
+/// The way in which a plugin cleared the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearing {
     /// It did not clear the table.

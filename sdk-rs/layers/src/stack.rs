@@ -56,7 +56,7 @@ struct Layers {
 /// empty list makes no layers.
 ///
 /// # Errors
-/// When a name is not one of [`NAMES`], a variable cannot be used, or the file of the trace cannot be made.
+/// If a name is not one of [`NAMES`], a variable cannot be used, or the file of the trace cannot be made.
 pub fn open(names: &str) -> Result<Stack, OpenError> {
     let mut wanted = [false; NAMES.len()];
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {

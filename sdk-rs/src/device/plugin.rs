@@ -953,7 +953,7 @@ pub fn fill_v3_3<D: Plugin>(table: &mut ffi::v3_3::C_DeviceInterface) {
 #[doc(inline)]
 pub use self::fill_v3_3 as fill;
 
-/// Why a plugin rejected a host. Nothing was written.
+/// The reason for which a plugin rejected a host. Nothing was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandOverError {
     /// The host passed a null or misaligned pointer.

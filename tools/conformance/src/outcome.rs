@@ -25,7 +25,7 @@ pub struct Outcome {
     pub filtered: bool,
     /// All functions of the interface, in the order of the spec.
     pub functions: Vec<FunctionRow>,
-    /// Why cases failed, one entry for each reason, in the order of the cases.
+    /// The reasons for which cases failed, one entry each, in the order of the cases.
     pub causes: Vec<Cause>,
     /// All cases that were chosen, in the order in which they are listed.
     pub cases: Vec<CaseResult>,

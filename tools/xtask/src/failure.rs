@@ -6,7 +6,7 @@ use std::path::Path;
 use miette::Diagnostic;
 use thiserror::Error;
 
-/// Why a step failed.
+/// The reason for which a step failed.
 #[derive(Debug, Error, Diagnostic)]
 pub enum Failure {
     /// The program is not installed.

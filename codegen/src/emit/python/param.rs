@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::sdk::{Face, Handle, PLUGIN};
 
-/// How a parameter is passed.
+/// The form in which a parameter is passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// The caller passes a value, which is passed unchanged.
@@ -43,7 +43,7 @@ pub struct Param {
     pub name: String,
     /// The type of its value, or of the value that it points to.
     pub ctype: CType,
-    /// How it is passed.
+    /// The form in which it is passed.
     pub pass: Pass,
     /// True if null is allowed.
     pub nullable: bool,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::model::{Group, GroupId, Interface, InterfaceKind};
 
-/// How a module is divided into files.
+/// The division of a module into files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileForm {
     /// One file.

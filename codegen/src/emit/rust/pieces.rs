@@ -11,7 +11,7 @@ use super::raw_types::raw_path;
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
 
-/// How a check reports a failure.
+/// The way in which a check reports a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
     /// With the status of the interface, which the compiler infers.

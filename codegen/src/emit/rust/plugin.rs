@@ -294,7 +294,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
     let first = layouts.first().map(Layout::module).unwrap_or_default();
     let first_params = super::ffi::struct_path(context, plugin.params, &first);
     quote! {
-        /// Why a plugin rejected a host. Nothing was written.
+        /// The reason for which a plugin rejected a host. Nothing was written.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum HandOverError {
             /// The host passed a null or misaligned pointer.

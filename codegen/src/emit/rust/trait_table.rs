@@ -14,7 +14,7 @@ pub struct TraitTable {
     pub name: String,
     /// The module of its interface.
     pub module: String,
-    /// How a host receives the table.
+    /// The symbol through which a host receives the table.
     pub entry: Option<TraitEntry>,
     /// The second table that a plugin exports.
     pub extension: Option<TraitExtension>,
@@ -38,9 +38,9 @@ pub struct TraitFunction {
     pub name: String,
     /// Its variant of `Function`.
     pub variant: String,
-    /// Why it is required; `None`: it is optional.
+    /// The reason for which it is required; `None`: it is optional.
     pub missing: Option<String>,
-    /// Whether its slot is in the extension.
+    /// True if its slot is in the extension.
     pub is_in_extension: bool,
 }
 

@@ -68,7 +68,7 @@ impl Cpu {
 ///
 /// An event that was never recorded counts as complete.
 impl Cpu {
-    /// When the event's last record completed, in nanoseconds since the Unix epoch.
+    /// Returns the time at which the event's last record completed, in nanoseconds since the Unix epoch.
     ///
     /// # Errors
     /// [`Error::EventNotRecorded`], [`Error::EventNotReady`], [`Error::CapturedEvent`],

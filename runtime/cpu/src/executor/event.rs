@@ -15,7 +15,7 @@ pub(crate) struct Record {
     stream: Arc<StreamState>,
     /// The record's place among the stream's work.
     place: u64,
-    /// When it was passed; zero until then.
+    /// The time at which the stream passed it, in nanoseconds; zero until then.
     time_ns: AtomicU64,
     waiters: Mutex<Vec<Arc<StreamState>>>,
 }
@@ -101,7 +101,7 @@ impl EventState {
         mark.clone()
     }
 
-    /// When the last record completed.
+    /// Returns the time at which the last record completed.
     pub(crate) fn completed_at(&self) -> Result<u64> {
         let event = self.handle;
         match self.mark() {

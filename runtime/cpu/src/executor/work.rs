@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Copies and fills up to this many bytes run on the calling thread when their stream is idle.
 ///
-/// That many take well under a microsecond (`cargo bench --bench streams`), less than to hand
-/// them to a thread and wait for it.
+/// Copying as many takes less than a microsecond (`cargo bench --bench streams`), which is less than
+/// handing the work to a thread and waiting for it.
 pub const INLINE_BYTES: usize = 32 << 10;
 
 /// The result of a kernel or callback: nothing, or the reason of its failure.

@@ -25,7 +25,7 @@ pub(crate) struct Recording {
     /// stream.
     is_void: AtomicBool,
     pub(crate) is_timed: bool,
-    /// When the stream reached the point, in nanoseconds of [`now`]; 0 until then.
+    /// The time at which the stream reached the point, in nanoseconds of [`now`]; 0 until then.
     time: AtomicU64,
 }
 

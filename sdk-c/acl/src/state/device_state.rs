@@ -16,7 +16,7 @@ pub(crate) struct DeviceState {
 /// The program's use of a device.
 #[derive(Default)]
 pub(crate) struct DeviceUsage {
-    /// How many times the program set the device, minus how many times it reset it.
+    /// Number of times that the program set the device, minus the times that it reset it.
     pub(crate) references: usize,
     /// The handle of the default context, from when the device is first set to its last reset.
     pub(crate) primary: Option<usize>,

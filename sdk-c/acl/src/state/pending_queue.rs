@@ -12,7 +12,7 @@ pub(super) enum Step<Work> {
     Latch(Arc<Latch>),
 }
 
-/// Why work is not submitted to the device at once.
+/// The reason for which work is not submitted to the device at once.
 #[derive(Default)]
 pub(super) enum Hold {
     /// No latch blocks the stream: work is submitted at once.

@@ -88,7 +88,7 @@ pub(crate) struct Stream {
     failure: Mutex<Option<Error>>,
     pub(crate) failure_mode: AtomicU32,
     pub(crate) overflow_switch: AtomicU32,
-    /// How many times the pending work was dropped.
+    /// Number of times that the pending work was dropped.
     epoch: AtomicU64,
     /// Settings by name and number.
     settings: Mutex<BTreeMap<(&'static str, i64), i64>>,

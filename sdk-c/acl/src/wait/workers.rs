@@ -10,9 +10,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
-/// How long a thread stays idle before it ends.
+/// The time for which a thread stays idle before it ends.
 const IDLE_TIME: Duration = Duration::from_secs(2);
-/// How long [`stop`] waits for threads that run a job.
+/// The time for which [`stop`] waits for threads that run a job.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -46,7 +46,7 @@ struct Workers {
 struct State {
     jobs: VecDeque<Job>,
     idle: usize,
-    /// How many times the threads were asked to end.
+    /// Number of times that the threads were asked to end.
     stops: u64,
     threads: Vec<JoinHandle<()>>,
     /// The threads that are about to end.

@@ -367,7 +367,7 @@ class PluginInfo(Structure):
     """The release whose table the plugin filled; ``None`` for the built-in device, which has no table.
     """
     recognition: bytes | None
-    """How the release was detected, as a clause whose subject "it" is the plugin."""
+    """The way in which the release was detected, as a clause whose subject "it" is the plugin."""
     version: Array[c_size_t]
     """The version of the interface that the plugin states: major, minor, patch."""
     open_devices: int

@@ -24,7 +24,7 @@ type Names = unsafe extern "C" fn() -> *const c_char;
 /// Returns a table that lives as long as the library, or null.
 type Extension = unsafe extern "C" fn() -> *const c_void;
 
-/// When the functions that a library imports are resolved. Imported data is always resolved when the library is
+/// The time at which the functions that a library imports are resolved. Imported data is always resolved when the library is
 /// opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {

@@ -28,7 +28,7 @@ pub(crate) type Entry = unsafe extern "C-unwind" fn(*mut c_void);
 struct Offer {
     params: usize,
     table: usize,
-    /// What the plugin shows by accepting it.
+    /// The conclusion if the plugin accepts it.
     means: Means,
 }
 

@@ -119,7 +119,7 @@ impl std::fmt::Write for Text<'_> {
 /// The text around the events.
 pub(super) struct Setting<'a> {
     pub(super) process: u64,
-    /// When the trace began.
+    /// The time at which the trace began.
     pub(super) start: u64,
     /// The names of the plugins.
     pub(super) plugin: &'a dyn Fn(u8) -> &'a str,

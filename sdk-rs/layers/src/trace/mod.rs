@@ -84,7 +84,7 @@ impl Options {
 pub struct TraceError {
     /// The file.
     pub file: PathBuf,
-    /// Why not.
+    /// The error of the system.
     pub source: io::Error,
 }
 
@@ -100,7 +100,7 @@ impl Trace {
     /// Creates the file and begins.
     ///
     /// # Errors
-    /// When the file cannot be made, or a thread cannot be started.
+    /// If the file cannot be made, or a thread cannot be started.
     pub fn start(options: Options) -> std::result::Result<Self, TraceError> {
         let started = Tracer::start(&options.file, options.limit);
         let tracer = started.map_err(|source| TraceError { file: options.file.clone(), source })?;

@@ -131,7 +131,7 @@ impl Summary {
     /// Reads a trace. An event that a crash has cut off at the end is ignored.
     ///
     /// # Errors
-    /// When it cannot be read, or has no event.
+    /// If it cannot be read, or has no event.
     pub fn read(mut trace: impl BufRead) -> Result<Self, SummaryError> {
         let mut gathered = Gathered::default();
         let (mut line, mut ended) = (Vec::new(), false);

@@ -1,4 +1,4 @@
-//! When and by which call something was made or destroyed, and from where.
+//! The call that made or destroyed an object: its function, its time and its stack.
 
 use std::backtrace::Backtrace;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::clock;
 
-/// When and by which call something was made or destroyed.
+/// The call that made or destroyed an object.
 #[derive(Clone)]
 pub(super) struct CallSite {
     pub(super) function: &'static str,

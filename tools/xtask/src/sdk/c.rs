@@ -129,7 +129,7 @@ fn starts(name: &str) -> bool {
     step(name).arg("--version").quietly().read().is_ok()
 }
 
-/// How a program links the library.
+/// The way in which a program links the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Link {
     Shared,

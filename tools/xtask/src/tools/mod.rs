@@ -31,7 +31,7 @@ pub enum Source {
     System,
 }
 
-/// How a fetched program is started.
+/// The way in which a fetched program is started.
 pub enum Start {
     /// The package installs it under its own name.
     Installed,
