@@ -19,18 +19,22 @@ pub static INTERFACE: Shape = Shape {
         needed(
             "trait",
             Value::Pascal,
-            "Name of the Rust trait; of an import, of the struct that holds the loaded symbols.",
+            "Name of the Rust trait; for an import, of the struct with the loaded symbols.",
         ),
         needed("header", Value::Line, "File name of the C header."),
-        key("uses", Value::List(&Value::Snake), "Interfaces whose types this one names."),
-        needed("status", Value::Type, "The enum in which functions answer; its value 0 is success."),
+        key("uses", Value::List(&Value::Snake), "Interfaces whose types this one uses."),
+        needed(
+            "status",
+            Value::Type,
+            "The enum that functions return as their status; its value 0 is success.",
+        ),
         key(
             "error",
             Value::Shape(&ERROR),
-            "Kind `table`: functions return an error object or null in the place of a status.",
+            "Kind `table`: the error object that functions return instead of a status; null is success.",
         ),
-        key("args", Value::Shape(&ARGS), "Kind `table`: what structs of arguments begin with."),
-        key("unwinds", Value::Bool, "Whether a call may throw a C++ exception through our frames."),
+        key("args", Value::Shape(&ARGS), "Kind `table`: the first members of structs of arguments."),
+        key("unwinds", Value::Bool, "True if a call may throw a C++ exception through generated code."),
         key("releases", Value::List(&Value::Shape(&RELEASE)), "Releases of the host, oldest first."),
         needed("groups", Value::List(&Value::Snake), "Files, in the order of the docs."),
         key("table", Value::Shape(&TABLE), "Kind `table`: the struct of function pointers."),
@@ -38,26 +42,26 @@ pub static INTERFACE: Shape = Shape {
         key(
             "extension",
             Value::Shape(&EXTENSION),
-            "Kind `table`: a second table, for functions that the host's table has no slot for.",
+            "Kind `table`: a second table, for functions without a slot in the host's table.",
         ),
         key(
             "libraries",
             Value::List(&Value::Line),
-            "Kind `import`: where symbols are looked for, in this order.",
+            "Kind `import`: the libraries that are searched for symbols, in this order.",
         ),
         key(
             "kernels",
             Value::List(&Value::Snake),
-            "Kind `import`: files in the folder `kernels`, which say what kernels of the host compute.",
+            "Kind `import`: files in the folder `kernels`, which map kernels of the host to operators.",
         ),
-        key("prefix", Value::Symbol, "What the C names of functions begin with."),
+        key("prefix", Value::Symbol, "Prefix of the C names of functions."),
         key(
             "weak",
             Value::Symbol,
             "Kind `export` and `import`: the C macro for weak linkage, which optional functions have.",
         ),
-        key("strategies", Value::Map(&Value::Line), "Fallbacks written by hand: name → what it does."),
-        key("names", Value::List(&Value::Symbol), "Names of other programs that docs mention in code marks."),
+        key("strategies", Value::Map(&Value::Line), "Fallbacks written by hand: name → description."),
+        key("names", Value::List(&Value::Symbol), "Names of other programs that docs mention in backticks."),
         key("sdk", Value::Shape(&SDK), "Kind `table`: the functions that the SDK offers for it."),
         key(
             "python",
@@ -80,15 +84,19 @@ static ERROR: Shape = Shape {
 static ARGS: Shape = Shape {
     name: "the head of structs of arguments",
     keys: &[
-        needed("size_field", Value::Snake, "The first member: how many bytes of the struct the caller has."),
-        key("extension", Value::Snake, "A pointer behind it that is reserved, and null."),
+        needed(
+            "size_field",
+            Value::Snake,
+            "The first member: the size of the struct in bytes, as the caller knows it.",
+        ),
+        key("extension", Value::Snake, "The reserved pointer after it, which is null."),
     ],
 };
 
 static PYTHON_PACKAGE: Shape = Shape {
     name: "a Python package",
     keys: &[
-        needed("package", Value::Snake, "Its name; it has the functions that name no module."),
+        needed("package", Value::Snake, "Its name; functions without a module are in the package itself."),
         key(
             "modules",
             Value::Map(&Value::Shape(&PYTHON_MODULE)),
@@ -99,18 +107,18 @@ static PYTHON_PACKAGE: Shape = Shape {
 
 static PYTHON_MODULE: Shape = Shape {
     name: "a Python module",
-    keys: &[SUMMARY, DOC, key("by_hand", Value::Bool, "Whether the whole file is written by hand.")],
+    keys: &[SUMMARY, DOC, key("by_hand", Value::Bool, "True if the whole file is written by hand.")],
 };
 
 static SDK: Shape = Shape {
-    name: "a face in the SDK",
+    name: "an SDK section",
     keys: &[
-        needed("prefix", Value::Snake, "What C names of functions and types begin with."),
-        needed("device", Value::Type, "The id that the SDK replaces by its own device handle."),
+        needed("prefix", Value::Snake, "Prefix of the C names of functions and types."),
+        needed("device", Value::Type, "The id that the SDK replaces with its own device handle."),
         key(
             "manages",
             Value::List(&Value::Snake),
-            "Functions that only the SDK itself may call; it refuses calls by its users.",
+            "Functions that only the SDK itself may call; it refuses calls by programs.",
         ),
     ],
 };
@@ -120,7 +128,7 @@ static RELEASE: Shape = Shape {
     keys: &[
         needed("release", Value::Release, "Its name, in quotes."),
         needed("hosts", Value::List(&Value::Release), "Exact host versions that were checked, in quotes."),
-        key("note", Value::Line, "What sets it apart."),
+        key("note", Value::Line, "A note on how to recognise it."),
     ],
 };
 
@@ -151,7 +159,7 @@ static EXTENSION_RELEASE: Shape = Shape {
     name: "a release of an extension",
     keys: &[
         needed("release", Value::Release, "Its name, in quotes: major and minor number."),
-        needed("slots", Value::List(&Value::Snake), "The functions that it appended, one a slot."),
+        needed("slots", Value::List(&Value::Snake), "The functions that it added, one for each slot."),
     ],
 };
 
@@ -163,7 +171,7 @@ static BLOCK: Shape = Shape {
         key(
             "slots",
             Value::List(&Value::Any(&[Value::Snake, Value::Shape(&SLOT)])),
-            "Functions, one a slot; a block without `fields` needs them.",
+            "Functions, one for each slot; required for a block without `fields`.",
         ),
         key("reserved", Value::Shape(&RESERVED), "Unused slots at the end of the block."),
     ],
@@ -172,8 +180,8 @@ static BLOCK: Shape = Shape {
 static SLOT: Shape = Shape {
     name: "a slot",
     keys: &[
-        key("one_of", Value::List(&Value::Snake), "Functions that had the slot one after the other."),
-        key("reserved", Value::Snake, "A function that took its slot out of the block's reserve."),
+        key("one_of", Value::List(&Value::Snake), "Functions that have the slot in different releases."),
+        key("reserved", Value::Snake, "A function whose slot was part of the block's reserve."),
     ],
 };
 
@@ -181,7 +189,7 @@ static RESERVED: Shape = Shape {
     name: "a reserve",
     keys: &[
         needed("name", Value::Symbol, "Name of the array in C."),
-        needed("count", Value::Integer, "How many slots it had at first."),
+        needed("count", Value::Integer, "Number of its slots in the first release."),
     ],
 };
 
@@ -193,7 +201,11 @@ static PLUGIN: Shape = Shape {
             Value::Symbol,
             "The symbol that a plugin exports; it takes a pointer to the params, or returns the table.",
         ),
-        key("owns", Value::Word(&["table"]), "The plugin owns the table, and the entry returns its address."),
+        key(
+            "owns",
+            Value::Word(&["table"]),
+            "`table`: the plugin owns the table, and the entry returns its address.",
+        ),
         key("params", Value::Pascal, "The struct that host and plugin fill together."),
         key("table", Value::Snake, "The field that points to the table."),
         key("size", Value::Snake, "The field that holds the size of the params in bytes."),
@@ -210,8 +222,8 @@ pub static HAND_OVER_PARAMS: [&str; 5] = ["params", "table", "size", "version", 
 static VERSION: Shape = Shape {
     name: "a version",
     keys: &[
-        needed("field", Value::Snake, "The field that takes it."),
+        needed("field", Value::Snake, "The field for the version."),
         needed("value", Value::Release, "The version, in quotes."),
-        key("macro", Value::Symbol, "What the C macros with its numbers begin with."),
+        key("macro", Value::Symbol, "Prefix of the C macros with its numbers."),
     ],
 };

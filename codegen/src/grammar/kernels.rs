@@ -1,4 +1,4 @@
-//! The grammar of kernels: which kernel of a host is which operator.
+//! The grammar of kernels, which maps kernels of a host to operators.
 
 use super::{DOC, SINCE, SUMMARY, UNTIL, key, needed};
 use crate::source::shape::{Shape, Value};
@@ -19,11 +19,11 @@ static KERNEL: Shape = Shape {
     name: "a kernel",
     keys: &[
         needed("kernel", Value::Snake, "Its name in the host."),
-        key("op", Value::Snake, "The operator; left out: the one of the same name."),
+        key("op", Value::Snake, "The operator; default: the one with the same name."),
         key(
             "inputs",
             Value::List(&Value::Any(&[Value::Snake, Value::Shape(&TENSOR)])),
-            "Its tensors, in the order of the host: inputs of the operator, its output `y` or the gradient `dy` of it; left out: the inputs of the operator.",
+            "Its tensors, in the order of the host: inputs of the operator, its output `y` or the gradient `dy` of it; default: the inputs of the operator.",
         ),
         key(
             "attributes",
@@ -33,7 +33,7 @@ static KERNEL: Shape = Shape {
         key(
             "outputs",
             Value::List(&Value::Any(&[Value::Snake, Value::Shape(&TENSOR)])),
-            "What it computes: outputs of the operator, or gradients such as `dx`; left out: the outputs.",
+            "Its results: outputs of the operator, or gradients such as `dx`; default: the outputs.",
         ),
         key(
             "constants",
@@ -49,7 +49,7 @@ static KERNEL: Shape = Shape {
         key(
             "types",
             Value::List(&Value::Word(&["float", "integer", "bool", "complex"])),
-            "The types of elements that the host asks for it with, if they are not those of the operator.",
+            "The types of elements for which the host requests it; default: those of the operator.",
         ),
         SINCE,
         UNTIL,
@@ -75,12 +75,12 @@ pub(crate) const TYPES: &[&str] = &[
 ];
 
 static TENSOR: Shape = Shape {
-    name: "a tensor that makes no difference",
+    name: "a tensor without effect",
     keys: &[
         needed("name", Value::Snake, "Its name."),
-        needed("ignored", Value::Line, "Why it makes no difference."),
-        key("optional", Value::Bool, "It may be left out."),
-        key("list", Value::Bool, "It is any number of tensors."),
+        needed("ignored", Value::Line, "The reason for which it has no effect."),
+        key("optional", Value::Bool, "True if it may be absent."),
+        key("list", Value::Bool, "True if it is any number of tensors."),
     ],
 };
 
@@ -88,6 +88,6 @@ static ATTRIBUTE: Shape = Shape {
     name: "an attribute of a kernel",
     keys: &[
         needed("type", Value::Word(TYPES), "The type in the host."),
-        needed("ignored", Value::Line, "Why its value makes no difference."),
+        needed("ignored", Value::Line, "The reason for which its value has no effect."),
     ],
 };

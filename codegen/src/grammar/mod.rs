@@ -1,6 +1,6 @@
-//! The spec language: which keys each mapping has and what they take.
+//! The spec language: the keys of each mapping, and the values that they accept.
 //!
-//! [`crate::source::shape`] checks files against it, and the JSON Schema for editors is written from it.
+//! [`crate::source::shape`] checks files against it. The JSON Schema for editors is generated from it.
 
 mod interface;
 mod kernels;
@@ -20,11 +20,15 @@ pub(crate) const fn needed(name: &'static str, value: Value, doc: &'static str) 
     Key { name, doc, value, needed: true, example: None }
 }
 
-const SINCE: Key = key("since", Value::Release, "The release that added it; left out: there from the first.");
-const UNTIL: Key = key("until", Value::Release, "The last release that had it.");
-const SUMMARY: Key = needed("summary", Value::Line, "One line, for tables.");
-const DOC: Key = key("doc", Value::Prose, "What a user has to know, in Markdown.");
-const C_NAME: Key = key("c", Value::Symbol, "The ABI's own spelling.");
+const SINCE: Key = key(
+    "since",
+    Value::Release,
+    "The first release that has it; default: the first release of the interface.",
+);
+const UNTIL: Key = key("until", Value::Release, "The last release that has it; default: the newest.");
+const SUMMARY: Key = needed("summary", Value::Line, "Summary in one line, for tables.");
+const DOC: Key = key("doc", Value::Prose, "Documentation for users, in Markdown.");
+const C_NAME: Key = key("c", Value::Symbol, "Its name in the ABI.");
 
 /// Text, or its parts for different readers.
 const TEXT: Value = Value::Any(&[Value::Prose, Value::Shape(&PARTS)]);
@@ -32,12 +36,12 @@ const TEXT: Value = Value::Any(&[Value::Prose, Value::Shape(&PARTS)]);
 static PARTS: Shape = Shape {
     name: "the parts of a text",
     keys: &[
-        key("all", Value::Prose, "Everybody reads it."),
+        key("all", Value::Prose, "For all readers."),
         key("in", Value::Prose, "Of an `inout` parameter: the value that is passed."),
         key("out", Value::Prose, "Of an `inout` parameter: the value that is written."),
-        key("c", Value::Prose, "Those who pass pointers or get them: callers from C, and implementers."),
-        key("python", Value::Prose, "Callers from Python, to whom functions return what they write."),
-        key("host", Value::Prose, "Implementers: what the host does that calls them."),
+        key("c", Value::Prose, "For callers from C and for implementers, who pass or receive pointers."),
+        key("python", Value::Prose, "For callers from Python, where functions return their outputs."),
+        key("host", Value::Prose, "For implementers: the behaviour of the host that calls them."),
     ],
 };
 
@@ -45,7 +49,7 @@ static PARTS: Shape = Shape {
 pub static SPEC: Shape = Shape {
     name: "a spec",
     keys: &[
-        needed("project", Value::Snake, "Name of the project, and first part of the include guards."),
+        needed("project", Value::Snake, "Name of the project; include guards begin with it."),
         SUMMARY,
         needed(
             "interfaces",
@@ -53,11 +57,11 @@ pub static SPEC: Shape = Shape {
             "Folders with an `interface.yaml`, in the order of the docs.",
         ),
         key("operators", Value::Snake, "The folder with an `operators.yaml`."),
-        needed("outputs", Value::Shape(&OUTPUTS), "Where outputs go, relative to `--out`."),
+        needed("outputs", Value::Shape(&OUTPUTS), "Paths of the outputs, relative to `--out`."),
         key(
             "command",
             Value::Line,
-            "What people run to bring the outputs up to date, for the first line of each; `cargo run -p codegen` if left out.",
+            "Command that regenerates the outputs, for the first line of each; default: `cargo run -p codegen`.",
         ),
     ],
 };
@@ -75,7 +79,7 @@ pub static GROUP: Shape = Shape {
         key(
             "header",
             Value::Line,
-            "Kind `export`: the header that declares it; the interface's if left out.",
+            "Kind `export`: the header that declares it; default: the header of the interface.",
         ),
         key("types", Value::List(&Value::Shape(&TYPE)), "Types, in the order in which C needs them."),
         key("functions", Value::List(&Value::Shape(&FUNCTION)), "Functions, in the order of the docs."),
@@ -89,60 +93,52 @@ static TYPE: Shape = Shape {
         needed(
             "kind",
             Value::Word(&["handle", "id", "enum", "struct", "callback"]),
-            "`handle`: an opaque pointer; `id`: a number passed by pointer; the rest as in C.",
+            "`handle`: an opaque pointer; `id`: a number passed by pointer; the others have their meaning in C.",
         ),
         needed("c", Value::Symbol, "Its name in C."),
         SUMMARY,
         DOC,
-        key(
-            "tag",
-            Value::Symbol,
-            "The struct tag behind a handle or an id; a handle without one is a `void*`.",
-        ),
-        key("by", Value::Word(&["pointer"]), "A handle that C passes as `c*` rather than as `c`."),
+        key("tag", Value::Symbol, "Struct tag of a handle or an id; a handle without a tag is a `void*`."),
+        key("by", Value::Word(&["pointer"]), "`pointer` for a handle that C passes as `c*` instead of `c`."),
         key(
             "const",
             Value::Bool,
-            "Of a handle by pointer: `false` where the ABI points to the object without `const`.",
+            "Of a handle by pointer: `false` if the ABI points to the object without `const`.",
         ),
         key(
             "c_const",
             Value::Symbol,
-            "Of a handle with a tag: its name in C where the object may only be read; parameters with `const: true` take it.",
+            "Of a handle with a tag: its name in C if the object is read-only; parameters with `const: true` have this type.",
         ),
-        key("null", Value::Line, "What a null handle means, if null is allowed."),
+        key("null", Value::Line, "Meaning of a null handle, if null is allowed."),
         key(
             "compute",
             Value::Word(&["call", "tensor", "number", "integers", "generator"]),
-            "Its meaning in the key `compute` of functions: the surroundings of the call, a tensor, a number with its data type, a list of integers, or a generator of random numbers.",
+            "Its meaning in the key `compute` of functions: the context of the call, a tensor, a number with its data type, a list of integers, or a generator of random numbers.",
         ),
-        key("orders", Value::Bool, "Whether work runs in the order of a handle, so that it is a stream."),
+        key("orders", Value::Bool, "True if work runs in the order of the handle, so that it is a stream."),
         key("field", Value::Shape(&ID_FIELD), "The member of an id."),
-        key("flags", Value::Bool, "Whether the values of an enum are bits."),
+        key("flags", Value::Bool, "True if the values of an enum are bits."),
         key(
             "as",
             Value::Word(&["int"]),
-            "An enum whose C type is `int`: a typedef of it, and the values in an enum without a name.",
+            "An enum whose C type is `int`: a typedef of `int`, and an unnamed enum with the values.",
         ),
         key("values", Value::List(&Value::Shape(&ENUM_VALUE)), "The values of an enum."),
-        key("anonymous", Value::Bool, "A typedef of a struct without a tag."),
-        key("union", Value::Bool, "A struct whose members share one place."),
+        key("anonymous", Value::Bool, "True for a typedef of a struct without a tag."),
+        key("union", Value::Bool, "True for a union: its members share their memory."),
         key(
             "unnamed",
             Value::Bool,
-            "A union without a name: C declares it in place, in the structs that have a field of it.",
+            "True for a union without a name: C declares it inside the structs that have a field of it.",
         ),
         key("fields", Value::Map(&Value::Shape(&PARAM)), "The members of a struct."),
         key("params", Value::Map(&Value::Shape(&PARAM)), "The parameters of a callback."),
-        key(
-            "result",
-            Value::Any(&[Value::Word(&["none"]), Value::Shape(&PARAM)]),
-            "What a callback returns.",
-        ),
+        key("result", Value::Any(&[Value::Word(&["none"]), Value::Shape(&PARAM)]), "Result of a callback."),
         key(
             "once",
             Value::Bool,
-            "A callback that is called once each time it is handed over, and never if that call fails.",
+            "True for a callback that is called once for each call that takes it, and not if that call fails.",
         ),
         SINCE,
         UNTIL,
@@ -153,7 +149,7 @@ static ID_FIELD: Shape = Shape {
     name: "the member of an id",
     keys: &[
         needed("name", Value::Snake, "Its name."),
-        needed("type", Value::Type, "Its type: a whole number."),
+        needed("type", Value::Type, "Its type, which is an integer."),
     ],
 };
 
@@ -163,12 +159,12 @@ static ENUM_VALUE: Shape = Shape {
         needed("name", Value::Snake, "Its name."),
         needed("c", Value::Symbol, "Its name in C."),
         needed("value", Value::Integer, "Its number."),
-        needed("summary", Value::Any(&[Value::Line, Value::Shape(&PARTS)]), "What it means."),
-        key("alias", Value::Bool, "Whether it is a second name for a number."),
+        needed("summary", Value::Any(&[Value::Line, Value::Shape(&PARTS)]), "Its meaning."),
+        key("alias", Value::Bool, "True if it is a second name for a number."),
         key(
             "means",
             Value::Word(&["invalid_argument", "unsupported", "internal"]),
-            "Of a status: what generated code answers with it.",
+            "Of a status: the error for which generated code returns it.",
         ),
         SINCE,
         UNTIL,
@@ -176,69 +172,73 @@ static ENUM_VALUE: Shape = Shape {
 };
 
 static CALL: Shape =
-    Shape { name: "a call", keys: &[needed("call", Value::Snake, "The function whose value it is.")] };
+    Shape { name: "a call", keys: &[needed("call", Value::Snake, "The function that returns the value.")] };
 
 static PARAM: Shape = Shape {
     name: "a parameter, field or result",
     keys: &[
         needed("type", Value::Type, "A primitive or a type of the spec."),
-        key("c", Value::Symbol, "Of a field: its name in C, where that is another."),
+        key("c", Value::Symbol, "Of a field: its name in C, if it differs."),
         key(
             "lent",
             Value::Bool,
-            "Of an `out` array of handles: the function hands out the address of a list of its own.",
+            "Of an `out` array of handles: true if the function returns the address of its own list.",
         ),
-        key("python", Value::Symbol, "Of a field: its key in the dicts of Python, where that is another."),
-        key("dir", Value::Word(&["in", "out", "inout"]), "Who writes it; `in` if left out."),
+        key("python", Value::Symbol, "Of a field: its key in Python's dicts, if it differs."),
+        key("dir", Value::Word(&["in", "out", "inout"]), "The direction of data; default: `in`."),
         key(
             "space",
             Value::Word(&["host", "device", "unified", "any"]),
-            "Which memory a `pointer` points to.",
+            "The memory that a `pointer` points to.",
         ),
         key(
             "bytes",
             Value::Any(&[Value::Integer, Value::Snake, Value::Shape(&CALL)]),
-            "Length in bytes of what it points to.",
+            "Length in bytes of the memory that it points to.",
         ),
         key(
             "count",
             Value::Any(&[Value::Integer, Value::Snake, Value::Shape(&CALL)]),
-            "Number of elements; makes it an array.",
+            "Number of elements, for an array.",
         ),
-        key("nullable", Value::Bool, "Whether null is allowed."),
-        key("by", Value::Word(&["pointer"]), "A struct that is passed as `const c*` rather than as `c`."),
+        key("nullable", Value::Bool, "True if null is allowed."),
+        key(
+            "by",
+            Value::Word(&["pointer"]),
+            "`pointer` for a struct that C passes as `const c*` instead of `c`.",
+        ),
         key(
             "role",
             Value::Word(&["creates", "destroys", "uses"]),
-            "Its part in the life of a handle or an allocation.",
+            "Its role in the life of a handle or an allocation.",
         ),
         key("of", Value::Snake, "The parameter that owns it."),
         key(
             "held",
             Value::Any(&[Value::Bool, Value::Snake]),
-            "The stream parameter that must have passed before the memory may go; `false`: it may go when the call returns.",
+            "The stream that uses the memory after the call, so that it is freed only after the stream's work; `false`: it can be freed when the call returns.",
         ),
-        key("context_of", Value::Snake, "The callback parameter that gets this pointer."),
-        key("status", Value::Bool, "Whether the call reports through this parameter."),
+        key("context_of", Value::Snake, "The callback parameter that receives this pointer."),
+        key("status", Value::Bool, "True if the call reports its status through this parameter."),
         key(
             "failure",
             Value::Integer,
-            "Of the result of an export: what it returns when it failed; 0 or null if left out.",
+            "Of the result of an export: its value if the function fails; default: 0 or null.",
         ),
         key(
             "const",
             Value::Any(&[Value::Bool, Value::Word(&["objects"])]),
-            "Whether the ABI points to const, where that is not as `dir` says; `objects`: of an array of handles with `c_const`, the objects are const and the array is not.",
+            "True if the ABI points to const, false if it does not; default: as `dir` implies. `objects`: in an array of handles with `c_const`, the objects are const and the array is not.",
         ),
-        key("upstream", Value::Line, "The C++ spelling of the type, where C cannot say it."),
+        key("upstream", Value::Line, "The C++ type, if C has none."),
         SINCE,
         UNTIL,
         key(
             "absent",
             Value::Any(&[Value::Shape(&CALL), Value::Integer, Value::Bool]),
-            "What the implementation gets in releases without it.",
+            "Its value for implementations in releases without it.",
         ),
-        key("doc", TEXT, "What it is, with its unit."),
+        key("doc", TEXT, "Its meaning, with its unit."),
     ],
 };
 
@@ -248,47 +248,47 @@ static FUNCTION: Shape = Shape {
         needed("name", Value::Snake, "Its name."),
         C_NAME,
         SUMMARY,
-        needed("doc", TEXT, "What it does: order, blocking, units, edge cases."),
+        needed("doc", TEXT, "Its behaviour: order, blocking, units, edge cases."),
         key("params", Value::Map(&Value::Shape(&PARAM)), "Parameters, in the order of the ABI."),
-        key("args", Value::Symbol, "Its parameters are the members of a struct of this name in C."),
+        key("args", Value::Symbol, "C name of the struct whose members are the parameters."),
         key(
             "result",
             Value::Any(&[Value::Word(&["status", "none"]), Value::Shape(&PARAM)]),
-            "What it returns; `status` if left out.",
+            "Its result; default: `status`.",
         ),
         key(
             "required",
             Value::Word(&["load", "use"]),
-            "`load`: a host refuses a plugin without it, or the symbol always exists; `use`: a host loads the plugin and then misbehaves.",
+            "`load`: hosts refuse a plugin without it, or the symbol always exists; `use`: hosts load a plugin without it, and then misbehave.",
         ),
         key(
             "when_null",
             Value::Prose,
-            "What hosts do when the pointer is null; left out with `required: load`, where they refuse the plugin.",
+            "Behaviour of hosts if the pointer is null; absent with `required: load`.",
         ),
         key(
             "fill",
             Value::Word(&["always"]),
-            "Null is unsound in a host: the slot is always filled with the fallback.",
+            "`always`: the slot contains the fallback by default, because null is unsound in a host.",
         ),
         SINCE,
         UNTIL,
-        key("blocking", Value::Bool, "Whether the caller waits for device work."),
+        key("blocking", Value::Bool, "True if the call waits for device work."),
         key("stream_ordered", Value::Snake, "The stream parameter in whose order the work runs."),
-        key("status_as_bool", Value::Shape(&QUESTION), "The status is the answer of a question."),
+        key("status_as_bool", Value::Shape(&QUESTION), "The statuses that mean yes and no."),
+        key("fallback", Value::Shape(&FALLBACK), "Its replacement if an implementation lacks it.")
+            .such_as("{ nothing: true }"),
         key(
-            "fallback",
-            Value::Shape(&FALLBACK),
-            "What stands in when an implementation has none; left out where nothing does.",
-        )
-        .such_as("{ nothing: true }"),
-        key("no_fallback", Value::Prose, "Why nothing stands in for an optional function of a table."),
-        key("returns", Value::Map(&TEXT), "Status value → when it is returned."),
-        key("analogue", Value::Map(&Value::Line), "Its name elsewhere."),
+            "no_fallback",
+            Value::Prose,
+            "The reason for which an optional function of a table has no fallback.",
+        ),
+        key("returns", Value::Map(&TEXT), "Status value → the condition for it."),
+        key("analogue", Value::Map(&Value::Line), "API → the name of the same function there."),
         key(
             "python",
             Value::Shape(&PYTHON_FUNCTION),
-            "How the Python package has it; it does not if left out.",
+            "Its form in the Python package; default: not in the package.",
         ),
         key(
             "compute",
@@ -303,18 +303,18 @@ static PYTHON_FUNCTION: Shape = Shape {
     name: "a Python function",
     keys: &[
         needed("name", Value::Snake, "Its name."),
-        key("module", Value::Snake, "The module that it is in; the package itself if left out."),
+        key("module", Value::Snake, "Its module; default: the package itself."),
         key(
             "args",
             Value::List(&Value::Snake),
-            "The parameters that it takes, in order; if left out, those that are neither an output nor the length of a list.",
+            "The parameters that it takes, in order; default: those that are neither an output nor the length of a list.",
         ),
         key(
             "returns",
             Value::List(&Value::Snake),
-            "The parameters that it returns, in order, before the status; every output if left out.",
+            "The parameters that it returns, in order, before the status; default: every output.",
         ),
-        key("by_hand", Value::Bool, "Whether its body is written by hand."),
+        key("by_hand", Value::Bool, "True if its body is written by hand."),
     ],
 };
 
@@ -342,24 +342,28 @@ static FALLBACK: Shape = Shape {
             "A value for each out-parameter.",
         ),
         key("call", Value::Map(&ARGUMENTS), "The value of another function."),
-        key("let", Value::Map(&Value::Shape(&BUFFER)), "Host buffers that live as long as the fallback."),
+        key("let", Value::Map(&Value::Shape(&BUFFER)), "Host buffers that exist while the fallback runs."),
         key("sequence", Value::List(&Value::Map(&ARGUMENTS)), "Calls in sequence."),
-        key("then", Value::Bool, "The answer after a sequence."),
+        key("then", Value::Bool, "The result after a sequence."),
         key("strategy", Value::Snake, "A strategy written by hand."),
         key("needs", Value::List(&Value::Snake), "The functions that the strategy calls."),
-        key("refuse", Value::Snake, "The status that the caller gets."),
+        key("refuse", Value::Snake, "The status that the caller receives."),
         key("message", Value::Line, "The message beside the status."),
-        key("nothing", Value::Bool, "Does nothing, and succeeds."),
-        key("rule", Value::Word(&["host", "ours"]), "Whose rule it is."),
-        key("why", Value::Prose, "Why this rule."),
-        key("costs", Value::Line, "What the caller pays."),
+        key("nothing", Value::Bool, "`true`: does nothing, and succeeds."),
+        key(
+            "rule",
+            Value::Word(&["host", "ours"]),
+            "`host`: it does the same as hosts; `ours`: it does not.",
+        ),
+        key("why", Value::Prose, "The reason for a fallback that differs from the host's."),
+        key("costs", Value::Line, "Its cost for the caller."),
     ],
 };
 
 static BUFFER: Shape = Shape {
     name: "a buffer",
     keys: &[
-        needed("bytes", Value::Snake, "Its length in bytes: a parameter."),
+        needed("bytes", Value::Snake, "The parameter with its length in bytes."),
         key("fill", Value::Snake, "The parameter whose value fills it."),
     ],
 };

@@ -30,7 +30,7 @@ pub static OPERATOR_GROUP: Shape = Shape {
 static OPERATOR: Shape = Shape {
     name: "an operator",
     keys: &[
-        needed("op", Value::Snake, "Its name, which no other operator has."),
+        needed("op", Value::Snake, "Its name, which is unique."),
         SUMMARY,
         DOC,
         needed(
@@ -41,7 +41,7 @@ static OPERATOR: Shape = Shape {
         needed(
             "inputs",
             Value::Map(&Value::Any(&[Value::Prose, Value::Shape(&INPUT)])),
-            "Name of each input → what it is.",
+            "Name of each input → its meaning.",
         ),
         key(
             "attributes",
@@ -51,23 +51,23 @@ static OPERATOR: Shape = Shape {
         needed(
             "outputs",
             Value::Map(&Value::Any(&[Value::Prose, Value::Shape(&OUTPUT)])),
-            "Name of each output → what it is; a formula has one.",
+            "Name of each output → its meaning; a formula has one output.",
         ),
         key(
             "where",
             Value::Map(&Value::Line),
-            "Named parts of the formula and the gradients; a part may use those before it.",
+            "Named parts of the formula and the gradients; a part may use earlier parts.",
         ),
         key("formula", Value::Line, "An element of the output, from the elements of the inputs."),
         key(
             "kernel",
             Value::Line,
-            "In place of a formula: the function of `runtime/kernels` that computes the outputs, such as `softmax::softmax`. It takes the outputs, the inputs and the attributes.",
+            "Instead of a formula: the function of `runtime/kernels` that computes the outputs, such as `softmax::softmax`. It takes the outputs, the inputs and the attributes.",
         ),
         key(
             "random",
             Value::Bool,
-            "The kernel also takes a seed and an offset, `i64` both, behind the attributes; the host's generator has them.",
+            "True if the kernel also takes a seed and an offset, both `i64`, after the attributes. They come from the host's generator.",
         ),
         key(
             "gradient",
@@ -77,7 +77,7 @@ static OPERATOR: Shape = Shape {
         key(
             "reference",
             Value::Line,
-            "The same in Python with `numpy` and `scipy.special` as `special`, computed in another way, for tests. A formula needs one.",
+            "The same computation in Python with `numpy` and `scipy.special` as `special`, in another way, for tests. Required for a formula.",
         ),
         key("domain", Value::Map(&INTERVAL), "Input → the least and the largest number that tests pass."),
         key("kinks", Value::Line, "An expression that is zero where the gradient does not exist."),
@@ -90,9 +90,9 @@ const INTERVAL: Value = Value::List(&NUMBER);
 static INPUT: Shape = Shape {
     name: "an input",
     keys: &[
-        needed("doc", Value::Prose, "What it is."),
-        key("optional", Value::Bool, "It may be left out."),
-        key("list", Value::Bool, "It is any number of tensors."),
+        needed("doc", Value::Prose, "Its meaning."),
+        key("optional", Value::Bool, "True if it may be absent."),
+        key("list", Value::Bool, "True if it is any number of tensors."),
     ],
 };
 
@@ -107,29 +107,33 @@ static ATTRIBUTE: Shape = Shape {
         key(
             "default",
             Value::Any(&[Value::Bool, Value::Integer, Value::Float, Value::Line, Value::List(&NUMBER)]),
-            "Its value where a caller gives none.",
+            "Its value if a caller passes none.",
         ),
-        needed("doc", Value::Prose, "What it does."),
+        needed("doc", Value::Prose, "Its effect."),
     ],
 };
 
 static OUTPUT: Shape = Shape {
     name: "an output",
     keys: &[
-        needed("doc", Value::Prose, "What it is."),
+        needed("doc", Value::Prose, "Its meaning."),
         key(
             "type",
             Value::Word(&["bool", "i32", "i64", "f32", "any"]),
-            "The type of its elements, if it is not that of the first input; `any`: the one that the caller chooses.",
+            "The type of its elements; default: that of the first input. `any`: the caller chooses it.",
         ),
-        key("like", Value::Snake, "The input whose type of elements it has."),
+        key("like", Value::Snake, "The input with the same type of elements."),
         key(
             "shape",
             Value::Line,
-            "The function of `runtime/kernels` that computes its shape from the inputs and the attributes, where hosts do not.",
+            "The function of `runtime/kernels` that computes its shape from the inputs and the attributes, if hosts do not.",
         ),
-        key("wide", Value::Snake, "The input whose type of elements it has, or `f32` if that is narrower."),
-        key("optional", Value::Bool, "It may be left out."),
-        key("list", Value::Bool, "It is any number of tensors."),
+        key(
+            "wide",
+            Value::Snake,
+            "The input with the same type of elements; `f32` if that type is narrower.",
+        ),
+        key("optional", Value::Bool, "True if it may be absent."),
+        key("list", Value::Bool, "True if it is any number of tensors."),
     ],
 };

@@ -150,7 +150,7 @@ fn questions_are_answered() {
     assert!(said.out.contains("spec/sensor_bus/sampling.yaml:"), "{}", said.out);
     assert!(said.out.contains("BusStatus (*set_range)("), "{}", said.out);
     let said = project.run(&["explain", "e020"]);
-    assert!(said.out.contains("E020: fallbacks do not go in circles"), "{}", said.out);
+    assert!(said.out.contains("E020: fallbacks do not form a cycle"), "{}", said.out);
 
     let said = project.run(&["explain", "set_rang"]);
     assert_eq!(said.code, 1);

@@ -147,18 +147,19 @@ fn calls_of_a_thread_follow_each_other_and_memory_adds_up() {
 fn streams_are_lanes_in_order() {
     let (trace, device) = traced(options("streams"));
     let (a, b) = (device.create_stream(ID).unwrap(), device.create_stream(ID).unwrap());
-    let memory = device.device_memory_allocate(ID, 1 << 20).unwrap();
-    let half = DevicePtr::from_addr(memory.addr() + (1 << 19));
-    for stream in [a, b] {
+    // Each stream has its own memory, because nothing orders them.
+    let [memory, other] = [(); 2].map(|()| device.device_memory_allocate(ID, 1 << 20).unwrap());
+    let half = |memory: DevicePtr| DevicePtr::from_addr(memory.addr() + (1 << 19));
+    for (stream, memory) in [(a, memory), (b, other)] {
         for _ in 0..20 {
-            device.async_memory_copy_d2d(ID, stream, memory, half, 1 << 19).unwrap();
+            device.async_memory_copy_d2d(ID, stream, memory, half(memory), 1 << 19).unwrap();
         }
     }
     device.synchronize_device(ID).unwrap();
     // Captured work does not run, so the trace does not contain it yet.
     device.destroy_stream(ID, b).unwrap();
     device.cuda_stream_begin_capture(ID, a, CaptureMode::RELAXED).unwrap();
-    device.async_memory_copy_d2d(ID, a, memory, half, 1 << 19).unwrap();
+    device.async_memory_copy_d2d(ID, a, memory, half(memory), 1 << 19).unwrap();
     let graph = device.cuda_stream_end_capture(ID, a).unwrap();
     let mut nodes = 0;
     device.cuda_graph_get_nodes(graph, None, &mut nodes).unwrap();
@@ -166,7 +167,9 @@ fn streams_are_lanes_in_order() {
     device.cuda_graph_destroy(graph).unwrap();
     device.synchronize_stream(ID, a).unwrap();
     device.destroy_stream(ID, a).unwrap();
-    device.device_memory_deallocate(ID, memory, 1 << 20).unwrap();
+    for memory in [memory, other] {
+        device.device_memory_deallocate(ID, memory, 1 << 20).unwrap();
+    }
     trace.finish();
     let events = read(trace.file());
     let lanes: Vec<&Value> = named(&events, "M", "thread_name")

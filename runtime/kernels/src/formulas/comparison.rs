@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
 
-/// Whether two numbers are equal.
+/// True if two numbers are equal.
 ///
 /// `out = a == b`.
 ///
@@ -23,7 +23,7 @@ pub fn equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// Whether two numbers differ.
+/// True if two numbers differ.
 ///
 /// `out = a != b`.
 ///
@@ -38,7 +38,7 @@ pub fn not_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
     elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// Whether the left number is smaller.
+/// True if the left number is smaller.
 ///
 /// `out = a < b`.
 ///
@@ -53,7 +53,7 @@ pub fn less_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
     elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// Whether the left number is smaller or equal.
+/// True if the left number is smaller or equal.
 ///
 /// `out = a <= b`.
 ///
@@ -68,7 +68,7 @@ pub fn less_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
     elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// Whether the left number is greater.
+/// True if the left number is greater.
 ///
 /// `out = a > b`.
 ///
@@ -83,7 +83,7 @@ pub fn greater_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
     elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// Whether the left number is greater or equal.
+/// True if the left number is greater or equal.
 ///
 /// `out = a >= b`.
 ///
@@ -98,7 +98,7 @@ pub fn greater_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Resul
     elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// Whether two numbers are equal up to a tolerance.
+/// True if two numbers are equal up to a tolerance.
 ///
 /// `out = a == b or is_finite(a - b) and abs(a - b) <= atol + rtol * abs(b) or equal_nan and is_nan(a) and is_nan(b)`.
 ///
@@ -138,7 +138,7 @@ pub fn is_close(
     )
 }
 
-/// Whether a number is NaN.
+/// True if a number is NaN.
 ///
 /// `out = is_nan(x)`.
 ///
@@ -153,7 +153,7 @@ pub fn is_nan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     elementwise::float(out, [x], each::<f32>, each::<f64>)
 }
 
-/// Whether a number is infinite.
+/// True if a number is infinite.
 ///
 /// `out = is_inf(x)`.
 ///
@@ -168,7 +168,7 @@ pub fn is_inf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     elementwise::float(out, [x], each::<f32>, each::<f64>)
 }
 
-/// Whether a number is neither infinite nor NaN.
+/// True if a number is neither infinite nor NaN.
 ///
 /// `out = is_finite(x)`.
 ///

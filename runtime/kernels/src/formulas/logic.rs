@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::numeric::{Floating, Numeric, Whole};
 use crate::tensor::{View, ViewMut};
 
-/// Whether both inputs are true.
+/// True if both inputs are true.
 ///
 /// `out = a != 0 and b != 0`.
 ///
@@ -23,7 +23,7 @@ pub fn logical_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
     elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// Whether one of the inputs, or both, are true.
+/// True if one of the inputs, or both, are true.
 ///
 /// `out = a != 0 or b != 0`.
 ///
@@ -38,7 +38,7 @@ pub fn logical_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
     elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// Whether exactly one of the inputs is true.
+/// True if exactly one of the inputs is true.
 ///
 /// `out = a != 0 and b == 0 or a == 0 and b != 0`.
 ///
@@ -55,7 +55,7 @@ pub fn logical_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
     elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// Whether the input is false.
+/// True if the input is false.
 ///
 /// `out = x == 0`.
 ///

@@ -46,7 +46,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Whether both inputs are true.
+    /// True if both inputs are true.
     struct LogicalAnd<'c> = c"logical_and" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -66,7 +66,7 @@ impl Run<Any> for LogicalAnd<'_> {
 }
 
 kernel! {
-    /// Whether one of the inputs, or both, are true.
+    /// True if one of the inputs, or both, are true.
     struct LogicalOr<'c> = c"logical_or" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -86,7 +86,7 @@ impl Run<Any> for LogicalOr<'_> {
 }
 
 kernel! {
-    /// Whether exactly one of the inputs is true.
+    /// True if exactly one of the inputs is true.
     struct LogicalXor<'c> = c"logical_xor" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -106,7 +106,7 @@ impl Run<Any> for LogicalXor<'_> {
 }
 
 kernel! {
-    /// Whether the input is false.
+    /// True if the input is false.
     struct LogicalNot<'c> = c"logical_not" {
         inputs: { x: Tensor<'c> },
         attributes: {},

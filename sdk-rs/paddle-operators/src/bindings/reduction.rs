@@ -711,7 +711,7 @@ impl Run<Any> for AminGrad<'_> {
 }
 
 kernel! {
-    /// Whether any element is other than zero.
+    /// True if any element is other than zero.
     struct AnyKernel<'c> = c"any" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool },
@@ -729,7 +729,7 @@ impl Run<Any> for AnyKernel<'_> {
 }
 
 kernel! {
-    /// Whether any element is other than zero.
+    /// True if any element is other than zero.
     struct AnyRaw<'c> = c"any_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },
@@ -747,7 +747,7 @@ impl Run<Any> for AnyRaw<'_> {
 }
 
 kernel! {
-    /// Whether all elements are other than zero.
+    /// True if all elements are other than zero.
     struct All<'c> = c"all" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool },
@@ -765,7 +765,7 @@ impl Run<Any> for All<'_> {
 }
 
 kernel! {
-    /// Whether all elements are other than zero.
+    /// True if all elements are other than zero.
     struct AllRaw<'c> = c"all_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },

@@ -371,7 +371,7 @@ impl Run<Any> for ModeGrad<'_> {
 }
 
 kernel! {
-    /// Where values would be put in sorted rows.
+    /// Indices at which values are inserted into sorted rows.
     struct Searchsorted<'c> = c"searchsorted" {
         inputs: { sorted_sequence: Tensor<'c>, x: Tensor<'c> },
         attributes: { out_int32: bool, right: bool },

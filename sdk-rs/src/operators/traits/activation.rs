@@ -319,7 +319,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    /// * `approximate`: Whether to use the approximation with `tanh`.
+    /// * `approximate`: True to use the approximation with `tanh`.
     fn gelu(
         &self,
         launch: Launch,

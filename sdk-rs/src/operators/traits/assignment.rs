@@ -20,7 +20,7 @@ pub trait Assignment: Send + Sync {
     /// * `x`: The tensor.
     /// * `index`: The indices of the rows, integers.
     /// * `updates`: The new rows.
-    /// * `overwrite`: Whether the last update counts alone.
+    /// * `overwrite`: True if the last update counts alone.
     fn scatter(
         &self,
         launch: Launch,
@@ -59,7 +59,7 @@ pub trait Assignment: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The tensor.
     /// * `index`: The indices, integers.
-    /// * `updates`: What is added.
+    /// * `updates`: The numbers that are added.
     fn scatter_nd_add(
         &self,
         launch: Launch,
@@ -93,7 +93,7 @@ pub trait Assignment: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The tensor.
     /// * `index`: The indices, integers.
-    /// * `add_value`: What is added.
+    /// * `add_value`: The numbers that are added.
     /// * `axis`: The dimension.
     fn index_add(
         &self,
@@ -136,7 +136,7 @@ pub trait Assignment: Send + Sync {
     /// * `x`: The tensor.
     /// * `indices`: The indices.
     /// * `value`: The values.
-    /// * `accumulate`: Whether values are added.
+    /// * `accumulate`: True if values are added.
     fn index_put(
         &self,
         launch: Launch,
@@ -178,8 +178,8 @@ pub trait Assignment: Send + Sync {
     /// * `index`: The indices, integers.
     /// * `value`: The values, at least as long as the index.
     /// * `axis`: The dimension.
-    /// * `reduce`: How values are put together.
-    /// * `include_self`: Whether the element of `x` is one of the values.
+    /// * `reduce`: Operation that combines values.
+    /// * `include_self`: True if the element of `x` is one of the values.
     fn put_along_axis(
         &self,
         launch: Launch,

@@ -176,7 +176,7 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The images.
-    /// * `groups`: How many groups.
+    /// * `groups`: Number of groups.
     /// * `data_format`: `NCHW` or `NHWC`.
     fn channel_shuffle(
         &self,

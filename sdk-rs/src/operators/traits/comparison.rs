@@ -14,7 +14,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// float32, which changes nothing.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Comparison: Send + Sync {
-    /// Whether two numbers are equal.
+    /// True if two numbers are equal.
     ///
     /// `out = a == b`.
     ///
@@ -33,7 +33,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("equal"))
     }
 
-    /// Whether two numbers differ.
+    /// True if two numbers differ.
     ///
     /// `out = a != b`.
     ///
@@ -52,7 +52,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("not_equal"))
     }
 
-    /// Whether the left number is smaller.
+    /// True if the left number is smaller.
     ///
     /// `out = a < b`.
     ///
@@ -71,7 +71,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("less_than"))
     }
 
-    /// Whether the left number is smaller or equal.
+    /// True if the left number is smaller or equal.
     ///
     /// `out = a <= b`.
     ///
@@ -90,7 +90,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("less_equal"))
     }
 
-    /// Whether the left number is greater.
+    /// True if the left number is greater.
     ///
     /// `out = a > b`.
     ///
@@ -109,7 +109,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("greater_than"))
     }
 
-    /// Whether the left number is greater or equal.
+    /// True if the left number is greater or equal.
     ///
     /// `out = a >= b`.
     ///
@@ -128,7 +128,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("greater_equal"))
     }
 
-    /// Whether two numbers are equal up to a tolerance.
+    /// True if two numbers are equal up to a tolerance.
     ///
     /// `out = a == b or is_finite(a - b) and abs(a - b) <= atol + rtol * abs(b) or equal_nan and is_nan(a) and is_nan(b)`.
     ///
@@ -141,7 +141,7 @@ pub trait Comparison: Send + Sync {
     /// * `b`: The right input, which the tolerance is relative to.
     /// * `rtol`: The relative tolerance.
     /// * `atol`: The absolute tolerance.
-    /// * `equal_nan`: Whether NaN is close to NaN.
+    /// * `equal_nan`: True if NaN is close to NaN.
     fn is_close(
         &self,
         launch: Launch,
@@ -155,7 +155,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("is_close"))
     }
 
-    /// Whether a number is NaN.
+    /// True if a number is NaN.
     ///
     /// `out = is_nan(x)`.
     ///
@@ -172,7 +172,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("is_nan"))
     }
 
-    /// Whether a number is infinite.
+    /// True if a number is infinite.
     ///
     /// `out = is_inf(x)`.
     ///
@@ -189,7 +189,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("is_inf"))
     }
 
-    /// Whether a number is neither infinite nor NaN.
+    /// True if a number is neither infinite nor NaN.
     ///
     /// `out = is_finite(x)`.
     ///

@@ -18,10 +18,10 @@ pub trait Convolution: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The images.
     /// * `filter`: The filters.
-    /// * `strides`: How far the window moves along each dimension.
+    /// * `strides`: Step of the window along each dimension.
     /// * `paddings`: Zeros before and after each dimension: one number for both, or two.
     /// * `padding_algorithm`: `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
-    /// * `dilations`: How far apart the elements of the window are along each dimension.
+    /// * `dilations`: Distance between elements of the window along each dimension.
     /// * `groups`: The number of groups of channels, each of which has filters of its own.
     /// * `data_format`: The order of the dimensions of the images: `NCHW`, `NHWC` or their like.
     fn conv(
@@ -78,10 +78,10 @@ pub trait Convolution: Send + Sync {
     /// * `out`: The result; additional elements at its end are part of its shape.
     /// * `x`: The images.
     /// * `filter`: The filters.
-    /// * `strides`: How far the window moves along each dimension.
-    /// * `paddings`: What is cut off before and after each dimension: one number for both, or two.
+    /// * `strides`: Step of the window along each dimension.
+    /// * `paddings`: Number of elements that are cut off before and after each dimension: one number for both, or two.
     /// * `padding_algorithm`: `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
-    /// * `dilations`: How far apart the elements of the window are along each dimension.
+    /// * `dilations`: Distance between elements of the window along each dimension.
     /// * `groups`: The number of groups of channels, each of which has filters of its own.
     /// * `data_format`: The order of the dimensions of the images: `NCHW`, `NHWC` or their like.
     fn conv_transpose(
@@ -138,14 +138,14 @@ pub trait Convolution: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The images.
     /// * `kernel_size`: The size of the window.
-    /// * `strides`: How far the window moves along each dimension.
+    /// * `strides`: Step of the window along each dimension.
     /// * `paddings`: Elements before and after each dimension that do not count.
-    /// * `ceil_mode`: Whether a window that leaves the padded image counts.
-    /// * `exclusive`: Whether an average leaves the padding out.
+    /// * `ceil_mode`: True if a window that leaves the padded image counts.
+    /// * `exclusive`: True if an average leaves the padding out.
     /// * `data_format`: The order of the dimensions.
     /// * `pooling_type`: `max` or `avg`.
-    /// * `global_pooling`: Whether the window is the whole image.
-    /// * `adaptive`: Whether `kernel_size` is the size of the result, and windows follow from it.
+    /// * `global_pooling`: True if the window is the whole image.
+    /// * `adaptive`: True if `kernel_size` is the size of the result, and windows follow from it.
     /// * `padding_algorithm`: `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
     fn pool(
         &self,
@@ -209,11 +209,11 @@ pub trait Convolution: Send + Sync {
     /// * `mask`: The index of each maximum in its image, counted over all dimensions.
     /// * `x`: The images, in the order `NCHW` or its like.
     /// * `kernel_size`: The size of the window.
-    /// * `strides`: How far the window moves along each dimension.
+    /// * `strides`: Step of the window along each dimension.
     /// * `paddings`: Elements before and after each dimension that do not count.
-    /// * `global_pooling`: Whether the window is the whole image.
-    /// * `adaptive`: Whether `kernel_size` is the size of the result, and windows follow from it.
-    /// * `ceil_mode`: Whether a window that leaves the padded image counts.
+    /// * `global_pooling`: True if the window is the whole image.
+    /// * `adaptive`: True if `kernel_size` is the size of the result, and windows follow from it.
+    /// * `ceil_mode`: True if a window that leaves the padded image counts.
     fn max_pool_with_index(
         &self,
         launch: Launch,

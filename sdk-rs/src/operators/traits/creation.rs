@@ -43,7 +43,7 @@ pub trait Creation: Send + Sync {
     /// * `out`: The numbers.
     /// * `start`: The first number.
     /// * `stop`: The last number.
-    /// * `number`: How many, one integer.
+    /// * `number`: Number of elements, one integer.
     fn linspace(
         &self,
         launch: Launch,
@@ -71,7 +71,7 @@ pub trait Creation: Send + Sync {
     /// * `out`: The powers.
     /// * `start`: The first exponent.
     /// * `stop`: The last exponent.
-    /// * `number`: How many, one integer.
+    /// * `number`: Number of elements, one integer.
     /// * `base`: The base, one number.
     fn logspace(
         &self,

@@ -107,7 +107,7 @@ pub trait Diagonals: Send + Sync {
     /// * `x`: The tensor.
     /// * `value`: The value.
     /// * `offset`: The diagonal.
-    /// * `wrap`: Whether the diagonal of a tall matrix starts again after each square.
+    /// * `wrap`: True if the diagonal of a tall matrix starts again after each square.
     fn fill_diagonal(
         &self,
         launch: Launch,
@@ -188,7 +188,7 @@ pub trait Diagonals: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The tensor.
     /// * `diagonal`: The diagonal at which the triangle ends.
-    /// * `lower`: Whether it is the lower one.
+    /// * `lower`: True if it is the lower one.
     fn tril_triu(
         &self,
         launch: Launch,

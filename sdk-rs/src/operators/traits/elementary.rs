@@ -1049,7 +1049,7 @@ pub trait Elementary: Send + Sync {
     /// * `x`: The input.
     /// * `scale`: The factor.
     /// * `bias`: The summand.
-    /// * `bias_after_scale`: Whether the bias is added to the product instead of the input.
+    /// * `bias_after_scale`: True if the bias is added to the product instead of the input.
     fn scale(
         &self,
         launch: Launch,

@@ -68,7 +68,7 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
-    /// * `repeat_times`: How often along each dimension; the last ones, if there are fewer numbers.
+    /// * `repeat_times`: Number of repetitions along each dimension; along the last ones, if there are fewer numbers.
     fn tile(
         &self,
         launch: Launch,
@@ -98,7 +98,7 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
-    /// * `repeats`: How often, one integer or one for each element.
+    /// * `repeats`: Number of repetitions, one integer or one for each element.
     /// * `dim`: The dimension.
     fn repeat_interleave(
         &self,
@@ -143,7 +143,7 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
-    /// * `repeats`: How often.
+    /// * `repeats`: Number of repetitions.
     /// * `dim`: The dimension.
     fn repeat_interleave_evenly(
         &self,

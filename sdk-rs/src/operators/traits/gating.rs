@@ -15,7 +15,7 @@ pub trait Gating: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The gate.
-    /// * `gated`: What the gate multiplies.
+    /// * `gated`: The tensor that the gate multiplies.
     fn swiglu_halves(
         &self,
         launch: Launch,
@@ -31,7 +31,7 @@ pub trait Gating: Send + Sync {
     /// * `dx`: The gradient of `x`.
     /// * `dgated`: The gradient of `gated`.
     /// * `x`: The gate.
-    /// * `gated`: What the gate multiplies.
+    /// * `gated`: The tensor that the gate multiplies.
     /// * `dout`: The gradient of the result.
     fn swiglu_halves_grad(
         &self,

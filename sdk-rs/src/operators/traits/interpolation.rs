@@ -26,13 +26,13 @@ pub trait Interpolation: Send + Sync {
     /// * `out_size`: The size, as integers.
     /// * `size_tensor`: The size, as a tensor of one integer for each spatial dimension.
     /// * `scale_tensor`: A scale for all spatial dimensions or one for each.
-    /// * `data_format`: Where the channels are.
+    /// * `data_format`: Position of the channels.
     /// * `out_d`: The depth.
     /// * `out_h`: The height.
     /// * `out_w`: The width.
     /// * `scale`: A scale for each spatial dimension, or none.
     /// * `interp_method`: `nearest`, `linear`, `bilinear`, `trilinear` or `bicubic`.
-    /// * `align_corners`: Whether the corners of both images lie on each other.
+    /// * `align_corners`: True if the corners of both images lie on each other.
     /// * `align_mode`: 0: pixels have centres; 1: they do not.
     fn interpolate(
         &self,
@@ -80,7 +80,7 @@ pub trait Interpolation: Send + Sync {
     /// * `size_tensor`: As for `interpolate`.
     /// * `scale_tensor`: As for `interpolate`.
     /// * `dout`: The gradient of the result.
-    /// * `data_format`: Where the channels are.
+    /// * `data_format`: Position of the channels.
     /// * `scale`: As for `interpolate`.
     /// * `interp_method`: As for `interpolate`.
     /// * `align_corners`: As for `interpolate`.

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// The inputs are broadcast as in NumPy. As a truth value a number is true unless it is 0; NaN is true.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Logic: Send + Sync {
-    /// Whether both inputs are true.
+    /// True if both inputs are true.
     ///
     /// `out = a != 0 and b != 0`.
     ///
@@ -29,7 +29,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("logical_and"))
     }
 
-    /// Whether one of the inputs, or both, are true.
+    /// True if one of the inputs, or both, are true.
     ///
     /// `out = a != 0 or b != 0`.
     ///
@@ -48,7 +48,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("logical_or"))
     }
 
-    /// Whether exactly one of the inputs is true.
+    /// True if exactly one of the inputs is true.
     ///
     /// `out = a != 0 and b == 0 or a == 0 and b != 0`.
     ///
@@ -67,7 +67,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("logical_xor"))
     }
 
-    /// Whether the input is false.
+    /// True if the input is false.
     ///
     /// `out = x == 0`.
     ///

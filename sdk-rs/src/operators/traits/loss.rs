@@ -70,7 +70,7 @@ pub trait Loss: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The residuals, label minus prediction.
-    /// * `delta`: Where the function changes from a square to a line; greater than 0.
+    /// * `delta`: Point at which the function changes from a square to a line; greater than 0.
     fn huber(
         &self,
         launch: Launch,
@@ -107,7 +107,7 @@ pub trait Loss: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The predictions.
     /// * `label`: The labels.
-    /// * `beta`: Where the function changes from a square to a line.
+    /// * `beta`: Point at which the function changes from a square to a line.
     fn smooth_l1_loss(
         &self,
         launch: Launch,
@@ -341,7 +341,7 @@ pub trait Loss: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The logarithms of the predicted probabilities.
     /// * `label`: The labels.
-    /// * `log_target`: Whether the labels are logarithms of probabilities.
+    /// * `log_target`: True if the labels are logarithms of probabilities.
     fn kldiv_loss(
         &self,
         launch: Launch,
@@ -448,8 +448,8 @@ pub trait Loss: Send + Sync {
     /// * `loss`: The loss, with 1 along `axis`.
     /// * `logits`: The logits.
     /// * `label`: The labels.
-    /// * `soft_label`: Whether labels are probabilities.
-    /// * `use_softmax`: Whether softmax is applied to the logits.
+    /// * `soft_label`: True if labels are probabilities.
+    /// * `use_softmax`: True if softmax is applied to the logits.
     /// * `ignore_index`: The hard label whose loss is 0.
     /// * `axis`: The dimension of the classes.
     fn cross_entropy_with_softmax(

@@ -19,8 +19,8 @@ pub trait Matrix: Send + Sync {
     /// * `out`: The product, of the shape `[…, n, m]` for `[…, n, k]` and `[…, k, m]`.
     /// * `a`: The left operand.
     /// * `b`: The right operand.
-    /// * `transpose_a`: Whether the last two dimensions of `a` are swapped.
-    /// * `transpose_b`: Whether the last two dimensions of `b` are swapped.
+    /// * `transpose_a`: True if the last two dimensions of `a` are swapped.
+    /// * `transpose_b`: True if the last two dimensions of `b` are swapped.
     fn matmul(
         &self,
         launch: Launch,
@@ -187,8 +187,8 @@ pub trait Matrix: Send + Sync {
     /// * `out`: The product.
     /// * `a`: The left operand.
     /// * `b`: The right operand.
-    /// * `x_num_col_dims`: How many dimensions of `a` are rows.
-    /// * `y_num_col_dims`: How many dimensions of `b` are rows.
+    /// * `x_num_col_dims`: Number of dimensions of `a` that are rows.
+    /// * `y_num_col_dims`: Number of dimensions of `b` that are rows.
     fn matmul_with_flatten(
         &self,
         launch: Launch,

@@ -90,7 +90,7 @@ pub trait Normalization: Send + Sync {
     /// * `x`: The input.
     /// * `scale`: A factor for each element of the normalised dimensions.
     /// * `bias`: A summand for each element of the normalised dimensions.
-    /// * `epsilon`: What is added to the variance.
+    /// * `epsilon`: Number that is added to the variance.
     /// * `begin_norm_axis`: The first dimension that is normalised.
     fn layer_norm(
         &self,
@@ -146,7 +146,7 @@ pub trait Normalization: Send + Sync {
     /// * `x`: The input, with the channels where `data_layout` has `C`.
     /// * `scale`: A factor for each channel.
     /// * `bias`: A summand for each channel.
-    /// * `epsilon`: What is added to the variance.
+    /// * `epsilon`: Number that is added to the variance.
     /// * `groups`: The number of groups.
     /// * `data_layout`: The order of the dimensions: `NCHW`, `NHWC` or their like.
     fn group_norm(
@@ -204,7 +204,7 @@ pub trait Normalization: Send + Sync {
     /// * `x`: The input, of the shape `[N, C, …]`.
     /// * `scale`: A factor for each channel.
     /// * `bias`: A summand for each channel.
-    /// * `epsilon`: What is added to the variance.
+    /// * `epsilon`: Number that is added to the variance.
     fn instance_norm(
         &self,
         launch: Launch,
@@ -261,9 +261,9 @@ pub trait Normalization: Send + Sync {
     /// * `scale`: A factor for each channel.
     /// * `bias`: A summand for each channel.
     /// * `momentum`: The share of the running statistics that is kept.
-    /// * `epsilon`: What is added to the variance.
+    /// * `epsilon`: Number that is added to the variance.
     /// * `data_layout`: The order of the dimensions: `NCHW`, `NHWC` or their like.
-    /// * `use_running_statistics`: Whether to normalise with the running statistics, which stay as they are.
+    /// * `use_running_statistics`: True to normalise with the running statistics, which stay as they are.
     fn batch_norm(
         &self,
         launch: Launch,
@@ -298,9 +298,9 @@ pub trait Normalization: Send + Sync {
     /// * `saved_variance`: The reciprocal of the standard deviation that `x` was normalised by.
     /// * `dout`: The gradient of the result.
     /// * `data_layout`: The order of the dimensions: `NCHW`, `NHWC` or their like.
-    /// * `is_test`: Whether running statistics were used, unless `trainable_statistics` is true.
-    /// * `use_global_stats`: Whether running statistics were used in any case.
-    /// * `trainable_statistics`: Whether `is_test` makes no difference.
+    /// * `is_test`: True if running statistics were used, unless `trainable_statistics` is true.
+    /// * `use_global_stats`: True if running statistics were used in any case.
+    /// * `trainable_statistics`: True if `is_test` makes no difference.
     fn batch_norm_grad(
         &self,
         launch: Launch,

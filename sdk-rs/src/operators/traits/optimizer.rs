@@ -22,7 +22,7 @@ pub trait Optimizer: Send + Sync {
     /// * `learning_rate`: The learning rate, one element.
     /// * `grad`: The gradient of the parameter.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn sgd(
         &self,
         launch: Launch,
@@ -52,10 +52,10 @@ pub trait Optimizer: Send + Sync {
     /// * `learning_rate`: The learning rate, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
     /// * `mu`: The factor of the old velocity.
-    /// * `use_nesterov`: Whether to look ahead, as Nesterov does.
+    /// * `use_nesterov`: True to look ahead, as Nesterov does.
     /// * `regularization_method`: `l2_decay` to add `regularization_coeff * param` to the gradient, or empty.
     /// * `regularization_coeff`: The factor of the parameter.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     /// * `rescale_grad`: The factor of the gradient.
     fn momentum(
         &self,
@@ -99,10 +99,10 @@ pub trait Optimizer: Send + Sync {
     /// * `skip_update`: If its element is true, nothing changes.
     /// * `beta1`: The decay of the first moment.
     /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: What is added to the divisor.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
-    /// * `use_global_beta_pow`: Whether the caller advances the powers.
-    /// * `amsgrad`: Whether `moment2_max` takes the place of `moment2`.
+    /// * `epsilon`: Number that is added to the divisor.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `use_global_beta_pow`: True if the caller advances the powers.
+    /// * `amsgrad`: True if `moment2_max` takes the place of `moment2`.
     fn adam(
         &self,
         launch: Launch,
@@ -156,13 +156,13 @@ pub trait Optimizer: Send + Sync {
     /// * `skip_update`: If its element is true, nothing changes.
     /// * `beta1`: The decay of the first moment.
     /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: What is added to the divisor.
+    /// * `epsilon`: Number that is added to the divisor.
     /// * `lr_ratio`: The factor of the learning rate of this parameter.
     /// * `coeff`: The weight decay.
-    /// * `with_decay`: Whether the parameter shrinks by `learning_rate * coeff * param` before the step.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
-    /// * `use_global_beta_pow`: Whether the caller advances the powers.
-    /// * `amsgrad`: Whether `moment2_max` takes the place of `moment2`.
+    /// * `with_decay`: True if the parameter shrinks by `learning_rate * coeff * param` before the step.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `use_global_beta_pow`: True if the caller advances the powers.
+    /// * `amsgrad`: True if `moment2_max` takes the place of `moment2`.
     fn adamw(
         &self,
         launch: Launch,
@@ -208,8 +208,8 @@ pub trait Optimizer: Send + Sync {
     /// * `moment`: The sum of the squares of the gradients.
     /// * `learning_rate`: The learning rate, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `epsilon`: What is added to the divisor.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `epsilon`: Number that is added to the divisor.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn adagrad(
         &self,
         launch: Launch,
@@ -238,7 +238,7 @@ pub trait Optimizer: Send + Sync {
     /// * `moment`: The mean of the squares of the gradients.
     /// * `learning_rate`: The learning rate, one element.
     /// * `decay`: The decay of the moment.
-    /// * `epsilon`: What is added to the divisor.
+    /// * `epsilon`: Number that is added to the divisor.
     fn decayed_adagrad(
         &self,
         launch: Launch,
@@ -267,8 +267,8 @@ pub trait Optimizer: Send + Sync {
     /// * `learning_rate`: The learning rate, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
     /// * `rho`: The decay of both means.
-    /// * `epsilon`: What is added to both means.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `epsilon`: Number that is added to both means.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn adadelta(
         &self,
         launch: Launch,
@@ -306,8 +306,8 @@ pub trait Optimizer: Send + Sync {
     /// * `master_param`: The parameter in float32, for `multi_precision`.
     /// * `beta1`: The decay of the moment.
     /// * `beta2`: The decay of the norm.
-    /// * `epsilon`: What is added to the norm.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `epsilon`: Number that is added to the norm.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn adamax(
         &self,
         launch: Launch,
@@ -344,11 +344,11 @@ pub trait Optimizer: Send + Sync {
     /// * `learning_rate`: The learning rate, one element.
     /// * `mean_grad`: The mean of the gradients, for `centered`.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `epsilon`: What is added to the mean square.
+    /// * `epsilon`: Number that is added to the mean square.
     /// * `decay`: The decay of the means.
     /// * `momentum`: The factor of the old velocity.
-    /// * `centered`: Whether the variance of the gradients takes the place of their mean square.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `centered`: True if the variance of the gradients takes the place of their mean square.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn rmsprop(
         &self,
         launch: Launch,
@@ -395,9 +395,9 @@ pub trait Optimizer: Send + Sync {
     /// * `weight_decay`: The weight decay.
     /// * `beta1`: The decay of the first moment.
     /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: What is added to the divisor.
-    /// * `always_adapt`: Whether to scale the step even without a weight decay.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `epsilon`: Number that is added to the divisor.
+    /// * `always_adapt`: True to scale the step even without a weight decay.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn lamb(
         &self,
         launch: Launch,
@@ -448,9 +448,9 @@ pub trait Optimizer: Send + Sync {
     /// * `master_param`: The parameter in float32, for `multi_precision`.
     /// * `beta1`: The decay of the first moment.
     /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: What is added to the divisor.
+    /// * `epsilon`: Number that is added to the divisor.
     /// * `momentum_decay`: The exponent of the decay of momentum.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn nadam(
         &self,
         launch: Launch,
@@ -501,8 +501,8 @@ pub trait Optimizer: Send + Sync {
     /// * `master_param`: The parameter in float32, for `multi_precision`.
     /// * `beta1`: The decay of the first moment.
     /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: What is added to the divisor.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `epsilon`: Number that is added to the divisor.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn radam(
         &self,
         launch: Launch,
@@ -545,7 +545,7 @@ pub trait Optimizer: Send + Sync {
     /// * `master_param`: The parameter in float32, for `multi_precision`.
     /// * `learning_rate_range`: The least and the greatest learning rate.
     /// * `etas`: The factors by which a learning rate shrinks and grows.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn rprop(
         &self,
         launch: Launch,
@@ -580,7 +580,7 @@ pub trait Optimizer: Send + Sync {
     /// * `old_grad`: The gradient that this batch had the last time.
     /// * `batches`: The number of batches, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     fn asgd(
         &self,
         launch: Launch,

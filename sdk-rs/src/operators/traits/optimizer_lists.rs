@@ -24,10 +24,10 @@ pub trait OptimizerLists: Send + Sync {
     /// * `learning_rate`: The learning rates, one element each.
     /// * `master_param`: The parameters in float32, for `multi_precision`.
     /// * `mu`: The decay of the velocity.
-    /// * `use_nesterov`: Whether the momentum is that of Nesterov.
+    /// * `use_nesterov`: True if the momentum is that of Nesterov.
     /// * `regularization_method`: For each parameter `l2_decay`, which adds `regularization_coeff * param` to the gradient, or nothing.
     /// * `regularization_coeff`: The factors of the regularisations.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     /// * `rescale_grad`: The factor of the gradients.
     fn merged_momentum(
         &self,
@@ -66,8 +66,8 @@ pub trait OptimizerLists: Send + Sync {
     /// * `weight_decay`: The decay of each parameter.
     /// * `mu`: The decay of the velocity.
     /// * `lars_coeff`: The factor of the ratio of norms.
-    /// * `epsilon`: What is added to the divisor.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
+    /// * `epsilon`: Number that is added to the divisor.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
     /// * `rescale_grad`: The factor of the gradients.
     fn lars_momentum(
         &self,
@@ -112,10 +112,10 @@ pub trait OptimizerLists: Send + Sync {
     /// * `master_param`: The parameters in float32, for `multi_precision`.
     /// * `beta1`: The decay of the first moment.
     /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: What is added to the divisor.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
-    /// * `use_global_beta_pow`: Whether the caller advances the powers.
-    /// * `amsgrad`: Whether `moment2_max` takes the place of `moment2`.
+    /// * `epsilon`: Number that is added to the divisor.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `use_global_beta_pow`: True if the caller advances the powers.
+    /// * `amsgrad`: True if `moment2_max` takes the place of `moment2`.
     fn merged_adam(
         &self,
         launch: Launch,
@@ -168,12 +168,12 @@ pub trait OptimizerLists: Send + Sync {
     /// * `skip_update`: If its element is true, nothing changes.
     /// * `beta1`: The decay of the first moment.
     /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: What is added to the divisor.
+    /// * `epsilon`: Number that is added to the divisor.
     /// * `weight_decay`: The weight decay of AdamW.
-    /// * `use_adamw`: Whether parameters shrink before the step.
-    /// * `multi_precision`: Whether `master_param` is changed and rounded to `param_out`.
-    /// * `use_global_beta_pow`: Whether the caller advances the powers.
-    /// * `amsgrad`: Whether `moment2_max` takes the place of `moment2`.
+    /// * `use_adamw`: True if parameters shrink before the step.
+    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `use_global_beta_pow`: True if the caller advances the powers.
+    /// * `amsgrad`: True if `moment2_max` takes the place of `moment2`.
     fn fused_adam(
         &self,
         launch: Launch,
@@ -211,7 +211,7 @@ pub trait OptimizerLists: Send + Sync {
     /// It also finds whether any element of a gradient is infinite or NaN.
     ///
     /// * `outs`: The quotients.
-    /// * `found_infinite`: Whether an element is infinite or NaN, one element.
+    /// * `found_infinite`: True if an element is infinite or NaN; one element.
     /// * `xs`: The gradients.
     /// * `scale`: The factor, one element.
     fn check_finite_and_unscale(
@@ -235,15 +235,15 @@ pub trait OptimizerLists: Send + Sync {
     /// * `out_good_steps`: The finite steps in a row.
     /// * `out_bad_steps`: The infinite steps in a row.
     /// * `xs`: The gradients.
-    /// * `found_infinite`: Whether an element is infinite or NaN, one element.
+    /// * `found_infinite`: True if an element is infinite or NaN; one element.
     /// * `prev_loss_scaling`: The factor, one element.
     /// * `in_good_steps`: The finite steps in a row, one element.
     /// * `in_bad_steps`: The infinite steps in a row, one element.
     /// * `incr_every_n_steps`: The finite steps before the factor grows.
     /// * `decr_every_n_nan_or_inf`: The infinite steps before the factor shrinks.
-    /// * `incr_ratio`: What a growing factor is multiplied by.
-    /// * `decr_ratio`: What a shrinking factor is multiplied by.
-    /// * `stop_update`: Whether the factor and the steps stay.
+    /// * `incr_ratio`: Factor for growing.
+    /// * `decr_ratio`: Factor for shrinking.
+    /// * `stop_update`: True if the factor and the steps stay.
     fn update_loss_scaling(
         &self,
         launch: Launch,

@@ -20,7 +20,7 @@ pub trait Random: Send + Sync {
     /// * `mask`: 1 where an element was kept, else 0.
     /// * `x`: The input.
     /// * `p`: The probability, from 0 to 1.
-    /// * `is_test`: Whether nothing is dropped.
+    /// * `is_test`: True if nothing is dropped.
     /// * `mode`: `upscale_in_train` or `downscale_in_infer`, also called `downgrade_in_infer`.
     /// * `axis`: The dimensions along which elements are dropped independently.
     fn dropout(
@@ -65,8 +65,8 @@ pub trait Random: Send + Sync {
     /// * `out`: The result.
     /// * `min`: The least number.
     /// * `max`: The end of the interval, which is no number of it.
-    /// * `diag_num`: How many elements are `diag_val`, in row-major order; for 0 all are random.
-    /// * `diag_step`: How many elements are between them.
+    /// * `diag_num`: Number of elements that are `diag_val`, in row-major order; for 0 all are random.
+    /// * `diag_step`: Number of elements between them.
     /// * `diag_val`: Their value.
     fn uniform(
         &self,
@@ -187,7 +187,7 @@ pub trait Random: Send + Sync {
     ///
     /// * `out`: The indices, a row for each.
     /// * `x`: The weights, a row or several.
-    /// * `replacement`: Whether an index may come again.
+    /// * `replacement`: True if an index may come again.
     fn multinomial(
         &self,
         launch: Launch,

@@ -24,13 +24,13 @@ pub trait Recurrent: Send + Sync {
     /// * `x`: The inputs of all steps.
     /// * `pre_state`: The state before the first step; for LSTM also the memory of the cells.
     /// * `weight_list`: The weights and biases.
-    /// * `sequence_length`: How many steps each sample has; all of them, if absent.
+    /// * `sequence_length`: Number of steps of each sample; all of them, if absent.
     /// * `dropout_prob`: The probability, from 0 to 1.
-    /// * `is_bidirec`: Whether each layer also runs from the last step to the first.
+    /// * `is_bidirec`: True if each layer also runs from the last step to the first.
     /// * `hidden_size`: The elements of a state.
-    /// * `num_layers`: How many layers follow each other.
+    /// * `num_layers`: Number of layers.
     /// * `mode`: `LSTM`, `GRU`, `RNN_TANH` or `RNN_RELU`.
-    /// * `is_test`: Whether nothing is dropped.
+    /// * `is_test`: True if nothing is dropped.
     fn rnn(
         &self,
         launch: Launch,
@@ -81,7 +81,7 @@ pub trait Recurrent: Send + Sync {
     /// * `x`: The inputs of all steps.
     /// * `pre_state`: The states before the first step.
     /// * `weight_list`: The weights and biases.
-    /// * `sequence_length`: How many steps each sample has.
+    /// * `sequence_length`: Number of steps of each sample.
     /// * `uniform`: The random numbers of `rnn`.
     /// * `dout`: The gradient of the outputs.
     /// * `dstate`: The gradients of the states behind the last step.

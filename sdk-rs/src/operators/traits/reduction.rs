@@ -18,8 +18,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn sum(
         &self,
         launch: Launch,
@@ -56,8 +56,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn nansum(
         &self,
         launch: Launch,
@@ -100,8 +100,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn mean(
         &self,
         launch: Launch,
@@ -166,8 +166,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn prod(
         &self,
         launch: Launch,
@@ -210,8 +210,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn max(
         &self,
         launch: Launch,
@@ -231,8 +231,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn min(
         &self,
         launch: Launch,
@@ -254,7 +254,7 @@ pub trait Reduction: Send + Sync {
     /// * `axis`: As for `max`.
     /// * `keep_dim`: As for `max`.
     /// * `reduce_all`: As for `max`.
-    /// * `evenly`: Whether equal elements share the gradient; otherwise each has all of it.
+    /// * `evenly`: True if equal elements share the gradient; otherwise each has all of it.
     fn extremum_grad(
         &self,
         launch: Launch,
@@ -270,15 +270,15 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("extremum_grad"))
     }
 
-    /// Whether any element is other than zero.
+    /// True if any element is other than zero.
     ///
     /// NaN is other than zero.
     ///
     /// * `out`: The truth value.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn any(
         &self,
         launch: Launch,
@@ -291,15 +291,15 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("any"))
     }
 
-    /// Whether all elements are other than zero.
+    /// True if all elements are other than zero.
     ///
     /// NaN is other than zero.
     ///
     /// * `out`: The truth value.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn all(
         &self,
         launch: Launch,
@@ -319,8 +319,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The indices, of a type that the caller chooses.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: Whether the dimension stays, with the length one.
-    /// * `flatten`: Whether the index is that among all elements in row-major order.
+    /// * `keep_dim`: True if the dimension stays, with the length one.
+    /// * `flatten`: True if the index is that among all elements in row-major order.
     fn argmax(
         &self,
         launch: Launch,
@@ -340,8 +340,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The indices, of a type that the caller chooses.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: Whether the dimension stays, with the length one.
-    /// * `flatten`: Whether the index is that among all elements in row-major order.
+    /// * `keep_dim`: True if the dimension stays, with the length one.
+    /// * `flatten`: True if the index is that among all elements in row-major order.
     fn argmin(
         &self,
         launch: Launch,
@@ -361,8 +361,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn logsumexp(
         &self,
         launch: Launch,
@@ -406,8 +406,8 @@ pub trait Reduction: Send + Sync {
     /// * `x`: The input.
     /// * `porder`: The order; 0 counts the elements other than zero, infinities choose the largest or smallest.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: Whether the dimension stays, with the length one.
-    /// * `asvector`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimension stays, with the length one.
+    /// * `asvector`: True if all dimensions are reduced.
     fn p_norm(
         &self,
         launch: Launch,
@@ -453,8 +453,8 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: Whether the dimensions stay, with the length one.
-    /// * `reduce_all`: Whether all dimensions are reduced.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `reduce_all`: True if all dimensions are reduced.
     fn frobenius_norm(
         &self,
         launch: Launch,

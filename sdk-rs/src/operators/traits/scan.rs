@@ -17,9 +17,9 @@ pub trait Scan: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `flatten`: Whether the elements are in one row, in row-major order.
-    /// * `exclusive`: Whether an element is not part of its own result.
-    /// * `reverse`: Whether the row runs from its end.
+    /// * `flatten`: True if the elements are in one row, in row-major order.
+    /// * `exclusive`: True if an element is not part of its own result.
+    /// * `reverse`: True if the row runs from its end.
     fn cumsum(
         &self,
         launch: Launch,
@@ -61,8 +61,8 @@ pub trait Scan: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `exclusive`: Whether an element is not part of its own result.
-    /// * `reverse`: Whether the row runs from its end.
+    /// * `exclusive`: True if an element is not part of its own result.
+    /// * `reverse`: True if the row runs from its end.
     fn cumprod(
         &self,
         launch: Launch,
@@ -105,9 +105,9 @@ pub trait Scan: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `flatten`: Whether the elements are in one row, in row-major order.
-    /// * `exclusive`: Whether an element is not part of its own result.
-    /// * `reverse`: Whether the row runs from its end.
+    /// * `flatten`: True if the elements are in one row, in row-major order.
+    /// * `exclusive`: True if an element is not part of its own result.
+    /// * `reverse`: True if the row runs from its end.
     fn logcumsumexp(
         &self,
         launch: Launch,

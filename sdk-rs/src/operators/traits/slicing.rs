@@ -166,7 +166,7 @@ pub trait Slicing: Send + Sync {
     /// * `ends`: The index behind the last one along each.
     /// * `steps`: The steps, which may be negative.
     /// * `decrease_axes`: Dimensions of one that the values lack.
-    /// * `none_axes`: Where the values have a dimension of one more.
+    /// * `none_axes`: Positions at which the values have an additional dimension of length one.
     fn set_value_grad(
         &self,
         launch: Launch,
@@ -204,7 +204,7 @@ pub trait Slicing: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
-    /// * `shifts`: How many places along each dimension.
+    /// * `shifts`: Number of places along each dimension.
     /// * `axis`: The dimensions. None stands for the elements in row-major order.
     fn roll(
         &self,

@@ -16,7 +16,7 @@ pub trait Sorting: Send + Sync {
     /// * `indices`: The indices that they had in the input.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `descending`: Whether the largest element comes first.
+    /// * `descending`: True if the largest element comes first.
     fn argsort(
         &self,
         launch: Launch,
@@ -53,9 +53,9 @@ pub trait Sorting: Send + Sync {
     /// * `out`: The elements.
     /// * `indices`: The indices that they had in the input.
     /// * `x`: The input.
-    /// * `k`: How many elements.
+    /// * `k`: Number of elements.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `largest`: Whether they are the largest ones.
+    /// * `largest`: True if they are the largest ones.
     fn topk(
         &self,
         launch: Launch,
@@ -117,7 +117,7 @@ pub trait Sorting: Send + Sync {
     /// * `x`: The input.
     /// * `k`: Which element, counted from 1.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: Whether the dimension stays, with the length one.
+    /// * `keep_dim`: True if the dimension stays, with the length one.
     fn kthvalue(
         &self,
         launch: Launch,
@@ -158,7 +158,7 @@ pub trait Sorting: Send + Sync {
     /// * `indices`: The indices that they had in the input.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: Whether the dimension stays, with the length one.
+    /// * `keep_dim`: True if the dimension stays, with the length one.
     fn mode(
         &self,
         launch: Launch,
@@ -190,12 +190,12 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("mode_grad"))
     }
 
-    /// Where values would be put in sorted rows.
+    /// Indices at which values are inserted into sorted rows.
     ///
     /// * `out`: The places, of a type that the caller chooses.
     /// * `sorted_sequence`: One row for all values, or one for each row of values.
     /// * `x`: The values.
-    /// * `right`: Whether it is behind equal elements instead of before them.
+    /// * `right`: True if it is behind equal elements instead of before them.
     fn searchsorted(
         &self,
         launch: Launch,
