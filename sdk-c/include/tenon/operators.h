@@ -386,7 +386,7 @@ typedef struct TenonOperators {
    *
    * @param[out] out The result.
    * @param[in] x The input.
-   * @param[in] approximate Whether to use the approximation with `tanh`.
+   * @param[in] approximate True to use the approximation with `tanh`.
    */
   struct {
     C_Status (*function)(
@@ -1867,7 +1867,7 @@ typedef struct TenonOperators {
    * @param[in] x The input.
    * @param[in] scale The factor.
    * @param[in] bias The summand.
-   * @param[in] bias_after_scale Whether the bias is added to the product instead of the input.
+   * @param[in] bias_after_scale True if the bias is added to the product instead of the input.
    */
   struct {
     C_Status (*function)(
@@ -2979,7 +2979,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Whether two numbers are equal.
+   * @brief True if two numbers are equal.
    *
    * `out = a == b`.
    *
@@ -2997,7 +2997,7 @@ typedef struct TenonOperators {
   } equal;
 
   /**
-   * @brief Whether two numbers differ.
+   * @brief True if two numbers differ.
    *
    * `out = a != b`.
    *
@@ -3015,7 +3015,7 @@ typedef struct TenonOperators {
   } not_equal;
 
   /**
-   * @brief Whether the left number is smaller.
+   * @brief True if the left number is smaller.
    *
    * `out = a < b`.
    *
@@ -3033,7 +3033,7 @@ typedef struct TenonOperators {
   } less_than;
 
   /**
-   * @brief Whether the left number is smaller or equal.
+   * @brief True if the left number is smaller or equal.
    *
    * `out = a <= b`.
    *
@@ -3051,7 +3051,7 @@ typedef struct TenonOperators {
   } less_equal;
 
   /**
-   * @brief Whether the left number is greater.
+   * @brief True if the left number is greater.
    *
    * `out = a > b`.
    *
@@ -3069,7 +3069,7 @@ typedef struct TenonOperators {
   } greater_than;
 
   /**
-   * @brief Whether the left number is greater or equal.
+   * @brief True if the left number is greater or equal.
    *
    * `out = a >= b`.
    *
@@ -3087,7 +3087,7 @@ typedef struct TenonOperators {
   } greater_equal;
 
   /**
-   * @brief Whether two numbers are equal up to a tolerance.
+   * @brief True if two numbers are equal up to a tolerance.
    *
    * `out = a == b or is_finite(a - b) and abs(a - b) <= atol + rtol * abs(b) or equal_nan and
    * is_nan(a) and is_nan(b)`.
@@ -3101,7 +3101,7 @@ typedef struct TenonOperators {
    * @param[in] b The right input, which the tolerance is relative to.
    * @param[in] rtol The relative tolerance.
    * @param[in] atol The absolute tolerance.
-   * @param[in] equal_nan Whether NaN is close to NaN.
+   * @param[in] equal_nan True if NaN is close to NaN.
    */
   struct {
     C_Status (*function)(
@@ -3111,7 +3111,7 @@ typedef struct TenonOperators {
   } is_close;
 
   /**
-   * @brief Whether a number is NaN.
+   * @brief True if a number is NaN.
    *
    * `out = is_nan(x)`.
    *
@@ -3126,7 +3126,7 @@ typedef struct TenonOperators {
   } is_nan;
 
   /**
-   * @brief Whether a number is infinite.
+   * @brief True if a number is infinite.
    *
    * `out = is_inf(x)`.
    *
@@ -3141,7 +3141,7 @@ typedef struct TenonOperators {
   } is_inf;
 
   /**
-   * @brief Whether a number is neither infinite nor NaN.
+   * @brief True if a number is neither infinite nor NaN.
    *
    * `out = is_finite(x)`.
    *
@@ -3166,7 +3166,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Whether both inputs are true.
+   * @brief True if both inputs are true.
    *
    * `out = a != 0 and b != 0`.
    *
@@ -3184,7 +3184,7 @@ typedef struct TenonOperators {
   } logical_and;
 
   /**
-   * @brief Whether one of the inputs, or both, are true.
+   * @brief True if one of the inputs, or both, are true.
    *
    * `out = a != 0 or b != 0`.
    *
@@ -3202,7 +3202,7 @@ typedef struct TenonOperators {
   } logical_or;
 
   /**
-   * @brief Whether exactly one of the inputs is true.
+   * @brief True if exactly one of the inputs is true.
    *
    * `out = a != 0 and b == 0 or a == 0 and b != 0`.
    *
@@ -3220,7 +3220,7 @@ typedef struct TenonOperators {
   } logical_xor;
 
   /**
-   * @brief Whether the input is false.
+   * @brief True if the input is false.
    *
    * `out = x == 0`.
    *
@@ -3521,7 +3521,8 @@ typedef struct TenonOperators {
    *
    * @param[out] out The result.
    * @param[in] x The residuals, label minus prediction.
-   * @param[in] delta Where the function changes from a square to a line; greater than 0.
+   * @param[in] delta Point at which the function changes from a square to a line; greater than
+   *     0.
    */
   struct {
     C_Status (*function)(
@@ -3554,7 +3555,7 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The predictions.
    * @param[in] label The labels.
-   * @param[in] beta Where the function changes from a square to a line.
+   * @param[in] beta Point at which the function changes from a square to a line.
    */
   struct {
     C_Status (*function)(
@@ -3765,7 +3766,7 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The logarithms of the predicted probabilities.
    * @param[in] label The labels.
-   * @param[in] log_target Whether the labels are logarithms of probabilities.
+   * @param[in] log_target True if the labels are logarithms of probabilities.
    */
   struct {
     C_Status (*function)(
@@ -3862,8 +3863,8 @@ typedef struct TenonOperators {
    * @param[out] loss The loss, with 1 along `axis`. NULL if the host does not want it.
    * @param[in] logits The logits.
    * @param[in] label The labels.
-   * @param[in] soft_label Whether labels are probabilities.
-   * @param[in] use_softmax Whether softmax is applied to the logits.
+   * @param[in] soft_label True if labels are probabilities.
+   * @param[in] use_softmax True if softmax is applied to the logits.
    * @param[in] ignore_index The hard label whose loss is 0.
    * @param[in] axis The dimension of the classes.
    */
@@ -3996,8 +3997,8 @@ typedef struct TenonOperators {
    * @param[out] out The product, of the shape `[…, n, m]` for `[…, n, k]` and `[…, k, m]`.
    * @param[in] a The left operand.
    * @param[in] b The right operand.
-   * @param[in] transpose_a Whether the last two dimensions of `a` are swapped.
-   * @param[in] transpose_b Whether the last two dimensions of `b` are swapped.
+   * @param[in] transpose_a True if the last two dimensions of `a` are swapped.
+   * @param[in] transpose_b True if the last two dimensions of `b` are swapped.
    */
   struct {
     C_Status (*function)(
@@ -4139,8 +4140,8 @@ typedef struct TenonOperators {
    * @param[out] out The product.
    * @param[in] a The left operand.
    * @param[in] b The right operand.
-   * @param[in] x_num_col_dims How many dimensions of `a` are rows.
-   * @param[in] y_num_col_dims How many dimensions of `b` are rows.
+   * @param[in] x_num_col_dims Number of dimensions of `a` that are rows.
+   * @param[in] y_num_col_dims Number of dimensions of `b` that are rows.
    */
   struct {
     C_Status (*function)(
@@ -4294,7 +4295,7 @@ typedef struct TenonOperators {
    *     none.
    * @param[in] bias A summand for each element of the normalised dimensions. NULL if there is
    *     none.
-   * @param[in] epsilon What is added to the variance.
+   * @param[in] epsilon Number that is added to the variance.
    * @param[in] begin_norm_axis The first dimension that is normalised.
    */
   struct {
@@ -4340,7 +4341,7 @@ typedef struct TenonOperators {
    * @param[in] x The input, with the channels where `data_layout` has `C`.
    * @param[in] scale A factor for each channel. NULL if there is none.
    * @param[in] bias A summand for each channel. NULL if there is none.
-   * @param[in] epsilon What is added to the variance.
+   * @param[in] epsilon Number that is added to the variance.
    * @param[in] groups The number of groups.
    * @param[in] data_layout The order of the dimensions: `NCHW`, `NHWC` or their like.
    */
@@ -4387,7 +4388,7 @@ typedef struct TenonOperators {
    * @param[in] x The input, of the shape `[N, C, …]`.
    * @param[in] scale A factor for each channel. NULL if there is none.
    * @param[in] bias A summand for each channel. NULL if there is none.
-   * @param[in] epsilon What is added to the variance.
+   * @param[in] epsilon Number that is added to the variance.
    */
   struct {
     C_Status (*function)(
@@ -4436,10 +4437,10 @@ typedef struct TenonOperators {
    * @param[in] scale A factor for each channel. NULL if there is none.
    * @param[in] bias A summand for each channel. NULL if there is none.
    * @param[in] momentum The share of the running statistics that is kept.
-   * @param[in] epsilon What is added to the variance.
+   * @param[in] epsilon Number that is added to the variance.
    * @param[in] data_layout The order of the dimensions: `NCHW`, `NHWC` or their like.
-   * @param[in] use_running_statistics Whether to normalise with the running statistics, which
-   *     stay as they are.
+   * @param[in] use_running_statistics True to normalise with the running statistics, which stay
+   *     as they are.
    */
   struct {
     C_Status (*function)(
@@ -4466,10 +4467,10 @@ typedef struct TenonOperators {
    *     by.
    * @param[in] dout The gradient of the result.
    * @param[in] data_layout The order of the dimensions: `NCHW`, `NHWC` or their like.
-   * @param[in] is_test Whether running statistics were used, unless `trainable_statistics` is
+   * @param[in] is_test True if running statistics were used, unless `trainable_statistics` is
    *     true.
-   * @param[in] use_global_stats Whether running statistics were used in any case.
-   * @param[in] trainable_statistics Whether `is_test` makes no difference.
+   * @param[in] use_global_stats True if running statistics were used in any case.
+   * @param[in] trainable_statistics True if `is_test` makes no difference.
    */
   struct {
     C_Status (*function)(
@@ -4499,10 +4500,10 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The images.
    * @param[in] filter The filters.
-   * @param[in] strides How far the window moves along each dimension.
+   * @param[in] strides Step of the window along each dimension.
    * @param[in] paddings Zeros before and after each dimension: one number for both, or two.
    * @param[in] padding_algorithm `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
-   * @param[in] dilations How far apart the elements of the window are along each dimension.
+   * @param[in] dilations Distance between elements of the window along each dimension.
    * @param[in] groups The number of groups of channels, each of which has filters of its own.
    * @param[in] data_format The order of the dimensions of the images: `NCHW`, `NHWC` or their
    *     like.
@@ -4549,11 +4550,11 @@ typedef struct TenonOperators {
    * @param[out] out The result; additional elements at its end are part of its shape.
    * @param[in] x The images.
    * @param[in] filter The filters.
-   * @param[in] strides How far the window moves along each dimension.
-   * @param[in] paddings What is cut off before and after each dimension: one number for both, or
-   *     two.
+   * @param[in] strides Step of the window along each dimension.
+   * @param[in] paddings Number of elements that are cut off before and after each dimension: one
+   *     number for both, or two.
    * @param[in] padding_algorithm `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
-   * @param[in] dilations How far apart the elements of the window are along each dimension.
+   * @param[in] dilations Distance between elements of the window along each dimension.
    * @param[in] groups The number of groups of channels, each of which has filters of its own.
    * @param[in] data_format The order of the dimensions of the images: `NCHW`, `NHWC` or their
    *     like.
@@ -4600,14 +4601,14 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The images.
    * @param[in] kernel_size The size of the window.
-   * @param[in] strides How far the window moves along each dimension.
+   * @param[in] strides Step of the window along each dimension.
    * @param[in] paddings Elements before and after each dimension that do not count.
-   * @param[in] ceil_mode Whether a window that leaves the padded image counts.
-   * @param[in] exclusive Whether an average leaves the padding out.
+   * @param[in] ceil_mode True if a window that leaves the padded image counts.
+   * @param[in] exclusive True if an average leaves the padding out.
    * @param[in] data_format The order of the dimensions.
    * @param[in] pooling_type `max` or `avg`.
-   * @param[in] global_pooling Whether the window is the whole image.
-   * @param[in] adaptive Whether `kernel_size` is the size of the result, and windows follow from
+   * @param[in] global_pooling True if the window is the whole image.
+   * @param[in] adaptive True if `kernel_size` is the size of the result, and windows follow from
    *     it.
    * @param[in] padding_algorithm `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
    */
@@ -4658,12 +4659,12 @@ typedef struct TenonOperators {
    * @param[out] mask The index of each maximum in its image, counted over all dimensions.
    * @param[in] x The images, in the order `NCHW` or its like.
    * @param[in] kernel_size The size of the window.
-   * @param[in] strides How far the window moves along each dimension.
+   * @param[in] strides Step of the window along each dimension.
    * @param[in] paddings Elements before and after each dimension that do not count.
-   * @param[in] global_pooling Whether the window is the whole image.
-   * @param[in] adaptive Whether `kernel_size` is the size of the result, and windows follow from
+   * @param[in] global_pooling True if the window is the whole image.
+   * @param[in] adaptive True if `kernel_size` is the size of the result, and windows follow from
    *     it.
-   * @param[in] ceil_mode Whether a window that leaves the padded image counts.
+   * @param[in] ceil_mode True if a window that leaves the padded image counts.
    */
   struct {
     C_Status (*function)(
@@ -4697,7 +4698,7 @@ typedef struct TenonOperators {
    * @param[out] mask The index of each maximum in its image, counted over all dimensions.
    * @param[in] x The images, in the order `NCHW` or its like.
    * @param[in] kernel_size How many elements a window has along each dimension.
-   * @param[in] strides How far the window moves along each dimension.
+   * @param[in] strides Step of the window along each dimension.
    * @param[in] paddings Elements before and after each dimension that do not count.
    * @param[in] dilations How far apart the elements of a window are along each dimension.
    */
@@ -4971,7 +4972,7 @@ typedef struct TenonOperators {
    * @param[out] mask 1 where an element was kept, else 0. NULL if the host does not want it.
    * @param[in] x The input.
    * @param[in] p The probability, from 0 to 1.
-   * @param[in] is_test Whether nothing is dropped.
+   * @param[in] is_test True if nothing is dropped.
    * @param[in] mode `upscale_in_train` or `downscale_in_infer`, also called
    *     `downgrade_in_infer`.
    * @param[in] axis The dimensions along which elements are dropped independently.
@@ -5007,9 +5008,9 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] min The least number.
    * @param[in] max The end of the interval, which is no number of it.
-   * @param[in] diag_num How many elements are `diag_val`, in row-major order; for 0 all are
-   *     random.
-   * @param[in] diag_step How many elements are between them.
+   * @param[in] diag_num Number of elements that are `diag_val`, in row-major order; for 0 all
+   *     are random.
+   * @param[in] diag_step Number of elements between them.
    * @param[in] diag_val Their value.
    */
   struct {
@@ -5107,7 +5108,7 @@ typedef struct TenonOperators {
    *
    * @param[out] out The indices, a row for each.
    * @param[in] x The weights, a row or several.
-   * @param[in] replacement Whether an index may come again.
+   * @param[in] replacement True if an index may come again.
    */
   struct {
     C_Status (*function)(
@@ -5134,8 +5135,8 @@ typedef struct TenonOperators {
    * @param[out] out The result, of a type that the caller chooses.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5166,8 +5167,8 @@ typedef struct TenonOperators {
    * @param[out] out The result, of a type that the caller chooses.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5204,8 +5205,8 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5260,8 +5261,8 @@ typedef struct TenonOperators {
    * @param[out] out The result, of a type that the caller chooses.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5298,8 +5299,8 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5316,8 +5317,8 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5336,7 +5337,7 @@ typedef struct TenonOperators {
    * @param[in] axis As for `max`.
    * @param[in] keep_dim As for `max`.
    * @param[in] reduce_all As for `max`.
-   * @param[in] evenly Whether equal elements share the gradient; otherwise each has all of it.
+   * @param[in] evenly True if equal elements share the gradient; otherwise each has all of it.
    */
   struct {
     C_Status (*function)(
@@ -5347,15 +5348,15 @@ typedef struct TenonOperators {
   } extremum_grad;
 
   /**
-   * @brief Whether any element is other than zero.
+   * @brief True if any element is other than zero.
    *
    * NaN is other than zero.
    *
    * @param[out] out The truth value.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5365,15 +5366,15 @@ typedef struct TenonOperators {
   } any;
 
   /**
-   * @brief Whether all elements are other than zero.
+   * @brief True if all elements are other than zero.
    *
    * NaN is other than zero.
    *
    * @param[out] out The truth value.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5390,8 +5391,8 @@ typedef struct TenonOperators {
    * @param[out] out The indices, of a type that the caller chooses.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] keep_dim Whether the dimension stays, with the length one.
-   * @param[in] flatten Whether the index is that among all elements in row-major order.
+   * @param[in] keep_dim True if the dimension stays, with the length one.
+   * @param[in] flatten True if the index is that among all elements in row-major order.
    */
   struct {
     C_Status (*function)(
@@ -5408,8 +5409,8 @@ typedef struct TenonOperators {
    * @param[out] out The indices, of a type that the caller chooses.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] keep_dim Whether the dimension stays, with the length one.
-   * @param[in] flatten Whether the index is that among all elements in row-major order.
+   * @param[in] keep_dim True if the dimension stays, with the length one.
+   * @param[in] flatten True if the index is that among all elements in row-major order.
    */
   struct {
     C_Status (*function)(
@@ -5426,8 +5427,8 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5465,8 +5466,8 @@ typedef struct TenonOperators {
    * @param[in] porder The order; 0 counts the elements other than zero, infinities choose the
    *     largest or smallest.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] keep_dim Whether the dimension stays, with the length one.
-   * @param[in] asvector Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimension stays, with the length one.
+   * @param[in] asvector True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5503,8 +5504,8 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
-   * @param[in] keep_dim Whether the dimensions stay, with the length one.
-   * @param[in] reduce_all Whether all dimensions are reduced.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] reduce_all True if all dimensions are reduced.
    */
   struct {
     C_Status (*function)(
@@ -5641,9 +5642,9 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] flatten Whether the elements are in one row, in row-major order.
-   * @param[in] exclusive Whether an element is not part of its own result.
-   * @param[in] reverse Whether the row runs from its end.
+   * @param[in] flatten True if the elements are in one row, in row-major order.
+   * @param[in] exclusive True if an element is not part of its own result.
+   * @param[in] reverse True if the row runs from its end.
    */
   struct {
     C_Status (*function)(
@@ -5677,8 +5678,8 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] exclusive Whether an element is not part of its own result.
-   * @param[in] reverse Whether the row runs from its end.
+   * @param[in] exclusive True if an element is not part of its own result.
+   * @param[in] reverse True if the row runs from its end.
    */
   struct {
     C_Status (*function)(
@@ -5714,9 +5715,9 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] flatten Whether the elements are in one row, in row-major order.
-   * @param[in] exclusive Whether an element is not part of its own result.
-   * @param[in] reverse Whether the row runs from its end.
+   * @param[in] flatten True if the elements are in one row, in row-major order.
+   * @param[in] exclusive True if an element is not part of its own result.
+   * @param[in] reverse True if the row runs from its end.
    */
   struct {
     C_Status (*function)(
@@ -5812,7 +5813,7 @@ typedef struct TenonOperators {
    * @param[out] indices The indices that they had in the input.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] descending Whether the largest element comes first.
+   * @param[in] descending True if the largest element comes first.
    */
   struct {
     C_Status (*function)(
@@ -5844,9 +5845,9 @@ typedef struct TenonOperators {
    * @param[out] out The elements.
    * @param[out] indices The indices that they had in the input.
    * @param[in] x The input.
-   * @param[in] k How many elements.
+   * @param[in] k Number of elements.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] largest Whether they are the largest ones.
+   * @param[in] largest True if they are the largest ones.
    */
   struct {
     C_Status (*function)(
@@ -5894,7 +5895,7 @@ typedef struct TenonOperators {
    * @param[in] x The input.
    * @param[in] k Which element, counted from 1.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] keep_dim Whether the dimension stays, with the length one.
+   * @param[in] keep_dim True if the dimension stays, with the length one.
    */
   struct {
     C_Status (*function)(
@@ -5928,7 +5929,7 @@ typedef struct TenonOperators {
    * @param[out] indices The indices that they had in the input.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
-   * @param[in] keep_dim Whether the dimension stays, with the length one.
+   * @param[in] keep_dim True if the dimension stays, with the length one.
    */
   struct {
     C_Status (*function)(
@@ -5954,12 +5955,12 @@ typedef struct TenonOperators {
   } mode_grad;
 
   /**
-   * @brief Where values would be put in sorted rows.
+   * @brief Indices at which values are inserted into sorted rows.
    *
    * @param[out] out The places, of a type that the caller chooses.
    * @param[in] sorted_sequence One row for all values, or one for each row of values.
    * @param[in] x The values.
-   * @param[in] right Whether it is behind equal elements instead of before them.
+   * @param[in] right True if it is behind equal elements instead of before them.
    */
   struct {
     C_Status (*function)(
@@ -5992,7 +5993,7 @@ typedef struct TenonOperators {
    * @param[in] grad The gradient of the parameter.
    * @param[in] master_param The parameter in float32, for `multi_precision`. NULL if there is
    *     none.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6021,11 +6022,11 @@ typedef struct TenonOperators {
    * @param[in] master_param The parameter in float32, for `multi_precision`. NULL if there is
    *     none.
    * @param[in] mu The factor of the old velocity.
-   * @param[in] use_nesterov Whether to look ahead, as Nesterov does.
+   * @param[in] use_nesterov True to look ahead, as Nesterov does.
    * @param[in] regularization_method `l2_decay` to add `regularization_coeff * param` to the
    *     gradient, or empty.
    * @param[in] regularization_coeff The factor of the parameter.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    * @param[in] rescale_grad The factor of the gradient.
    */
   struct {
@@ -6063,10 +6064,10 @@ typedef struct TenonOperators {
    * @param[in] skip_update If its element is true, nothing changes. NULL if there is none.
    * @param[in] beta1 The decay of the first moment.
    * @param[in] beta2 The decay of the second moment.
-   * @param[in] epsilon What is added to the divisor.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
-   * @param[in] use_global_beta_pow Whether the caller advances the powers.
-   * @param[in] amsgrad Whether `moment2_max` takes the place of `moment2`.
+   * @param[in] epsilon Number that is added to the divisor.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
+   * @param[in] use_global_beta_pow True if the caller advances the powers.
+   * @param[in] amsgrad True if `moment2_max` takes the place of `moment2`.
    */
   struct {
     C_Status (*function)(
@@ -6108,14 +6109,14 @@ typedef struct TenonOperators {
    * @param[in] skip_update If its element is true, nothing changes. NULL if there is none.
    * @param[in] beta1 The decay of the first moment.
    * @param[in] beta2 The decay of the second moment.
-   * @param[in] epsilon What is added to the divisor.
+   * @param[in] epsilon Number that is added to the divisor.
    * @param[in] lr_ratio The factor of the learning rate of this parameter.
    * @param[in] coeff The weight decay.
-   * @param[in] with_decay Whether the parameter shrinks by `learning_rate * coeff * param`
+   * @param[in] with_decay True if the parameter shrinks by `learning_rate * coeff * param`
    *     before the step.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
-   * @param[in] use_global_beta_pow Whether the caller advances the powers.
-   * @param[in] amsgrad Whether `moment2_max` takes the place of `moment2`.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
+   * @param[in] use_global_beta_pow True if the caller advances the powers.
+   * @param[in] amsgrad True if `moment2_max` takes the place of `moment2`.
    */
   struct {
     C_Status (*function)(
@@ -6147,8 +6148,8 @@ typedef struct TenonOperators {
    * @param[in] learning_rate The learning rate, one element.
    * @param[in] master_param The parameter in float32, for `multi_precision`. NULL if there is
    *     none.
-   * @param[in] epsilon What is added to the divisor.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] epsilon Number that is added to the divisor.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6171,7 +6172,7 @@ typedef struct TenonOperators {
    * @param[in] moment The mean of the squares of the gradients.
    * @param[in] learning_rate The learning rate, one element.
    * @param[in] decay The decay of the moment.
-   * @param[in] epsilon What is added to the divisor.
+   * @param[in] epsilon Number that is added to the divisor.
    */
   struct {
     C_Status (*function)(
@@ -6197,8 +6198,8 @@ typedef struct TenonOperators {
    * @param[in] master_param The parameter in float32, for `multi_precision`. NULL if there is
    *     none.
    * @param[in] rho The decay of both means.
-   * @param[in] epsilon What is added to both means.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] epsilon Number that is added to both means.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6231,8 +6232,8 @@ typedef struct TenonOperators {
    *     none.
    * @param[in] beta1 The decay of the moment.
    * @param[in] beta2 The decay of the norm.
-   * @param[in] epsilon What is added to the norm.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] epsilon Number that is added to the norm.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6262,12 +6263,12 @@ typedef struct TenonOperators {
    * @param[in] mean_grad The mean of the gradients, for `centered`. NULL if there is none.
    * @param[in] master_param The parameter in float32, for `multi_precision`. NULL if there is
    *     none.
-   * @param[in] epsilon What is added to the mean square.
+   * @param[in] epsilon Number that is added to the mean square.
    * @param[in] decay The decay of the means.
    * @param[in] momentum The factor of the old velocity.
-   * @param[in] centered Whether the variance of the gradients takes the place of their mean
+   * @param[in] centered True if the variance of the gradients takes the place of their mean
    *     square.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6306,9 +6307,9 @@ typedef struct TenonOperators {
    * @param[in] weight_decay The weight decay.
    * @param[in] beta1 The decay of the first moment.
    * @param[in] beta2 The decay of the second moment.
-   * @param[in] epsilon What is added to the divisor.
-   * @param[in] always_adapt Whether to scale the step even without a weight decay.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] epsilon Number that is added to the divisor.
+   * @param[in] always_adapt True to scale the step even without a weight decay.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6348,9 +6349,9 @@ typedef struct TenonOperators {
    *     none.
    * @param[in] beta1 The decay of the first moment.
    * @param[in] beta2 The decay of the second moment.
-   * @param[in] epsilon What is added to the divisor.
+   * @param[in] epsilon Number that is added to the divisor.
    * @param[in] momentum_decay The exponent of the decay of momentum.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6391,8 +6392,8 @@ typedef struct TenonOperators {
    *     none.
    * @param[in] beta1 The decay of the first moment.
    * @param[in] beta2 The decay of the second moment.
-   * @param[in] epsilon What is added to the divisor.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] epsilon Number that is added to the divisor.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6425,7 +6426,7 @@ typedef struct TenonOperators {
    *     none.
    * @param[in] learning_rate_range The least and the greatest learning rate.
    * @param[in] etas The factors by which a learning rate shrinks and grows.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6455,7 +6456,7 @@ typedef struct TenonOperators {
    * @param[in] batches The number of batches, one element.
    * @param[in] master_param The parameter in float32, for `multi_precision`. NULL if there is
    *     none.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    */
   struct {
     C_Status (*function)(
@@ -6522,7 +6523,7 @@ typedef struct TenonOperators {
    * @param[in] x The tensor.
    * @param[in] index The indices of the rows, integers.
    * @param[in] updates The new rows.
-   * @param[in] overwrite Whether the last update counts alone.
+   * @param[in] overwrite True if the last update counts alone.
    */
   struct {
     C_Status (*function)(
@@ -6557,7 +6558,7 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The tensor.
    * @param[in] index The indices, integers.
-   * @param[in] updates What is added.
+   * @param[in] updates The numbers that are added.
    */
   struct {
     C_Status (*function)(
@@ -6587,7 +6588,7 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The tensor.
    * @param[in] index The indices, integers.
-   * @param[in] add_value What is added.
+   * @param[in] add_value The numbers that are added.
    * @param[in] axis The dimension.
    */
   struct {
@@ -6624,7 +6625,7 @@ typedef struct TenonOperators {
    * @param[in] x The tensor.
    * @param[in] indices The indices.
    * @param[in] value The values.
-   * @param[in] accumulate Whether values are added.
+   * @param[in] accumulate True if values are added.
    */
   struct {
     C_Status (*function)(
@@ -6664,8 +6665,8 @@ typedef struct TenonOperators {
    * @param[in] index The indices, integers.
    * @param[in] value The values, at least as long as the index.
    * @param[in] axis The dimension.
-   * @param[in] reduce How values are put together.
-   * @param[in] include_self Whether the element of `x` is one of the values.
+   * @param[in] reduce Operation that combines values.
+   * @param[in] include_self True if the element of `x` is one of the values.
    */
   struct {
     C_Status (*function)(
@@ -6822,14 +6823,14 @@ typedef struct TenonOperators {
    * @param[in] x The inputs of all steps.
    * @param[in] pre_state The state before the first step; for LSTM also the memory of the cells.
    * @param[in] weight_list The weights and biases.
-   * @param[in] sequence_length How many steps each sample has; all of them, if absent. NULL if
+   * @param[in] sequence_length Number of steps of each sample; all of them, if absent. NULL if
    *     there is none.
    * @param[in] dropout_prob The probability, from 0 to 1.
-   * @param[in] is_bidirec Whether each layer also runs from the last step to the first.
+   * @param[in] is_bidirec True if each layer also runs from the last step to the first.
    * @param[in] hidden_size The elements of a state.
-   * @param[in] num_layers How many layers follow each other.
+   * @param[in] num_layers Number of layers.
    * @param[in] mode `LSTM`, `GRU`, `RNN_TANH` or `RNN_RELU`.
-   * @param[in] is_test Whether nothing is dropped.
+   * @param[in] is_test True if nothing is dropped.
    */
   struct {
     C_Status (*function)(
@@ -6867,7 +6868,7 @@ typedef struct TenonOperators {
    * @param[in] x The inputs of all steps.
    * @param[in] pre_state The states before the first step.
    * @param[in] weight_list The weights and biases.
-   * @param[in] sequence_length How many steps each sample has. NULL if there is none.
+   * @param[in] sequence_length Number of steps of each sample. NULL if there is none.
    * @param[in] uniform The random numbers of `rnn`.
    * @param[in] dout The gradient of the outputs.
    * @param[in] dstate The gradients of the states behind the last step.
@@ -6918,13 +6919,13 @@ typedef struct TenonOperators {
    *     if there is none.
    * @param[in] scale_tensor A scale for all spatial dimensions or one for each. NULL if there is
    *     none.
-   * @param[in] data_format Where the channels are.
+   * @param[in] data_format Position of the channels.
    * @param[in] out_d The depth.
    * @param[in] out_h The height.
    * @param[in] out_w The width.
    * @param[in] scale A scale for each spatial dimension, or none.
    * @param[in] interp_method `nearest`, `linear`, `bilinear`, `trilinear` or `bicubic`.
-   * @param[in] align_corners Whether the corners of both images lie on each other.
+   * @param[in] align_corners True if the corners of both images lie on each other.
    * @param[in] align_mode 0: pixels have centres; 1: they do not.
    */
   struct {
@@ -6958,7 +6959,7 @@ typedef struct TenonOperators {
    * @param[in] size_tensor As for `interpolate`. NULL if there is none.
    * @param[in] scale_tensor As for `interpolate`. NULL if there is none.
    * @param[in] dout The gradient of the result.
-   * @param[in] data_format Where the channels are.
+   * @param[in] data_format Position of the channels.
    * @param[in] scale As for `interpolate`.
    * @param[in] interp_method As for `interpolate`.
    * @param[in] align_corners As for `interpolate`.
@@ -7038,8 +7039,8 @@ typedef struct TenonOperators {
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
-   * @param[in] repeat_times How often along each dimension; the last ones, if there are fewer
-   *     numbers.
+   * @param[in] repeat_times Number of repetitions along each dimension; along the last ones, if
+   *     there are fewer numbers.
    */
   struct {
     C_Status (*function)(
@@ -7067,7 +7068,7 @@ typedef struct TenonOperators {
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
-   * @param[in] repeats How often, one integer or one for each element.
+   * @param[in] repeats Number of repetitions, one integer or one for each element.
    * @param[in] dim The dimension.
    */
   struct {
@@ -7108,7 +7109,7 @@ typedef struct TenonOperators {
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
-   * @param[in] repeats How often.
+   * @param[in] repeats Number of repetitions.
    * @param[in] dim The dimension.
    */
   struct {
@@ -7349,7 +7350,8 @@ typedef struct TenonOperators {
    * @param[in] ends The index behind the last one along each.
    * @param[in] steps The steps, which may be negative.
    * @param[in] decrease_axes Dimensions of one that the values lack.
-   * @param[in] none_axes Where the values have a dimension of one more.
+   * @param[in] none_axes Positions at which the values have an additional dimension of length
+   *     one.
    */
   struct {
     C_Status (*function)(
@@ -7382,7 +7384,7 @@ typedef struct TenonOperators {
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
-   * @param[in] shifts How many places along each dimension.
+   * @param[in] shifts Number of places along each dimension.
    * @param[in] axis The dimensions. None stands for the elements in row-major order.
    */
   struct {
@@ -7558,7 +7560,7 @@ typedef struct TenonOperators {
    * @param[in] x The tensor.
    * @param[in] value The value.
    * @param[in] offset The diagonal.
-   * @param[in] wrap Whether the diagonal of a tall matrix starts again after each square.
+   * @param[in] wrap True if the diagonal of a tall matrix starts again after each square.
    */
   struct {
     C_Status (*function)(
@@ -7627,7 +7629,7 @@ typedef struct TenonOperators {
    * @param[out] out The result.
    * @param[in] x The tensor.
    * @param[in] diagonal The diagonal at which the triangle ends.
-   * @param[in] lower Whether it is the lower one.
+   * @param[in] lower True if it is the lower one.
    */
   struct {
     C_Status (*function)(
@@ -7829,7 +7831,7 @@ typedef struct TenonOperators {
    *
    * @param[out] out The result.
    * @param[in] x The images.
-   * @param[in] groups How many groups.
+   * @param[in] groups Number of groups.
    * @param[in] data_format `NCHW` or `NHWC`.
    */
   struct {
@@ -7904,7 +7906,7 @@ typedef struct TenonOperators {
    *
    * @param[out] out The result.
    * @param[in] x The gate.
-   * @param[in] gated What the gate multiplies. NULL if there is none.
+   * @param[in] gated The tensor that the gate multiplies. NULL if there is none.
    */
   struct {
     C_Status (*function)(
@@ -7919,7 +7921,7 @@ typedef struct TenonOperators {
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dgated The gradient of `gated`. NULL if the host does not want it.
    * @param[in] x The gate.
-   * @param[in] gated What the gate multiplies. NULL if there is none.
+   * @param[in] gated The tensor that the gate multiplies. NULL if there is none.
    * @param[in] dout The gradient of the result.
    */
   struct {
@@ -7957,11 +7959,11 @@ typedef struct TenonOperators {
    * @param[in] master_param The parameters in float32, for `multi_precision`. NULL if there is
    *     none.
    * @param[in] mu The decay of the velocity.
-   * @param[in] use_nesterov Whether the momentum is that of Nesterov.
+   * @param[in] use_nesterov True if the momentum is that of Nesterov.
    * @param[in] regularization_method For each parameter `l2_decay`, which adds
    *     `regularization_coeff * param` to the gradient, or nothing.
    * @param[in] regularization_coeff The factors of the regularisations.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    * @param[in] rescale_grad The factor of the gradients.
    */
   struct {
@@ -7999,8 +8001,8 @@ typedef struct TenonOperators {
    * @param[in] weight_decay The decay of each parameter.
    * @param[in] mu The decay of the velocity.
    * @param[in] lars_coeff The factor of the ratio of norms.
-   * @param[in] epsilon What is added to the divisor.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
+   * @param[in] epsilon Number that is added to the divisor.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
    * @param[in] rescale_grad The factor of the gradients.
    */
   struct {
@@ -8045,10 +8047,10 @@ typedef struct TenonOperators {
    *     none.
    * @param[in] beta1 The decay of the first moment.
    * @param[in] beta2 The decay of the second moment.
-   * @param[in] epsilon What is added to the divisor.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
-   * @param[in] use_global_beta_pow Whether the caller advances the powers.
-   * @param[in] amsgrad Whether `moment2_max` takes the place of `moment2`.
+   * @param[in] epsilon Number that is added to the divisor.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
+   * @param[in] use_global_beta_pow True if the caller advances the powers.
+   * @param[in] amsgrad True if `moment2_max` takes the place of `moment2`.
    */
   struct {
     C_Status (*function)(
@@ -8101,12 +8103,12 @@ typedef struct TenonOperators {
    * @param[in] skip_update If its element is true, nothing changes. NULL if there is none.
    * @param[in] beta1 The decay of the first moment.
    * @param[in] beta2 The decay of the second moment.
-   * @param[in] epsilon What is added to the divisor.
+   * @param[in] epsilon Number that is added to the divisor.
    * @param[in] weight_decay The weight decay of AdamW.
-   * @param[in] use_adamw Whether parameters shrink before the step.
-   * @param[in] multi_precision Whether `master_param` is changed and rounded to `param_out`.
-   * @param[in] use_global_beta_pow Whether the caller advances the powers.
-   * @param[in] amsgrad Whether `moment2_max` takes the place of `moment2`.
+   * @param[in] use_adamw True if parameters shrink before the step.
+   * @param[in] multi_precision True if `master_param` is changed and rounded to `param_out`.
+   * @param[in] use_global_beta_pow True if the caller advances the powers.
+   * @param[in] amsgrad True if `moment2_max` takes the place of `moment2`.
    */
   struct {
     C_Status (*function)(
@@ -8136,7 +8138,7 @@ typedef struct TenonOperators {
    * It also finds whether any element of a gradient is infinite or NaN.
    *
    * @param[out] outs The quotients. An element is NULL if the host does not want it.
-   * @param[out] found_infinite Whether an element is infinite or NaN, one element.
+   * @param[out] found_infinite True if an element is infinite or NaN; one element.
    * @param[in] xs The gradients.
    * @param[in] scale The factor, one element.
    */
@@ -8159,15 +8161,15 @@ typedef struct TenonOperators {
    * @param[out] out_good_steps The finite steps in a row.
    * @param[out] out_bad_steps The infinite steps in a row.
    * @param[in] xs The gradients.
-   * @param[in] found_infinite Whether an element is infinite or NaN, one element.
+   * @param[in] found_infinite True if an element is infinite or NaN; one element.
    * @param[in] prev_loss_scaling The factor, one element.
    * @param[in] in_good_steps The finite steps in a row, one element.
    * @param[in] in_bad_steps The infinite steps in a row, one element.
    * @param[in] incr_every_n_steps The finite steps before the factor grows.
    * @param[in] decr_every_n_nan_or_inf The infinite steps before the factor shrinks.
-   * @param[in] incr_ratio What a growing factor is multiplied by.
-   * @param[in] decr_ratio What a shrinking factor is multiplied by.
-   * @param[in] stop_update Whether the factor and the steps stay.
+   * @param[in] incr_ratio Factor for growing.
+   * @param[in] decr_ratio Factor for shrinking.
+   * @param[in] stop_update True if the factor and the steps stay.
    */
   struct {
     C_Status (*function)(
@@ -8222,7 +8224,7 @@ typedef struct TenonOperators {
    * @param[out] out The numbers.
    * @param[in] start The first number.
    * @param[in] stop The last number.
-   * @param[in] number How many, one integer.
+   * @param[in] number Number of elements, one integer.
    */
   struct {
     C_Status (*function)(
@@ -8248,7 +8250,7 @@ typedef struct TenonOperators {
    * @param[out] out The powers.
    * @param[in] start The first exponent.
    * @param[in] stop The last exponent.
-   * @param[in] number How many, one integer.
+   * @param[in] number Number of elements, one integer.
    * @param[in] base The base, one number.
    */
   struct {

@@ -253,7 +253,7 @@ pub trait Convolution: Send + Sync {
     /// * `mask`: The index of each maximum in its image, counted over all dimensions.
     /// * `x`: The images, in the order `NCHW` or its like.
     /// * `kernel_size`: How many elements a window has along each dimension.
-    /// * `strides`: How far the window moves along each dimension.
+    /// * `strides`: Step of the window along each dimension.
     /// * `paddings`: Elements before and after each dimension that do not count.
     /// * `dilations`: How far apart the elements of a window are along each dimension.
     fn dilated_max_pool(
