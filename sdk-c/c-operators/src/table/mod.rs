@@ -66,7 +66,7 @@ pub struct TenonOperators {
     special: special::Functions,
 }
 
-const _: () = assert!(size_of:: < TenonOperators > () == 7696);
+const _: [(); 7696] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[

@@ -52,7 +52,7 @@ fn root(operators: &Operators) -> TokenStream {
             #(#groups: #groups::Functions,)*
         }
 
-        const _: () = assert!(size_of::<TenonOperators>() == #size);
+        const _: [(); #size] = [(); size_of::<TenonOperators>()];
 
         /// The methods in the order of the table, each with a hash of its name and parameters.
         pub(crate) const METHODS: &[(&str, u64)] = &[#(#methods),*];
