@@ -4,7 +4,6 @@ use tenon_cpu::Cpu;
 use tenon_diopi::Library;
 use tenon_operators::CpuOperators;
 
-tenon_diopi::library!(@ {
-    // SAFETY: the memory of the CPU device is host memory.
-    unsafe { Library::with_host_memory::<Cpu>(&CpuOperators) }.with_vendor_name("Tenon CPU Device")
-});
+tenon_diopi::library!(
+    @ Library::with_operators::<Cpu>(&CpuOperators).with_vendor_name("Tenon CPU Device")
+);

@@ -25,4 +25,4 @@ mod provider;
 pub mod runtime;
 use runtime as diopi_runtime;
 
-pub use provider::{Library, Memory};
+pub use provider::Library;

@@ -4,15 +4,6 @@ use tenon::DevicePtr;
 use tenon::device::{DataType, Device, DeviceId, Plugin, Result};
 use tenon::operators::{Launch, Operators};
 
-/// The kind of memory that a device has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
-    /// Only the device can access it.
-    OfTheDevice,
-    /// It is host memory.
-    OfTheHost,
-}
-
 /// A device with its operators, as a library for hosts of DIOPI.
 #[allow(missing_debug_implementations, reason = "it consists of functions")]
 pub struct Library {
@@ -20,7 +11,6 @@ pub struct Library {
     pub(crate) version: &'static str,
     pub(crate) device: &'static dyn Device,
     pub(crate) operators: &'static dyn Operators,
-    pub(crate) memory: Memory,
     pub(crate) current_device: fn() -> Result<DeviceId>,
     pub(crate) synchronize: fn(Launch) -> Result<()>,
     pub(crate) copy_to_device: fn(DeviceId, DevicePtr, &[u8]) -> Result<()>,
@@ -30,15 +20,7 @@ pub struct Library {
 impl Library {
     /// Describes a device that implements both traits.
     pub fn new<D: Plugin<Instance = D> + Operators>() -> Self {
-        Self::from_parts::<D>(D::instance(), Memory::OfTheDevice)
-    }
-
-    /// Describes a device whose operators belong to another type, and whose memory the host can access.
-    ///
-    /// # Safety
-    /// All memory of the device is host memory, which any thread may read and write once the work on its streams is done.
-    pub unsafe fn with_host_memory<D: Plugin>(operators: &'static dyn Operators) -> Self {
-        Self::from_parts::<D>(operators, Memory::OfTheHost)
+        Self::with_operators::<D>(D::instance())
     }
 
     /// Sets the name of the vendor and the device, which hosts show. Some test suites expect the word `Device` in it.
@@ -54,7 +36,8 @@ impl Library {
         Self { version, ..self }
     }
 
-    fn from_parts<D: Plugin>(operators: &'static dyn Operators, memory: Memory) -> Self {
+    /// Describes a device whose operators belong to another type.
+    pub fn with_operators<D: Plugin>(operators: &'static dyn Operators) -> Self {
         let path = std::any::type_name::<D>();
         let name = path.rsplit_once("::").map_or(path, |(_, name)| name);
         Self {
@@ -62,7 +45,6 @@ impl Library {
             version: "",
             device: Box::leak(Box::new(D::whole())),
             operators,
-            memory,
             current_device: || D::whole().get_device(),
             synchronize: |launch| launch.synchronize(&D::whole()),
             copy_to_device: |device, target, source| D::whole().memory_copy_h2d(device, target, source),

@@ -157,7 +157,7 @@ impl Call {
 
     /// Copies elements with conversion and broadcasting. Both tensors may have any strides.
     pub(crate) fn copy(&self, target: &Tensor<'_>, source: &Tensor<'_>) -> Result<()> {
-        let mut out = target.to_mut()?;
+        let mut out = target.as_output()?;
         match target.data_type() == source.data_type() {
             true => self.run(
                 &Method::new("expand", FLOAT | INTEGER | BOOL | COMPLEX),
@@ -238,7 +238,7 @@ impl Call {
 
     /// Makes the outputs of an operator that writes a list.
     pub(crate) fn outputs<'c>(&'c self, targets: &[Tensor<'c>]) -> Result<Outputs<'c>> {
-        let elements = targets.iter().map(|target| target.to_mut().map(Some)).collect::<Result<_>>()?;
+        let elements = targets.iter().map(|target| target.as_output().map(Some)).collect::<Result<_>>()?;
         Ok(Outputs { elements })
     }
 

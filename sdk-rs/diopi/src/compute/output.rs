@@ -25,7 +25,7 @@ impl<'c> Output<'c> {
         inputs: &[&Tensor<'_>],
         in_place: bool,
     ) -> Result<Self> {
-        let elements = target.to_mut()?;
+        let elements = target.as_output()?;
         let conflicts = |input: &&Tensor<'_>| {
             let input = input.elements();
             elements.shares_memory(input) && !(in_place && elements.is_same(input))
@@ -34,7 +34,7 @@ impl<'c> Output<'c> {
             return Ok(Self { call, elements, copied: None });
         }
         let temporary = call.temporary(ty, target.dims())?;
-        Ok(Self { call, elements: temporary.to_mut()?, copied: Some((temporary, target.clone())) })
+        Ok(Self { call, elements: temporary.as_output()?, copied: Some((temporary, target.clone())) })
     }
 
     /// Returns the elements for the operator.

@@ -33,7 +33,7 @@ impl<'c> Tensor<'c> {
     }
 
     /// Returns the elements for an operator that writes them.
-    pub(super) fn to_mut(&self) -> Result<TensorMut<'c>> {
+    pub(super) fn as_output(&self) -> Result<TensorMut<'c>> {
         let view = &self.view;
         // SAFETY: the memory is that of this tensor. The host lets the call write it, or it is temporary.
         unsafe {
@@ -186,7 +186,7 @@ impl<'c> Tensor<'c> {
 
     /// Returns true if a byte between the first and the last element may belong to both tensors.
     pub(crate) fn shares_memory(&self, other: &Tensor<'_>) -> Result<bool> {
-        Ok(self.to_mut()?.shares_memory(other.elements()))
+        Ok(self.as_output()?.shares_memory(other.elements()))
     }
 
     /// Returns a view of another shape with as many elements, if the elements lie one after the other.
