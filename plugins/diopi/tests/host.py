@@ -148,7 +148,7 @@ class Library:
 
     @contextmanager
     def prepared(self, name: str, *args: Any) -> Iterator[Callable[[], None]]:
-        """Returns a function that calls an operator again and again with the same tensors, and waits for it."""
+        """Returns a function that calls an operator with the same tensors each time, and waits."""
         function, params = self.function(name), functions()[name].params[1:]
         context = ctypes.c_void_p(self.runtime.host_make_context())
         synchronize = self.runtime.host_synchronize

@@ -1,12 +1,13 @@
 """Arithmetic with tensors and numbers."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
-from host import DiopiError, Library, Number, Out
+from host import DiopiError, Library, Number, Out, like
 from tables import (
     ANY,
     INTEGER,
@@ -219,3 +220,24 @@ def test_wrong_shapes_are_errors(lib: Library) -> None:
         with pytest.raises(DiopiError, match="is null") as caught:
             lib.call("diopiMul", *args)
         assert caught.value.code == 1
+
+
+def test_threads_compute_at_the_same_time(lib: Library) -> None:
+    def compute(seed: int) -> bool:
+        rng = np.random.default_rng(seed)
+        for _ in range(50):
+            a, b = rng.random((2, 37, 11))
+            if not np.array_equal(lib.call("diopiMul", like(a), a, b), a * b):
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(compute, range(8))) == [True] * 8
+
+
+def test_message_names_function_and_reason(lib: Library) -> None:
+    with pytest.raises(DiopiError) as caught:
+        lib.call("diopiBitwiseAnd", Out((2,), float), np.ones(2), np.ones(2))
+    assert caught.value.code == 13
+    assert caught.value.message.startswith("diopiBitwiseAnd: ")
+    assert "float64" in caught.value.message

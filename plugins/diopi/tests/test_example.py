@@ -1,4 +1,4 @@
-"""The examples: a program in C that uses the library, and a library of another device."""
+"""The examples and the guide: a program in C, a library of another device, and the tolerances."""
 
 import os
 import subprocess
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from signatures import ROOT
+from tables import TOLERANCE
 from test_library import run
 
 
@@ -55,3 +56,12 @@ assert lib.live_objects() == 0
 print(lib.function("diopiGetVendorName")().decode())
 """
     assert run(script, example, tmp_path) == "MyNpu Device"
+
+
+def test_guide_has_the_tolerances() -> None:
+    guide = (ROOT / "docs/src/guide/diopi.md").read_text()
+    for dtype, error in TOLERANCE.items():
+        row = next(
+            line for line in guide.splitlines() if line.startswith("|") and f"`{dtype}`" in line
+        )
+        assert float(row.split("|")[2]) == error, row

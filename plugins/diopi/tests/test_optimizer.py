@@ -232,4 +232,5 @@ def test_amp_update_scale(
 ) -> None:
     scales, steps = np.full(shape, scale, "f4"), np.full(shape, tracker, "i4")
     lib.call("diopiAmpUpdateScaleInp", scales, steps, np.full(shape, found, "f4"), 2.0, 0.5, 3)
-    assert (scales, steps) == (np.float32(expected[0]), expected[1])
+    assert scales == np.float32(expected[0])
+    assert steps == expected[1]
