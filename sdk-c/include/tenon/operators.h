@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x2c4b0e598a3e8708)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xc2e03fc3e3a3941f)
 
 /**
  * @brief The operators of a device.
@@ -3721,6 +3721,45 @@ typedef struct TenonOperators {
         double ignore_index);
     uint64_t data_types;
   } weighted_sigmoid_cross_entropy_dx;
+
+  /**
+   * @brief Binary cross entropy of logits, with less weight for predictions that are right.
+   *
+   * `out = weight * entropy * pow(q, gamma)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 -
+   * p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha *
+   * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1`.
+   *
+   * Elementwise, with broadcasting: `sigmoid_cross_entropy` times `(1 - p) ** gamma`, where p is the probability that the
+   * logit gives the label, and times `alpha` for the label 1 and `1 - alpha` for the label 0. A negative `alpha` leaves
+   * out the last factor. This is the form of torchvision and DIOPI; the labels may lie between 0 and 1.
+   *
+   * @param[out] out The result.
+   * @param[in] x The logits.
+   * @param[in] label The labels, from 0 to 1.
+   * @param[in] alpha The weight of the label 1.
+   * @param[in] gamma The exponent.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* label, double alpha, double gamma);
+    uint64_t data_types;
+  } sigmoid_focal_loss;
+
+  /**
+   * @brief Computes the gradient of `sigmoid_focal_loss` by `x`.
+   *
+   * `dx = dout * weight * ((p - label) * pow(q, gamma) + entropy * slope)`, where `p = sigmoid(x)`
+   * and `q = p * (1 - label) + (1 - p) * label` and `entropy = max(x, 0) - x * label +
+   * softplus(-abs(x))` and `weight = alpha * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1`
+   * and `slope = 0 if gamma == 0 else gamma * pow(q, gamma - 1) * p * (1 - p) * (1 - 2 * label)`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* label, const TenonTensor* dout, double alpha, double gamma);
+    uint64_t data_types;
+  } sigmoid_focal_loss_dx;
 
   /**
    * @brief Binary cross entropy of probabilities, with a small number inside the logarithms.
@@ -8420,7 +8459,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 7696, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 7728, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

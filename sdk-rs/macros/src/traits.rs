@@ -471,6 +471,8 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "sigmoid_cross_entropy_dlabel",
             "weighted_sigmoid_cross_entropy",
             "weighted_sigmoid_cross_entropy_dx",
+            "sigmoid_focal_loss",
+            "sigmoid_focal_loss_dx",
             "log_loss",
             "log_loss_dx",
             "kldiv_loss",

@@ -464,6 +464,93 @@ pub fn weighted_sigmoid_cross_entropy_dx(
     )
 }
 
+/// Binary cross entropy of logits, with less weight for predictions that are right.
+///
+/// `out = weight * entropy * pow(q, gamma)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 - p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1`.
+///
+/// # Errors
+/// If shapes or element types do not fit.
+pub fn sigmoid_focal_loss(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    label: &View<'_>,
+    alpha: f64,
+    gamma: f64,
+) -> Result<()> {
+    fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2], alpha: f64, gamma: f64) {
+        let alpha = T::of(alpha);
+        let gamma = T::of(gamma);
+        for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
+            let p = x.sigmoid();
+            let q = p * (T::of(1.0) - label) + (T::of(1.0) - p) * label;
+            let entropy = x.max(T::of(0.0)) - x * label + (-x.abs()).softplus();
+            let weight = if alpha >= T::of(0.0) {
+                alpha * label + (T::of(1.0) - alpha) * (T::of(1.0) - label)
+            } else {
+                T::of(1.0)
+            };
+            *out = weight * entropy * q.pow(gamma);
+        }
+    }
+    elementwise::float(
+        out,
+        [x, label],
+        |results, operands| each::<f32>(results, operands, alpha, gamma),
+        |results, operands| each::<f64>(results, operands, alpha, gamma),
+    )
+}
+
+/// Gradient of [`sigmoid_focal_loss`] by `x`.
+///
+/// `dx = dout * weight * ((p - label) * pow(q, gamma) + entropy * slope)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 - p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1` and `slope = 0 if gamma == 0 else gamma * pow(q, gamma - 1) * p * (1 - p) * (1 - 2 * label)`.
+///
+/// # Errors
+/// If shapes or element types do not fit.
+pub fn sigmoid_focal_loss_dx(
+    dx: &mut ViewMut<'_>,
+    x: &View<'_>,
+    label: &View<'_>,
+    dout: &View<'_>,
+    alpha: f64,
+    gamma: f64,
+) -> Result<()> {
+    fn each<T: Floating>(
+        dx: &mut [T],
+        [x,
+        label,
+        dout,
+        ]: [&[T]; 3],
+        alpha: f64,
+        gamma: f64,
+    ) {
+        let alpha = T::of(alpha);
+        let gamma = T::of(gamma);
+        for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
+            let p = x.sigmoid();
+            let q = p * (T::of(1.0) - label) + (T::of(1.0) - p) * label;
+            let entropy = x.max(T::of(0.0)) - x * label + (-x.abs()).softplus();
+            let weight = if alpha >= T::of(0.0) {
+                alpha * label + (T::of(1.0) - alpha) * (T::of(1.0) - label)
+            } else {
+                T::of(1.0)
+            };
+            let slope = if gamma == T::of(0.0) {
+                T::of(0.0)
+            } else {
+                gamma * q.pow(gamma - T::of(1.0)) * p * (T::of(1.0) - p)
+                    * (T::of(1.0) - T::of(2.0) * label)
+            };
+            *dx = dout * weight * ((p - label) * q.pow(gamma) + entropy * slope);
+        }
+    }
+    elementwise::float(
+        dx,
+        [x, label, dout],
+        |results, operands| each::<f32>(results, operands, alpha, gamma),
+        |results, operands| each::<f64>(results, operands, alpha, gamma),
+    )
+}
+
 /// Binary cross entropy of probabilities, with a small number inside the logarithms.
 ///
 /// `out = -label * log(x + epsilon) - (1 - label) * log(1 - x + epsilon)`.

@@ -324,6 +324,57 @@ impl Loss for CpuOperators {
         )
     }
 
+    fn sigmoid_focal_loss(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            formulas::loss::sigmoid_focal_loss(
+                &mut view_mut(out)?,
+                &view(x)?,
+                &view(label)?,
+                alpha,
+                gamma,
+            ),
+        )
+    }
+
+    fn sigmoid_focal_loss_dx(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        ready(launch)?;
+        let x = view(x)?;
+        let label = view(label)?;
+        let dout = view(dout)?;
+        gradient(
+            dx,
+            &[&x, &label, &dout],
+            |dx| {
+                formulas::loss::sigmoid_focal_loss_dx(
+                    dx,
+                    &x,
+                    &label,
+                    &dout,
+                    alpha,
+                    gamma,
+                )
+            },
+        )
+    }
+
     fn log_loss(
         &self,
         launch: Launch,

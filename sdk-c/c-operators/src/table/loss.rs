@@ -158,6 +158,27 @@ pub(crate) struct Functions {
             f64,
         ) -> Status,
     >,
+    sigmoid_focal_loss: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            f64,
+            f64,
+        ) -> Status,
+    >,
+    sigmoid_focal_loss_dx: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            f64,
+            f64,
+        ) -> Status,
+    >,
     log_loss: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
@@ -786,6 +807,79 @@ impl Loss for CTable {
                         &raw const weight,
                         &raw const dout,
                         ignore_index,
+                    )
+                }
+            },
+        )
+    }
+
+    fn sigmoid_focal_loss(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        let callee = self.functions().loss.sigmoid_focal_loss.get("sigmoid_focal_loss")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let label = tensor(label);
+        self.call(
+            "sigmoid_focal_loss",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const x,
+                        &raw const label,
+                        alpha,
+                        gamma,
+                    )
+                }
+            },
+        )
+    }
+
+    fn sigmoid_focal_loss_dx(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .loss
+            .sigmoid_focal_loss_dx
+            .get("sigmoid_focal_loss_dx")?;
+        let dx = tensor(dx);
+        let x = tensor(x);
+        let label = tensor(label);
+        let dout = tensor(dout);
+        self.call(
+            "sigmoid_focal_loss_dx",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const x,
+                        &raw const label,
+                        &raw const dout,
+                        alpha,
+                        gamma,
                     )
                 }
             },

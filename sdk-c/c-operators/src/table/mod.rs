@@ -66,7 +66,7 @@ pub struct TenonOperators {
     special: special::Functions,
 }
 
-const _: [(); 7696] = [(); size_of::<TenonOperators>()];
+const _: [(); 7728] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -310,6 +310,8 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("sigmoid_cross_entropy_dlabel", 3429100628528329288),
     ("weighted_sigmoid_cross_entropy", 7587159464896673857),
     ("weighted_sigmoid_cross_entropy_dx", 12887382787935349102),
+    ("sigmoid_focal_loss", 2277718577796144803),
+    ("sigmoid_focal_loss_dx", 484164512474481044),
     ("log_loss", 5209240510742202207),
     ("log_loss_dx", 16468110800019588766),
     ("kldiv_loss", 5488090700002596476),

@@ -294,6 +294,47 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("weighted_sigmoid_cross_entropy_dx"))
     }
 
+    /// Binary cross entropy of logits, with less weight for predictions that are right.
+    ///
+    /// `out = weight * entropy * pow(q, gamma)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 - p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1`.
+    ///
+    /// Elementwise, with broadcasting: `sigmoid_cross_entropy` times `(1 - p) ** gamma`, where p is the probability that the
+    /// logit gives the label, and times `alpha` for the label 1 and `1 - alpha` for the label 0. A negative `alpha` leaves
+    /// out the last factor. This is the form of torchvision and DIOPI; the labels may lie between 0 and 1.
+    ///
+    /// * `out`: The result.
+    /// * `x`: The logits.
+    /// * `label`: The labels, from 0 to 1.
+    /// * `alpha`: The weight of the label 1.
+    /// * `gamma`: The exponent.
+    fn sigmoid_focal_loss(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        Err(Error::unsupported("sigmoid_focal_loss"))
+    }
+
+    /// Computes the gradient of [`sigmoid_focal_loss`](Self::sigmoid_focal_loss) by `x`.
+    ///
+    /// `dx = dout * weight * ((p - label) * pow(q, gamma) + entropy * slope)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 - p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1` and `slope = 0 if gamma == 0 else gamma * pow(q, gamma - 1) * p * (1 - p) * (1 - 2 * label)`.
+    fn sigmoid_focal_loss_dx(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        Err(Error::unsupported("sigmoid_focal_loss_dx"))
+    }
+
     /// Binary cross entropy of probabilities, with a small number inside the logarithms.
     ///
     /// `out = -label * log(x + epsilon) - (1 - label) * log(1 - x + epsilon)`.
