@@ -23,6 +23,7 @@ mod buffer;
 pub mod cast;
 pub mod conv;
 mod convert;
+pub mod decomposition;
 mod dtype;
 mod element;
 pub mod elementwise;

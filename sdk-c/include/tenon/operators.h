@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xc2e03fc3e3a3941f)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xaf22e622b6a25354)
 
 /**
  * @brief The operators of a device.
@@ -4251,6 +4251,70 @@ typedef struct TenonOperators {
   /** @} */
 
   /**
+   * @name Decompositions of matrices: Decompositions of matrices, and systems of equations with triangles.
+   *
+   * Matrices are the last two dimensions, and the dimensions before them a batch. float16 and bfloat16 are computed in
+   * float32.
+   * @{
+   */
+
+  /**
+   * @brief The triangle whose product with its own transpose is the matrix.
+   *
+   * Only the triangle of `x` that `upper` says is read. `info` is 0, or the order of the first leading part that is not
+   * positive definite; the rest of that triangle is zero.
+   *
+   * @param[out] out The triangles, of the shape of `x`.
+   * @param[out] info 0 or an order, one for each matrix.
+   * @param[in] x The symmetric matrices.
+   * @param[in] upper Whether the triangle is an upper one.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* info,
+        const TenonTensor* x, bool upper);
+    uint64_t data_types;
+  } cholesky;
+
+  /**
+   * @brief The solutions of systems of equations with triangles.
+   *
+   * Solves `a · out = b`, or `aᵀ · out = b`. Only the triangle of `a` that `upper` says is read. Batches are broadcast.
+   *
+   * @param[out] out The solutions.
+   * @param[in] a The triangles.
+   * @param[in] b The right-hand sides.
+   * @param[in] upper Whether the triangles are upper ones.
+   * @param[in] transpose Whether the triangles are transposed.
+   * @param[in] unitriangular Whether the diagonals are taken to be 1.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* a,
+        const TenonTensor* b, bool upper, bool transpose, bool unitriangular);
+    uint64_t data_types;
+  } triangular_solve;
+
+  /**
+   * @brief Matrices with orthonormal columns and upper triangles, whose products are the matrices.
+   *
+   * `r` has as many rows as `q` has columns: those of `x`, or the lesser number of its rows and columns. Signs are those
+   * of LAPACK's Householder reflections.
+   *
+   * @param[out] q The matrices with orthonormal columns. NULL if the host does not want it.
+   * @param[out] r The upper triangles.
+   * @param[in] x The matrices.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* q, const TenonTensor* r,
+        const TenonTensor* x);
+    uint64_t data_types;
+  } qr;
+
+  /** @} */
+
+  /**
    * @name Normalisation: Softmax, and normalisation by mean and variance.
    *
    * Sums are kept in float32 for narrower types. The variance is that of the elements themselves, divided by their number.
@@ -4367,6 +4431,50 @@ typedef struct TenonOperators {
         double epsilon, int64_t begin_norm_axis);
     uint64_t data_types;
   } layer_norm_grad;
+
+  /**
+   * @brief Division by the root of the mean square, over the last dimensions.
+   *
+   * `x / sqrt(mean(x * x) + epsilon) * scale + bias`, with the mean of all dimensions from `begin_norm_axis` on.
+   *
+   * @param[out] out The result, of the shape of `x`.
+   * @param[out] reciprocal The reciprocal of the root, one for each index of the dimensions
+   *     before. NULL if the host does not want it.
+   * @param[in] x The input.
+   * @param[in] scale A factor for each element of the normalised dimensions. NULL if there is
+   *     none.
+   * @param[in] bias A summand for each element of the normalised dimensions. NULL if there is
+   *     none.
+   * @param[in] epsilon What is added to the mean square.
+   * @param[in] begin_norm_axis The first dimension that is normalised.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* reciprocal,
+        const TenonTensor* x, const TenonTensor* scale, const TenonTensor* bias, double epsilon,
+        int64_t begin_norm_axis);
+    uint64_t data_types;
+  } rms_norm;
+
+  /**
+   * @brief The gradients of `rms_norm`.
+   *
+   * @param[out] dx The gradient of the input. NULL if the host does not want it.
+   * @param[out] dscale The gradient of the factors. NULL if the host does not want it.
+   * @param[out] dbias The gradient of the summands. NULL if the host does not want it.
+   * @param[in] x The input.
+   * @param[in] scale The factors. NULL if there is none.
+   * @param[in] reciprocal The reciprocals that `rms_norm` computed.
+   * @param[in] dout The gradient of the result.
+   * @param[in] begin_norm_axis As for `rms_norm`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dscale,
+        const TenonTensor* dbias, const TenonTensor* x, const TenonTensor* scale,
+        const TenonTensor* reciprocal, const TenonTensor* dout, int64_t begin_norm_axis);
+    uint64_t data_types;
+  } rms_norm_grad;
 
   /**
    * @brief Normalisation over groups of channels.
@@ -4519,6 +4627,64 @@ typedef struct TenonOperators {
         const char* data_layout, bool is_test, bool use_global_stats, bool trainable_statistics);
     uint64_t data_types;
   } batch_norm_grad;
+
+  /** @} */
+
+  /**
+   * @name Attention: Scaled dot-product attention.
+   *
+   * Queries have the shape `[batch, length, heads, width]`, keys and values `[batch, length, heads of keys, width]`; each
+   * head of the keys serves as many neighbouring heads of the queries. float16 and bfloat16 are computed in float32.
+   * @{
+   */
+
+  /**
+   * @brief The values, weighted by the softmax of the products of queries and keys.
+   *
+   * `softmax(scale * q · kᵀ + mask) · v` for each head. A mask of truth values hides the scores where it is false. A
+   * query that sees no key gets zeros.
+   *
+   * @param[out] out The result, of the shape of `q` with the width of the values.
+   * @param[out] lse The logarithm of the sum of the exponentials of the scores, `[batch, heads,
+   *     length]`. NULL if the host does not want it.
+   * @param[in] q The queries.
+   * @param[in] k The keys.
+   * @param[in] v The values.
+   * @param[in] mask The mask, broadcast to `[batch, heads, length, length of keys]`. NULL if
+   *     there is none.
+   * @param[in] scale The factor of the scores.
+   * @param[in] causal Whether a query sees no keys behind its own place; the last query's place
+   *     is that of the last key.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* lse,
+        const TenonTensor* q, const TenonTensor* k, const TenonTensor* v, const TenonTensor* mask,
+        double scale, bool causal);
+    uint64_t data_types;
+  } attention;
+
+  /**
+   * @brief The gradients of `attention`.
+   *
+   * @param[out] dq The gradient of the queries. NULL if the host does not want it.
+   * @param[out] dk The gradient of the keys. NULL if the host does not want it.
+   * @param[out] dv The gradient of the values. NULL if the host does not want it.
+   * @param[in] q The queries.
+   * @param[in] k The keys.
+   * @param[in] v The values.
+   * @param[in] mask As for `attention`. NULL if there is none.
+   * @param[in] dout The gradient of the result.
+   * @param[in] scale As for `attention`.
+   * @param[in] causal As for `attention`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dq, const TenonTensor* dk,
+        const TenonTensor* dv, const TenonTensor* q, const TenonTensor* k, const TenonTensor* v,
+        const TenonTensor* mask, const TenonTensor* dout, double scale, bool causal);
+    uint64_t data_types;
+  } attention_grad;
 
   /** @} */
 
@@ -8459,7 +8625,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 7728, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 7840, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

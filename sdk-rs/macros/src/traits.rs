@@ -507,6 +507,7 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "addmm_grad",
         ],
     ),
+    ("Decomposition", &["cholesky", "triangular_solve", "qr"]),
     (
         "Normalization",
         &[
@@ -516,6 +517,8 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "log_softmax_grad",
             "layer_norm",
             "layer_norm_grad",
+            "rms_norm",
+            "rms_norm_grad",
             "group_norm",
             "group_norm_grad",
             "instance_norm",
@@ -524,6 +527,7 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "batch_norm_grad",
         ],
     ),
+    ("Attention", &["attention", "attention_grad"]),
     (
         "Convolution",
         &[

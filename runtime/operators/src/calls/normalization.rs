@@ -126,6 +126,58 @@ impl Normalization for CpuOperators {
         )
     }
 
+    fn rms_norm(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        reciprocal: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        scale: Option<&TensorRef<'_>>,
+        bias: Option<&TensorRef<'_>>,
+        epsilon: f64,
+        begin_norm_axis: i64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::norm::rms_norm(
+                &mut view_mut(out)?,
+                optional_mut(reciprocal)?.as_mut(),
+                &view(x)?,
+                optional(scale)?.as_ref(),
+                optional(bias)?.as_ref(),
+                epsilon,
+                begin_norm_axis,
+            ),
+        )
+    }
+
+    fn rms_norm_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        dscale: Option<&mut TensorMut<'_>>,
+        dbias: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        scale: Option<&TensorRef<'_>>,
+        reciprocal: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        begin_norm_axis: i64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::norm::rms_norm_grad(
+                optional_mut(dx)?.as_mut(),
+                optional_mut(dscale)?.as_mut(),
+                optional_mut(dbias)?.as_mut(),
+                &view(x)?,
+                optional(scale)?.as_ref(),
+                &view(reciprocal)?,
+                &view(dout)?,
+                begin_norm_axis,
+            ),
+        )
+    }
+
     fn group_norm(
         &self,
         launch: Launch,

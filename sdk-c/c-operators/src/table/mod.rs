@@ -10,7 +10,9 @@ mod logic;
 mod loss;
 mod conversion;
 mod matrix;
+mod decomposition;
 mod normalization;
+mod attention;
 mod convolution;
 mod indexing;
 mod random;
@@ -44,7 +46,9 @@ pub struct TenonOperators {
     loss: loss::Functions,
     conversion: conversion::Functions,
     matrix: matrix::Functions,
+    decomposition: decomposition::Functions,
     normalization: normalization::Functions,
+    attention: attention::Functions,
     convolution: convolution::Functions,
     indexing: indexing::Functions,
     random: random::Functions,
@@ -66,7 +70,7 @@ pub struct TenonOperators {
     special: special::Functions,
 }
 
-const _: [(); 7728] = [(); size_of::<TenonOperators>()];
+const _: [(); 7840] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -339,18 +343,25 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("matmul_with_flatten_grad", 3299825634372134306),
     ("addmm", 18150370397472876664),
     ("addmm_grad", 2006871707702296084),
+    ("cholesky", 18233177515180592040),
+    ("triangular_solve", 11515557913272603582),
+    ("qr", 5630671975017447424),
     ("softmax", 18440486386439592661),
     ("softmax_grad", 7362590847563895578),
     ("log_softmax", 16928752413067604480),
     ("log_softmax_grad", 11034785241308410639),
     ("layer_norm", 10410835261365576638),
     ("layer_norm_grad", 1070926719437559101),
+    ("rms_norm", 4666496106160617929),
+    ("rms_norm_grad", 16710912804896258643),
     ("group_norm", 18270358131403969778),
     ("group_norm_grad", 5624909346660043979),
     ("instance_norm", 18131714594740299850),
     ("instance_norm_grad", 10427229221439199496),
     ("batch_norm", 16076418269726670985),
     ("batch_norm_grad", 1958872608293616791),
+    ("attention", 532203123522258682),
+    ("attention_grad", 11445797960276460875),
     ("conv", 6397627043370289430),
     ("conv_grad", 13430432964402689567),
     ("conv_transpose", 5172544239683380982),

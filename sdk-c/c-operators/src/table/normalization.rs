@@ -73,6 +73,31 @@ pub(crate) struct Functions {
             i64,
         ) -> Status,
     >,
+    rms_norm: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            f64,
+            i64,
+        ) -> Status,
+    >,
+    rms_norm_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+        ) -> Status,
+    >,
     group_norm: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
@@ -350,6 +375,90 @@ impl Normalization for CTable {
                         &raw const variance,
                         &raw const dout,
                         epsilon,
+                        begin_norm_axis,
+                    )
+                }
+            },
+        )
+    }
+
+    fn rms_norm(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        reciprocal: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        scale: Option<&TensorRef<'_>>,
+        bias: Option<&TensorRef<'_>>,
+        epsilon: f64,
+        begin_norm_axis: i64,
+    ) -> Result<()> {
+        let callee = self.functions().normalization.rms_norm.get("rms_norm")?;
+        let out = tensor(out);
+        let reciprocal = optional(reciprocal);
+        let x = tensor(x);
+        let scale = optional(scale);
+        let bias = optional(bias);
+        self.call(
+            "rms_norm",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        reciprocal
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const x,
+                        scale.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        bias.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        epsilon,
+                        begin_norm_axis,
+                    )
+                }
+            },
+        )
+    }
+
+    fn rms_norm_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        dscale: Option<&mut TensorMut<'_>>,
+        dbias: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        scale: Option<&TensorRef<'_>>,
+        reciprocal: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        begin_norm_axis: i64,
+    ) -> Result<()> {
+        let callee = self.functions().normalization.rms_norm_grad.get("rms_norm_grad")?;
+        let dx = optional(dx);
+        let dscale = optional(dscale);
+        let dbias = optional(dbias);
+        let x = tensor(x);
+        let scale = optional(scale);
+        let reciprocal = tensor(reciprocal);
+        let dout = tensor(dout);
+        self.call(
+            "rms_norm_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        dx.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        dscale.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        dbias.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const x,
+                        scale.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const reciprocal,
+                        &raw const dout,
                         begin_norm_axis,
                     )
                 }

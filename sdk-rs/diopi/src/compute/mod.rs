@@ -1,6 +1,6 @@
 //! The framework of computed functions: their arguments, and the calls of operators.
 
-mod call;
+pub(crate) mod call;
 mod method;
 mod number;
 mod output;

@@ -10,7 +10,9 @@ mod logic;
 mod loss;
 mod conversion;
 mod matrix;
+mod decomposition;
 mod normalization;
+mod attention;
 mod convolution;
 mod indexing;
 mod random;
@@ -38,7 +40,9 @@ pub use self::logic::Logic;
 pub use self::loss::Loss;
 pub use self::conversion::Conversion;
 pub use self::matrix::Matrix;
+pub use self::decomposition::Decomposition;
 pub use self::normalization::Normalization;
+pub use self::attention::Attention;
 pub use self::convolution::Convolution;
 pub use self::indexing::Indexing;
 pub use self::random::Random;
@@ -64,7 +68,7 @@ use tenon::device::DataType;
 ///
 /// `#[tenon::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
 /// `impl` has. Hosts use these, and compute all other operators by themselves.
-pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Normalization + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special {
+pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special {
     /// Returns true if a method is implemented for elements of a type.
     fn provides(&self, method: &str, ty: DataType) -> bool;
 }

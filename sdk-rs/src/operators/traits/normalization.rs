@@ -136,6 +136,56 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("layer_norm_grad"))
     }
 
+    /// Division by the root of the mean square, over the last dimensions.
+    ///
+    /// `x / sqrt(mean(x * x) + epsilon) * scale + bias`, with the mean of all dimensions from `begin_norm_axis` on.
+    ///
+    /// * `out`: The result, of the shape of `x`.
+    /// * `reciprocal`: The reciprocal of the root, one for each index of the dimensions before.
+    /// * `x`: The input.
+    /// * `scale`: A factor for each element of the normalised dimensions.
+    /// * `bias`: A summand for each element of the normalised dimensions.
+    /// * `epsilon`: What is added to the mean square.
+    /// * `begin_norm_axis`: The first dimension that is normalised.
+    fn rms_norm(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        reciprocal: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        scale: Option<&TensorRef<'_>>,
+        bias: Option<&TensorRef<'_>>,
+        epsilon: f64,
+        begin_norm_axis: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("rms_norm"))
+    }
+
+    /// The gradients of `rms_norm`.
+    ///
+    /// * `dx`: The gradient of the input.
+    /// * `dscale`: The gradient of the factors.
+    /// * `dbias`: The gradient of the summands.
+    /// * `x`: The input.
+    /// * `scale`: The factors.
+    /// * `reciprocal`: The reciprocals that `rms_norm` computed.
+    /// * `dout`: The gradient of the result.
+    /// * `begin_norm_axis`: As for `rms_norm`.
+    fn rms_norm_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        dscale: Option<&mut TensorMut<'_>>,
+        dbias: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        scale: Option<&TensorRef<'_>>,
+        reciprocal: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        begin_norm_axis: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("rms_norm_grad"))
+    }
+
     /// Normalisation over groups of channels.
     ///
     /// The channels are split into `groups` of the same size, each of which is normalised in each example.

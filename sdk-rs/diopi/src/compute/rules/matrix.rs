@@ -3,6 +3,7 @@
 use tenon::device::{Error, Result};
 
 use super::terms;
+use crate::compute::call::broadcast;
 use crate::compute::{Call, FLOAT, INTEGER, Method, Number, Operand, Tensor};
 
 /// Computes `beta * input + alpha * (a @ b)`. With a `beta` of 0, `input` is not read.
@@ -69,6 +70,17 @@ pub(super) fn multiply(
         device.matmul(launch, result.elements(), a.elements(), b.elements(), false, transposed)
     })?;
     result.finish()
+}
+
+/// Returns `a @ b` for batches of matrices.
+pub(super) fn product_of<'c>(call: &'c Call, a: &Tensor<'_>, b: &Tensor<'_>) -> Result<Tensor<'c>> {
+    let (&[ref left @ .., rows, _], &[ref right @ .., _, columns]) = (a.dims(), b.dims()) else {
+        return Err(Error::invalid(format!("{:?} and {:?} are not matrices", a.dims(), b.dims())));
+    };
+    let dims = [&broadcast(left, right)?[..], &[rows, columns]].concat();
+    let out = call.temporary(a.data_type(), &dims)?;
+    multiply(call, &out, a, b, false)?;
+    Ok(out)
 }
 
 /// Sums the gradient of a result over the dimensions over which an operand was broadcast.

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod conversion;
 pub(crate) mod creation;
+mod decomposition;
 mod filled;
 mod images;
 pub(crate) mod layout;
@@ -14,8 +15,11 @@ mod optional;
 pub(crate) mod pooling;
 mod shared;
 mod terms;
+mod transformer;
 
 pub(crate) use arithmetic::*;
 pub(crate) use conversion::*;
+pub(crate) use decomposition::*;
 pub(crate) use matrix::*;
 pub(crate) use optimizer::*;
+pub(crate) use transformer::*;

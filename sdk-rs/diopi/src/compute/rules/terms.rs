@@ -2,6 +2,7 @@
 
 use tenon::device::Result;
 
+use super::layout;
 use crate::compute::{BOOL, Call, FLOAT, INTEGER, Method, Operand, Tensor};
 
 macro_rules! terms {
@@ -47,4 +48,31 @@ pub(super) fn add_scaled<'c>(
     factor: f64,
 ) -> Result<Tensor<'c>> {
     add(call, a, &scale(call, b, factor, 0.0)?)
+}
+
+/// Returns `a` where the condition is true, and `b` elsewhere.
+pub(super) fn choose<'c, 'o>(
+    call: &'c Call,
+    condition: &Tensor<'_>,
+    a: impl Into<Operand<'o>>,
+    b: impl Into<Operand<'o>>,
+) -> Result<Tensor<'c>> {
+    call.formula(
+        &Method::new("select", FLOAT | INTEGER | BOOL),
+        [condition.into(), a.into(), b.into()],
+        |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+    )
+}
+
+/// Returns the truth values of elements that are 0.
+pub(super) fn not<'c>(call: &'c Call, x: &Tensor<'_>) -> Result<Tensor<'c>> {
+    let method = Method::new("logical_not", FLOAT | INTEGER | BOOL).yields_bool();
+    call.formula(&method, [x.into()], |device, launch, out, [x]| device.logical_not(launch, out, x))
+}
+
+/// Returns a triangle of matrices, with zeros elsewhere.
+pub(super) fn triangle<'c>(call: &'c Call, x: &Tensor<'c>, diagonal: i64, lower: bool) -> Result<Tensor<'c>> {
+    let out = call.tensor_like(x)?;
+    layout::triangle(call, &out, x, diagonal, lower)?;
+    Ok(out)
 }
