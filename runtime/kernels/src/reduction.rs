@@ -6,7 +6,7 @@
 mod extremum;
 mod norms;
 
-pub use extremum::{amax, amin, argmax, argmin, extremum_grad, max, min};
+pub use extremum::{amax, amin, argmax, argmin, extremum_grad, max, max_with_indices, min, min_with_indices};
 pub use norms::{
     clip_by_norm, frobenius_norm, frobenius_norm_grad, l1_norm, l1_norm_grad, p_norm, p_norm_grad,
     squared_l2_norm, squared_l2_norm_grad,

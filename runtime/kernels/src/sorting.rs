@@ -14,7 +14,7 @@ pub use order::{
     argsort, argsort_grad, kthvalue, kthvalue_grad, mode, mode_grad, topk, topk_grad, topk_shape,
 };
 pub use search::searchsorted;
-pub use unique::{unique, unique_consecutive, unique_consecutive_count, unique_count};
+pub use unique::{unique, unique_consecutive, unique_consecutive_count, unique_count, unique_shape};
 
 use std::cmp::Ordering;
 

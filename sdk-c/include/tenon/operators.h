@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xaf22e622b6a25354)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0x850999cc2b31af11)
 
 /**
  * @brief The operators of a device.
@@ -5625,6 +5625,44 @@ typedef struct TenonOperators {
   } argmin;
 
   /**
+   * @brief The largest element along a dimension and its index.
+   *
+   * Of equal elements it is the first. NaN counts as the largest, as in PyTorch and NumPy.
+   *
+   * @param[out] out The elements. NULL if the host does not want it.
+   * @param[out] indices The indices, of a type that the caller chooses.
+   * @param[in] x The input.
+   * @param[in] axis The dimension; negative numbers count from the end.
+   * @param[in] keep_dim Whether the dimension stays, with the length one.
+   * @param[in] flatten Whether the index is that among all elements in row-major order.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* indices,
+        const TenonTensor* x, int64_t axis, bool keep_dim, bool flatten);
+    uint64_t data_types;
+  } max_with_indices;
+
+  /**
+   * @brief The smallest element along a dimension and its index.
+   *
+   * Of equal elements it is the first. NaN counts as the smallest, as in PyTorch and NumPy.
+   *
+   * @param[out] out The elements. NULL if the host does not want it.
+   * @param[out] indices The indices, of a type that the caller chooses.
+   * @param[in] x The input.
+   * @param[in] axis The dimension; negative numbers count from the end.
+   * @param[in] keep_dim Whether the dimension stays, with the length one.
+   * @param[in] flatten Whether the index is that among all elements in row-major order.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* indices,
+        const TenonTensor* x, int64_t axis, bool keep_dim, bool flatten);
+    uint64_t data_types;
+  } min_with_indices;
+
+  /**
    * @brief The logarithm of the sum of the exponentials.
    *
    * No exponential overflows. The result for negative infinities only is negative infinity, as in SciPy; PaddlePaddle has NaN.
@@ -6173,6 +6211,35 @@ typedef struct TenonOperators {
         const TenonTensor* x, bool right);
     uint64_t data_types;
   } searchsorted;
+
+  /**
+   * @brief Each element once, in order.
+   *
+   * With a dimension it is what is at each of its indices, in lexicographic order. As in NumPy there is one NaN.
+   *
+   * @param[out] out The elements.
+   * @param[out] indices The index of the first of equal ones. NULL if the host does not want it.
+   * @param[out] inverse The place in `out` of each element, in row-major order. NULL if the host
+   *     does not want it.
+   * @param[out] counts How often each of them occurs. NULL if the host does not want it.
+   * @param[in] x The input.
+   * @param[in] axis The dimension, or none.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* indices,
+        const TenonTensor* inverse, const TenonTensor* counts, const TenonTensor* x,
+        const int64_t* axis, size_t axis_count);
+    uint64_t data_types;
+  } unique;
+
+  /** @brief Computes the shape of an output of `unique`, which may depend on elements of the inputs. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const int64_t* axis, size_t axis_count);
+    uint64_t data_types;
+  } unique_out_shape;
 
   /** @} */
 
@@ -8625,7 +8692,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 7840, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 7904, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -598,6 +598,8 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "all",
             "argmax",
             "argmin",
+            "max_with_indices",
+            "min_with_indices",
             "logsumexp",
             "logsumexp_grad",
             "p_norm",
@@ -641,6 +643,8 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "mode",
             "mode_grad",
             "searchsorted",
+            "unique",
+            "unique_out_shape",
         ],
     ),
     (

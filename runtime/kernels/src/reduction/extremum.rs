@@ -84,7 +84,10 @@ pub fn extremum_grad(
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if the input is complex, [`Error::Empty`].
 pub fn argmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, flatten: bool) -> Result<()> {
-    with_number!(x.dtype(), T => first::<T>(out, x, axis, keep_dim, flatten, |new, best| new > best))
+    with_number!(x.dtype(), T => {
+        let found = first::<T>(out.dims(), x, axis, keep_dim, flatten, |new, best| new > best || prefers_numbers(new, best))?;
+        store_integers(out, &found.0)
+    })
 }
 
 /// Finds the index of the first of the smallest elements, as [`argmax`] does.
@@ -92,36 +95,93 @@ pub fn argmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, fl
 /// # Errors
 /// As [`argmax`].
 pub fn argmin(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, flatten: bool) -> Result<()> {
-    with_number!(x.dtype(), T => first::<T>(out, x, axis, keep_dim, flatten, |new, best| new < best))
+    with_number!(x.dtype(), T => {
+        let found = first::<T>(out.dims(), x, axis, keep_dim, flatten, |new, best| new < best || prefers_numbers(new, best))?;
+        store_integers(out, &found.0)
+    })
 }
 
+/// Finds the first of the largest elements along a dimension, or of all with `flatten`, and its index. NaN is the largest.
+///
+/// # Errors
+/// As [`argmax`].
+pub fn max_with_indices(
+    out: Option<&mut ViewMut<'_>>,
+    indices: &mut ViewMut<'_>,
+    x: &View<'_>,
+    axis: i64,
+    keep_dim: bool,
+    flatten: bool,
+) -> Result<()> {
+    with_number!(x.dtype(), T => {
+        let found = first::<T>(indices.dims(), x, axis, keep_dim, flatten, |new, best| new > best || prefers_numbers(best, new))?;
+        store(out, indices, &found)
+    })
+}
+
+/// Finds the first of the smallest elements and its index, as [`max_with_indices`] does. NaN is the smallest.
+///
+/// # Errors
+/// As [`argmax`].
+pub fn min_with_indices(
+    out: Option<&mut ViewMut<'_>>,
+    indices: &mut ViewMut<'_>,
+    x: &View<'_>,
+    axis: i64,
+    keep_dim: bool,
+    flatten: bool,
+) -> Result<()> {
+    with_number!(x.dtype(), T => {
+        let found = first::<T>(indices.dims(), x, axis, keep_dim, flatten, |new, best| new < best || prefers_numbers(best, new))?;
+        store(out, indices, &found)
+    })
+}
+
+/// Returns true if the first is a number and the second is not.
+fn prefers_numbers<T: Numeric>(first: T, second: T) -> bool {
+    !first.is_nan() && second.is_nan()
+}
+
+fn store<T: Slot>(
+    out: Option<&mut ViewMut<'_>>,
+    indices: &mut ViewMut<'_>,
+    (places, values): &(Vec<i64>, Vec<T>),
+) -> Result<()> {
+    if let Some(out) = out {
+        expect_shape(indices.dims(), out.dims())?;
+        T::store(out, values)?;
+    }
+    store_integers(indices, places)
+}
+
+/// Finds for each row the first element that is better than the others: its index, and the element.
 fn first<T: Slot + Numeric>(
-    out: &mut ViewMut<'_>,
+    out_dims: &[usize],
     x: &View<'_>,
     axis: i64,
     keep_dim: bool,
     flatten: bool,
     better: impl Fn(T, T) -> bool,
-) -> Result<()> {
+) -> Result<(Vec<i64>, Vec<T>)> {
     let axes = match flatten {
-        true => resolve(out.dims(), x.dims(), &[], keep_dim, true)?,
-        false => resolve(out.dims(), x.dims(), &[axis], keep_dim, false)?,
+        true => resolve(out_dims, x.dims(), &[], keep_dim, true)?,
+        false => resolve(out_dims, x.dims(), &[axis], keep_dim, false)?,
     };
     let (rows, len) = rows_last(x, &axes)?;
-    if len == 0 && !out.is_empty() {
+    let count: usize = out_dims.iter().product();
+    if len == 0 && count > 0 {
         return Err(Error::Empty);
     }
     let values = T::load(&rows)?;
-    let indices = (0..out.len()).map(|n| {
+    let found = (0..count).map(|n| {
         let row = &values[n * len..][..len];
         let mut best = 0;
         for (index, &value) in row.iter().enumerate() {
-            if better(value, row[best]) || (row[best].is_nan() && !value.is_nan()) {
+            if better(value, row[best]) {
                 best = index;
             }
         }
-        best as i64
+        (best as i64, row[best])
     });
-    let indices: Vec<i64> = indices.collect();
-    store_integers(out, &indices)
+    Ok(found.unzip())
 }

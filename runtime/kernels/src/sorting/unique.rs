@@ -117,6 +117,17 @@ pub fn unique_count(x: &View<'_>, axis: &[i64]) -> Result<usize> {
     Ok(Groups::new(x, axis, true)?.members.len())
 }
 
+/// The shape of the first output of [`unique`].
+///
+/// # Errors
+/// As [`unique_count`].
+pub fn unique_shape(x: &View<'_>, axis: &[i64]) -> Result<Vec<usize>> {
+    let groups = Groups::new(x, axis, true)?;
+    let mut dims = groups.dims;
+    dims.insert(groups.axis.unwrap_or(0), groups.members.len());
+    Ok(dims)
+}
+
 /// Each element once, in order; or what is at each index of a dimension, if one is given, in lexicographic order.
 ///
 /// `indices` are those of the first of equal ones, `inverse` is the place in the output for each of the input, in row-major

@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Reduction, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, ready};
+use crate::host::{done, optional_mut, view, view_mut, ready};
 
 impl Reduction for CpuOperators {
     fn sum(
@@ -345,6 +345,52 @@ impl Reduction for CpuOperators {
         done(
             tenon_kernels::reduction::argmin(
                 &mut view_mut(out)?,
+                &view(x)?,
+                axis,
+                keep_dim,
+                flatten,
+            ),
+        )
+    }
+
+    fn max_with_indices(
+        &self,
+        launch: Launch,
+        out: Option<&mut TensorMut<'_>>,
+        indices: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        axis: i64,
+        keep_dim: bool,
+        flatten: bool,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::reduction::max_with_indices(
+                optional_mut(out)?.as_mut(),
+                &mut view_mut(indices)?,
+                &view(x)?,
+                axis,
+                keep_dim,
+                flatten,
+            ),
+        )
+    }
+
+    fn min_with_indices(
+        &self,
+        launch: Launch,
+        out: Option<&mut TensorMut<'_>>,
+        indices: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        axis: i64,
+        keep_dim: bool,
+        flatten: bool,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::reduction::min_with_indices(
+                optional_mut(out)?.as_mut(),
+                &mut view_mut(indices)?,
                 &view(x)?,
                 axis,
                 keep_dim,

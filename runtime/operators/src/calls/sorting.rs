@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Sorting, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, ready};
+use crate::host::{done, optional_mut, view, view_mut, ready};
 
 impl Sorting for CpuOperators {
     fn argsort(
@@ -217,5 +217,38 @@ impl Sorting for CpuOperators {
                 right,
             ),
         )
+    }
+
+    fn unique(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: Option<&mut TensorMut<'_>>,
+        inverse: Option<&mut TensorMut<'_>>,
+        counts: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        axis: &[i64],
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::sorting::unique(
+                &mut view_mut(out)?,
+                optional_mut(indices)?.as_mut(),
+                optional_mut(inverse)?.as_mut(),
+                optional_mut(counts)?.as_mut(),
+                &view(x)?,
+                axis,
+            ),
+        )
+    }
+
+    fn unique_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        axis: &[i64],
+    ) -> Result<Vec<usize>> {
+        ready(launch)?;
+        done(tenon_kernels::sorting::unique_shape(&view(x)?, axis))
     }
 }

@@ -70,7 +70,7 @@ pub struct TenonOperators {
     special: special::Functions,
 }
 
-const _: [(); 7840] = [(); size_of::<TenonOperators>()];
+const _: [(); 7904] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -414,6 +414,8 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("all", 13204808665762831514),
     ("argmax", 16201714612669007223),
     ("argmin", 15808348316269162937),
+    ("max_with_indices", 14738296506392592339),
+    ("min_with_indices", 14163284416446746997),
     ("logsumexp", 10998410262691757867),
     ("logsumexp_grad", 6049403512959558082),
     ("p_norm", 14846787782050152396),
@@ -447,6 +449,8 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("mode", 3399747018248439605),
     ("mode_grad", 17031825480667572744),
     ("searchsorted", 11883897454945348944),
+    ("unique", 11355388871344943395),
+    ("unique_out_shape", 17039027509877557462),
     ("sgd", 17940800031236866387),
     ("momentum", 7131920671298145146),
     ("adam", 6566669314762579476),

@@ -4,7 +4,7 @@
 
 use tenon::device::{Result, Status};
 use tenon::operators::{Reduction, Launch, TensorMut, TensorRef};
-use crate::arguments::tensor;
+use crate::arguments::{optional, tensor};
 use crate::call::{CTable, Slot};
 use crate::ffi;
 
@@ -186,6 +186,28 @@ pub(crate) struct Functions {
     argmin: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            bool,
+            bool,
+        ) -> Status,
+    >,
+    max_with_indices: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            bool,
+            bool,
+        ) -> Status,
+    >,
+    min_with_indices: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
             *const ffi::Tensor,
             *const ffi::Tensor,
             i64,
@@ -848,6 +870,84 @@ impl Reduction for CTable {
                 // the call.
                 unsafe {
                     callee(launch, &raw const out, &raw const x, axis, keep_dim, flatten)
+                }
+            },
+        )
+    }
+
+    fn max_with_indices(
+        &self,
+        launch: Launch,
+        out: Option<&mut TensorMut<'_>>,
+        indices: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        axis: i64,
+        keep_dim: bool,
+        flatten: bool,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .reduction
+            .max_with_indices
+            .get("max_with_indices")?;
+        let out = optional(out);
+        let indices = tensor(indices);
+        let x = tensor(x);
+        self.call(
+            "max_with_indices",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        out.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const indices,
+                        &raw const x,
+                        axis,
+                        keep_dim,
+                        flatten,
+                    )
+                }
+            },
+        )
+    }
+
+    fn min_with_indices(
+        &self,
+        launch: Launch,
+        out: Option<&mut TensorMut<'_>>,
+        indices: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        axis: i64,
+        keep_dim: bool,
+        flatten: bool,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .reduction
+            .min_with_indices
+            .get("min_with_indices")?;
+        let out = optional(out);
+        let indices = tensor(indices);
+        let x = tensor(x);
+        self.call(
+            "min_with_indices",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        out.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const indices,
+                        &raw const x,
+                        axis,
+                        keep_dim,
+                        flatten,
+                    )
                 }
             },
         )

@@ -4,7 +4,7 @@
 
 use tenon::device::{Result, Status};
 use tenon::operators::{Sorting, Launch, TensorMut, TensorRef};
-use crate::arguments::tensor;
+use crate::arguments::{optional, tensor};
 use crate::call::{CTable, Slot};
 use crate::ffi;
 
@@ -118,6 +118,27 @@ pub(crate) struct Functions {
             *const ffi::Tensor,
             *const ffi::Tensor,
             bool,
+        ) -> Status,
+    >,
+    unique: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+        ) -> Status,
+    >,
+    unique_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
         ) -> Status,
     >,
 }
@@ -459,6 +480,65 @@ impl Sorting for CTable {
                         &raw const x,
                         right,
                     )
+                }
+            },
+        )
+    }
+
+    fn unique(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: Option<&mut TensorMut<'_>>,
+        inverse: Option<&mut TensorMut<'_>>,
+        counts: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        axis: &[i64],
+    ) -> Result<()> {
+        let callee = self.functions().sorting.unique.get("unique")?;
+        let out = tensor(out);
+        let indices = optional(indices);
+        let inverse = optional(inverse);
+        let counts = optional(counts);
+        let x = tensor(x);
+        self.call(
+            "unique",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        indices.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        inverse.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        counts.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const x,
+                        axis.as_ptr(),
+                        axis.len(),
+                    )
+                }
+            },
+        )
+    }
+
+    fn unique_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        axis: &[i64],
+    ) -> Result<Vec<usize>> {
+        let callee = self.functions().sorting.unique_out_shape.get("unique_out_shape")?;
+        let x = tensor(x);
+        self.shape(
+            "unique_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(launch, out_shape, &raw const x, axis.as_ptr(), axis.len())
                 }
             },
         )

@@ -354,6 +354,52 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("argmin"))
     }
 
+    /// The largest element along a dimension and its index.
+    ///
+    /// Of equal elements it is the first. NaN counts as the largest, as in PyTorch and NumPy.
+    ///
+    /// * `out`: The elements.
+    /// * `indices`: The indices, of a type that the caller chooses.
+    /// * `x`: The input.
+    /// * `axis`: The dimension; negative numbers count from the end.
+    /// * `keep_dim`: Whether the dimension stays, with the length one.
+    /// * `flatten`: Whether the index is that among all elements in row-major order.
+    fn max_with_indices(
+        &self,
+        launch: Launch,
+        out: Option<&mut TensorMut<'_>>,
+        indices: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        axis: i64,
+        keep_dim: bool,
+        flatten: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("max_with_indices"))
+    }
+
+    /// The smallest element along a dimension and its index.
+    ///
+    /// Of equal elements it is the first. NaN counts as the smallest, as in PyTorch and NumPy.
+    ///
+    /// * `out`: The elements.
+    /// * `indices`: The indices, of a type that the caller chooses.
+    /// * `x`: The input.
+    /// * `axis`: The dimension; negative numbers count from the end.
+    /// * `keep_dim`: Whether the dimension stays, with the length one.
+    /// * `flatten`: Whether the index is that among all elements in row-major order.
+    fn min_with_indices(
+        &self,
+        launch: Launch,
+        out: Option<&mut TensorMut<'_>>,
+        indices: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        axis: i64,
+        keep_dim: bool,
+        flatten: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("min_with_indices"))
+    }
+
     /// The logarithm of the sum of the exponentials.
     ///
     /// No exponential overflows. The result for negative infinities only is negative infinity, as in SciPy; PaddlePaddle has NaN.

@@ -206,4 +206,37 @@ pub trait Sorting: Send + Sync {
     ) -> Result<()> {
         Err(Error::unsupported("searchsorted"))
     }
+
+    /// Each element once, in order.
+    ///
+    /// With a dimension it is what is at each of its indices, in lexicographic order. As in NumPy there is one NaN.
+    ///
+    /// * `out`: The elements.
+    /// * `indices`: The index of the first of equal ones.
+    /// * `inverse`: The place in `out` of each element, in row-major order.
+    /// * `counts`: How often each of them occurs.
+    /// * `x`: The input.
+    /// * `axis`: The dimension, or none.
+    fn unique(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: Option<&mut TensorMut<'_>>,
+        inverse: Option<&mut TensorMut<'_>>,
+        counts: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        axis: &[i64],
+    ) -> Result<()> {
+        Err(Error::unsupported("unique"))
+    }
+
+    /// Computes the shape of an output of [`unique`](Self::unique), which may depend on elements of the inputs.
+    fn unique_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        axis: &[i64],
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("unique_out_shape"))
+    }
 }

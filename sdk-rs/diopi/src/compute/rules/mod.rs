@@ -1,19 +1,28 @@
 //! Rules: what functions of DIOPI need beside the operators.
 
 mod arithmetic;
+pub(crate) mod complex_numbers;
 mod conversion;
 pub(crate) mod creation;
 mod decomposition;
+pub(crate) mod embedding;
 mod filled;
 mod images;
+pub(crate) mod indexing;
 pub(crate) mod layout;
 pub(crate) mod losses;
+pub(crate) mod masking;
 mod matrix;
 pub(crate) mod normalization;
+pub(crate) mod norms;
 mod optimizer;
 mod optional;
+pub(crate) mod places;
 pub(crate) mod pooling;
+pub(crate) mod random;
+pub(crate) mod reduction;
 mod shared;
+pub(crate) mod sorting;
 mod terms;
 mod transformer;
 

@@ -3,7 +3,8 @@
 use tenon::device::{Error, Result};
 use tenon::operators::{Launch, Operators, TensorMut};
 
-use crate::compute::{Call, DataType, Method, Number, Tensor};
+use crate::compute::number::Category;
+use crate::compute::{BOOL, Call, DataType, FLOAT, INTEGER, Method, Number, Tensor};
 
 /// Calls an operator that writes elements of a type to a target. The inputs may share memory with the target.
 pub(super) fn kernel<'c>(
@@ -74,4 +75,36 @@ pub(super) fn expect_shape(name: &str, tensor: &Tensor<'_>, dims: &[usize]) -> R
             Err(Error::invalid(format!("`{name}` has the shape {:?} instead of {dims:?}", tensor.dims())))
         }
     }
+}
+
+/// Returns a view of a tensor with one element that has no dimensions.
+pub(super) fn single<'c>(tensor: &Tensor<'c>) -> Result<Tensor<'c>> {
+    if tensor.len() != 1 {
+        let message = format!("one element is expected, not the shape {:?}", tensor.dims());
+        return Err(Error::invalid(message));
+    }
+    (0..tensor.rank()).try_fold(tensor.clone(), |view, _| view.selected(0, 0))
+}
+
+/// Chooses elements of one tensor where a condition is true, and of another elsewhere.
+pub(super) fn choose<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    condition: &Tensor<'c>,
+    chosen: &Tensor<'c>,
+    other: &Tensor<'c>,
+) -> Result<()> {
+    let is_complex = |tensor: &Tensor<'_>| Category::of(tensor.data_type()) == Category::Complex;
+    let condition = call.to_type(condition, DataType::BOOL)?;
+    if is_complex(chosen) || is_complex(other) {
+        let [chosen, other] = [chosen, other].map(|tensor| call.to_type(tensor, out.data_type())?.as_pairs());
+        let condition = condition.unsqueezed(condition.rank())?;
+        return choose(call, &out.as_pairs()?, &condition, &chosen?, &other?);
+    }
+    call.write(
+        &Method::new("select", FLOAT | INTEGER | BOOL),
+        out,
+        [(&condition).into(), chosen.into(), other.into()],
+        |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+    )
 }

@@ -1,0 +1,76 @@
+//! Rules that make complex numbers, and read their parts. The parts are views of real numbers.
+
+use tenon::device::Result;
+
+use super::layout;
+use super::shared::in_steps;
+use crate::compute::number::Category;
+use crate::compute::{Call, FLOAT, Method, Tensor};
+
+/// Returns a view of the real parts (0) or the imaginary parts (1).
+fn part<'c>(tensor: &Tensor<'c>, number: usize) -> Result<Tensor<'c>> {
+    tensor.as_pairs()?.selected(tensor.rank(), number)
+}
+
+/// Makes complex numbers of their parts.
+pub(crate) fn of_parts<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    real: &Tensor<'c>,
+    imaginary: &Tensor<'c>,
+) -> Result<()> {
+    in_steps(call, out, &[real, imaginary], |out| {
+        call.copy(&part(out, 0)?, real)?;
+        call.copy(&part(out, 1)?, imaginary)
+    })
+}
+
+/// Makes complex numbers of magnitudes and angles.
+pub(crate) fn of_angles<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    magnitude: &Tensor<'c>,
+    angle: &Tensor<'c>,
+) -> Result<()> {
+    let cosines = call.formula(&Method::new("cos", FLOAT), [angle.into()], |device, launch, out, [x]| {
+        device.cos(launch, out, x)
+    })?;
+    let sines = call.formula(&Method::new("sin", FLOAT), [angle.into()], |device, launch, out, [x]| {
+        device.sin(launch, out, x)
+    })?;
+    let product = Method::new("multiply", FLOAT);
+    let [real, imaginary] = [&cosines, &sines].map(|factor| {
+        call.formula(&product, [magnitude.into(), factor.into()], |device, launch, out, [a, b]| {
+            device.multiply(launch, out, a, b)
+        })
+    });
+    of_parts(call, out, &real?, &imaginary?)
+}
+
+/// Computes the complex conjugate. A real number is its own.
+pub(crate) fn conjugate<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>) -> Result<()> {
+    if Category::of(input.data_type()) != Category::Complex {
+        return layout::copy(call, out, input);
+    }
+    let imaginary = part(input, 1)?;
+    let negated =
+        call.formula(&Method::new("negative", FLOAT), [(&imaginary).into()], |device, launch, out, [x]| {
+            device.negative(launch, out, x)
+        })?;
+    of_parts(call, out, &part(input, 0)?, &negated)
+}
+
+/// Copies the real parts (0) or the imaginary parts (1).
+pub(crate) fn copy_part<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    input: &Tensor<'c>,
+    number: usize,
+) -> Result<()> {
+    match Category::of(input.data_type()) {
+        Category::Complex => layout::copy(call, out, &part(input, number)?),
+        // The real part of a real number is the number.
+        _ if number == 0 => layout::copy(call, out, input),
+        _ => part(input, number).map(drop),
+    }
+}
