@@ -48,6 +48,13 @@ fn a_device_needs_a_type() {
 }
 
 #[test]
+fn device_type_with_control_characters_is_refused_and_escaped() {
+    let (error, text) = load_with("coloured-type", &["COLOURED_TYPE"]);
+    assert!(matches!(error, LoadError::BadDeviceType { .. }), "{text}");
+    assert!(text.contains(r"`\u{1b}[31mnpu`") && !text.contains('\u{1b}'), "{text:?}");
+}
+
+#[test]
 fn one_that_fills_nothing_has_declined() {
     let (error, text) = load_with("nothing", &["FILL_NOTHING"]);
     assert!(matches!(error, LoadError::Declined { wrote: true, .. }), "{text}");

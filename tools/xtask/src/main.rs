@@ -9,6 +9,7 @@ mod notices;
 mod paddle;
 mod process;
 mod project;
+mod sanitize;
 mod sdk;
 mod side_by_side;
 mod test;
@@ -64,6 +65,8 @@ enum Task {
     Pictures,
     /// Run the coverage-guided fuzzers: random calls of the C SDK, damaged specs
     Fuzz(fuzz::Options),
+    /// Run tests under ThreadSanitizer and Miri, with a nightly toolchain
+    Sanitize(sanitize::Options),
     /// Run the benchmarks, each next to its baseline
     Bench(bench::Options),
 }
@@ -86,6 +89,7 @@ fn main() -> Result<ExitCode> {
         Task::Docs(options) => docs::run(&options),
         Task::Pictures => sdk::python::pictures(),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Sanitize(options) => sanitize::run(&options),
         Task::Bench(options) => bench::run(&options),
     };
     outcome?;

@@ -192,6 +192,10 @@ extern "C" void InitPlugin(CustomRuntimeParams* params) {
 #ifdef EMPTY_TYPE
   type[0] = 0;
 #endif
+#ifdef COLOURED_TYPE
+  static char coloured[] = "\033[31mnpu";
+  params->device_type = coloured;
+#endif
 #ifdef FILL_NOTHING
   return;
 #endif
