@@ -184,12 +184,16 @@ fn set_device_in_a_callback_does_not_block_a_reset() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let acl = world.shared();
+    let (sent, received) = std::sync::mpsc::channel();
     let function = common::host_function(move || {
         acl.rt_set_device(0).unwrap();
         acl.rt_reset_device(0).unwrap();
+        sent.send(()).unwrap();
     });
     world.rt_launch_host_func(Stream::NULL, function).unwrap();
     world.rt_reset_device(0).unwrap();
+    // The last of the two resets closes the device, which may be the one in the callback.
+    received.recv().unwrap();
     world.end();
 }
 
