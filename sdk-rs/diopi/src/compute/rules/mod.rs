@@ -1,14 +1,17 @@
 //! Rules: what functions of DIOPI need beside the operators.
 
 mod arithmetic;
+mod attention;
 pub(crate) mod complex_numbers;
 mod conversion;
 pub(crate) mod creation;
 mod decomposition;
 pub(crate) mod embedding;
 mod filled;
+mod flash_attention;
 mod images;
 pub(crate) mod indexing;
+mod inference;
 pub(crate) mod layout;
 pub(crate) mod losses;
 pub(crate) mod masking;
@@ -29,6 +32,8 @@ mod transformer;
 pub(crate) use arithmetic::*;
 pub(crate) use conversion::*;
 pub(crate) use decomposition::*;
+pub(crate) use flash_attention::*;
+pub(crate) use inference::*;
 pub(crate) use matrix::*;
 pub(crate) use optimizer::*;
 pub(crate) use transformer::*;

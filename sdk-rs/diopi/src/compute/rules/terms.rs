@@ -29,6 +29,10 @@ terms! {
     multiply(a, b): FLOAT | INTEGER | BOOL;
     /// Computes `a / b`.
     divide(a, b): FLOAT;
+    /// Computes the absolute value.
+    abs(x): FLOAT;
+    /// Computes the exponential function.
+    exp(x): FLOAT;
     /// Computes the root.
     sqrt(x): FLOAT;
 }

@@ -1,0 +1,268 @@
+//! Rules for attention: sequences of one length, or sequences of different lengths one after the other.
+
+#![allow(clippy::too_many_arguments, reason = "functions of DIOPI have that many")]
+
+use tenon::device::{DataType, Error, Result};
+
+use super::attention::{Attention, Fate, Settings};
+use super::shared::kernel;
+use super::terms;
+use crate::compute::{Call, FLOAT, Generator, Method, Place, Tensor};
+
+/// The numbers of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbers {
+    scale: f64,
+    dropout: f64,
+    window: [i64; 2],
+}
+
+/// Collects the numbers of a call.
+#[allow(clippy::unnecessary_wraps, reason = "as for other rules")]
+pub(crate) fn attention_numbers(
+    _: &Call,
+    dropout: impl Into<f64>,
+    scale: impl Into<f64>,
+    is_causal: bool,
+    left: i32,
+    right: i32,
+) -> Result<Numbers> {
+    let right = match is_causal {
+        true => 0,
+        false => i64::from(right),
+    };
+    Ok(Numbers { scale: scale.into(), dropout: dropout.into(), window: [i64::from(left), right] })
+}
+
+impl Numbers {
+    fn with<'a, 'c>(
+        self,
+        slopes: Option<&'a Tensor<'c>>,
+        hidden: Option<&'a Tensor<'c>>,
+    ) -> Settings<'a, 'c> {
+        let Self { scale, dropout, window } = self;
+        Settings { scale, dropout, window, slopes, hidden }
+    }
+}
+
+/// Applies attention to sequences of one length.
+pub(crate) fn attention<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    lse: &Tensor<'c>,
+    kept: Option<&Tensor<'c>>,
+    q: &Tensor<'c>,
+    k: &Tensor<'c>,
+    v: &Tensor<'c>,
+    slopes: Option<&Tensor<'c>>,
+    generator: Generator,
+    numbers: &Numbers,
+) -> Result<()> {
+    let attention = Attention::new(call, [q, k, v], &numbers.with(slopes, None), 0)?;
+    attention.forward(call, out, Some(lse), Fate::Drawn(generator, kept))
+}
+
+/// Computes the gradients of [`attention`].
+pub(crate) fn attention_gradient<'c>(
+    call: &'c Call,
+    of_q: &Tensor<'c>,
+    of_k: &Tensor<'c>,
+    of_v: &Tensor<'c>,
+    out_gradient: &Tensor<'c>,
+    q: &Tensor<'c>,
+    k: &Tensor<'c>,
+    v: &Tensor<'c>,
+    slopes: Option<&Tensor<'c>>,
+    generator: Generator,
+    numbers: &Numbers,
+) -> Result<()> {
+    let attention = Attention::new(call, [q, k, v], &numbers.with(slopes, None), 0)?;
+    attention.backward(call, [of_q, of_k, of_v], out_gradient, Fate::Drawn(generator, None))
+}
+
+/// Where a sequence begins, and its length.
+type Span = (usize, usize);
+
+/// Reads cumulative lengths.
+fn spans(call: &Call, cumulative: &Tensor<'_>, total: usize) -> Result<Vec<Span>> {
+    let bytes = call.download(&call.to_type(cumulative, DataType::INT64)?)?;
+    let ends = bytes.as_chunks::<8>().0.iter().map(|bytes| i64::from_ne_bytes(*bytes));
+    spans_of(&ends.collect::<Vec<_>>(), total)
+}
+
+fn spans_of(ends: &[i64], total: usize) -> Result<Vec<Span>> {
+    let span = |pair: &[i64]| match (usize::try_from(pair[0]), usize::try_from(pair[1])) {
+        (Ok(start), Ok(end)) if start <= end && end <= total => Ok((start, end - start)),
+        _ => Err(Error::invalid(format!("{ends:?} are no cumulative lengths of {total} tokens"))),
+    };
+    ends.windows(2).map(span).collect()
+}
+
+/// Returns one sequence, as a batch.
+fn sequence<'c>(tensor: &Tensor<'c>, (start, len): Span) -> Result<Tensor<'c>> {
+    tensor.sliced(0, start, len, 1)?.unsqueezed(0)
+}
+
+/// Returns the logarithms of one sequence: from `[batch, heads, greatest length]` or `[heads, total length]`.
+fn logarithms<'c>(lse: &Tensor<'c>, index: usize, (start, len): Span) -> Result<Tensor<'c>> {
+    match lse.rank() {
+        3 => lse.selected(0, index)?.sliced(1, 0, len, 1)?.unsqueezed(0),
+        2 => lse.sliced(1, start, len, 1)?.unsqueezed(0),
+        _ => Err(Error::invalid(format!("`softmax_lse` has the shape {:?}", lse.dims()))),
+    }
+}
+
+/// Returns the weights of one sequence, from `[batch, heads, greatest length, greatest length of keys]`.
+fn weights_of<'c>(weights: &Tensor<'c>, index: usize, queries: usize, keys: usize) -> Result<Tensor<'c>> {
+    weights.selected(0, index)?.sliced(1, 0, queries, 1)?.sliced(2, 0, keys, 1)?.unsqueezed(0)
+}
+
+/// Applies attention to sequences of different lengths.
+pub(crate) fn attention_of_sequences<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    lse: &Tensor<'c>,
+    kept: Option<&Tensor<'c>>,
+    q: &Tensor<'c>,
+    k: &Tensor<'c>,
+    v: &Tensor<'c>,
+    queries: &Tensor<'_>,
+    keys: &Tensor<'_>,
+    slopes: Option<&Tensor<'c>>,
+    generator: Generator,
+    numbers: &Numbers,
+) -> Result<()> {
+    let settings = numbers.with(slopes, None);
+    let (queries, keys) = (spans(call, queries, first(q))?, spans(call, keys, first(k))?);
+    for (index, (&query, &key)) in queries.iter().zip(&keys).enumerate() {
+        let parts = [&sequence(q, query)?, &sequence(k, key)?, &sequence(v, key)?];
+        let attention = Attention::new(call, parts, &settings, index)?;
+        let kept = kept.map(|kept| weights_of(kept, index, query.1, key.1)).transpose()?;
+        let lse = logarithms(lse, index, query)?;
+        let fate = Fate::Drawn(generator, kept.as_ref());
+        attention.forward(call, &sequence(out, query)?, Some(&lse), fate)?;
+    }
+    Ok(())
+}
+
+/// Computes the gradients of [`attention_of_sequences`].
+pub(crate) fn attention_of_sequences_gradient<'c>(
+    call: &'c Call,
+    of_q: &Tensor<'c>,
+    of_k: &Tensor<'c>,
+    of_v: &Tensor<'c>,
+    out_gradient: &Tensor<'c>,
+    q: &Tensor<'c>,
+    k: &Tensor<'c>,
+    v: &Tensor<'c>,
+    queries: &Tensor<'_>,
+    keys: &Tensor<'_>,
+    slopes: Option<&Tensor<'c>>,
+    generator: Generator,
+    numbers: &Numbers,
+) -> Result<()> {
+    let settings = numbers.with(slopes, None);
+    let (queries, keys) = (spans(call, queries, first(q))?, spans(call, keys, first(k))?);
+    for (index, (&query, &key)) in queries.iter().zip(&keys).enumerate() {
+        let parts = [&sequence(q, query)?, &sequence(k, key)?, &sequence(v, key)?];
+        let attention = Attention::new(call, parts, &settings, index)?;
+        let gradients = [&sequence(of_q, query)?, &sequence(of_k, key)?, &sequence(of_v, key)?];
+        attention.backward(call, gradients, &sequence(out_gradient, query)?, Fate::Drawn(generator, None))?;
+    }
+    Ok(())
+}
+
+fn first(tensor: &Tensor<'_>) -> usize {
+    tensor.dims().first().copied().unwrap_or(0)
+}
+
+/// Returns a tensor of one of the layouts as `[batch, length, heads, size]`.
+fn from_layout<'c>(tensor: &Tensor<'c>, layout: &str, heads: i32, size: usize) -> Result<Tensor<'c>> {
+    let expected = if matches!(layout, "BSH" | "SBH") { 3 } else { 4 };
+    if tensor.rank() != expected || heads <= 0 {
+        let message = format!("the shape {:?} is not that of {heads} heads as {layout}", tensor.dims());
+        return Err(Error::invalid(message));
+    }
+    match layout {
+        "BSND" => Ok(tensor.clone()),
+        "BNSD" => tensor.permuted(&[0, 2, 1, 3]),
+        "BSH" => tensor.divided(2, size),
+        "SBH" => tensor.permuted(&[1, 0, 2])?.divided(2, size),
+        _ => Err(Error::invalid(format!("`input_layout` is \"{layout}\""))),
+    }
+}
+
+/// Returns the size of a head.
+fn size_of(q: &Tensor<'_>, layout: &str, heads: i32) -> usize {
+    let last = q.dims().last().copied().unwrap_or(0);
+    let heads = usize::try_from(heads).unwrap_or(0).max(1);
+    if matches!(layout, "BSH" | "SBH") { last / heads } else { last }
+}
+
+/// Applies attention with a mask of the caller, and makes what the gradient needs.
+pub(crate) fn masked_attention<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    kept: Place,
+    maxima: Place,
+    sums: Place,
+    weights: Place,
+    q: &Tensor<'c>,
+    k: &Tensor<'c>,
+    v: &Tensor<'c>,
+    slopes: Option<&Tensor<'c>>,
+    hidden: Option<&Tensor<'c>>,
+    generator: Generator,
+    heads: i32,
+    layout: &str,
+    numbers: &Numbers,
+) -> Result<()> {
+    let size = size_of(q, layout, heads);
+    let view = |tensor: &Tensor<'c>| from_layout(tensor, layout, heads, size);
+    let (q, k, v, out) = (view(q)?, view(k)?, view(v)?, view(out)?);
+    let attention = Attention::new(call, [&q, &k, &v], &numbers.with(slopes, hidden), 0)?;
+    let scores = attention.scores(call)?;
+    let of_rows = &scores.dims()[..3];
+    let maxima = call.make(maxima, DataType::FLOAT32, of_rows)?;
+    let sums = call.make(sums, DataType::FLOAT32, of_rows)?;
+    kernel(call, &maxima, scores.data_type(), &[], &Method::new("max", FLOAT), |device, launch, out| {
+        device.max(launch, out, scores.elements(), &[-1], false, false)
+    })?;
+    let shifted = terms::subtract(call, &scores, &maxima.unsqueezed(3)?)?;
+    let shifted = terms::exp(call, &shifted)?;
+    kernel(call, &sums, shifted.data_type(), &[], &Method::new("sum", FLOAT), |device, launch, out| {
+        device.sum(launch, out, shifted.elements(), &[-1], false, false)
+    })?;
+    let weights = call.make(weights, DataType::FLOAT32, scores.dims())?;
+    call.copy(&weights, &attention.weights(call, &scores)?)?;
+    let kept = match numbers.dropout > 0.0 {
+        true => Some(call.make(kept, DataType::BOOL, scores.dims())?),
+        false => None,
+    };
+    attention.forward(call, &out, None, Fate::Drawn(generator, kept.as_ref()))
+}
+
+/// Computes the gradients of [`masked_attention`].
+pub(crate) fn masked_attention_gradient<'c>(
+    call: &'c Call,
+    of_q: &Tensor<'c>,
+    of_k: &Tensor<'c>,
+    of_v: &Tensor<'c>,
+    out_gradient: &Tensor<'c>,
+    q: &Tensor<'c>,
+    k: &Tensor<'c>,
+    v: &Tensor<'c>,
+    slopes: Option<&Tensor<'c>>,
+    hidden: Option<&Tensor<'c>>,
+    kept: Option<&Tensor<'c>>,
+    heads: i32,
+    layout: &str,
+    numbers: &Numbers,
+) -> Result<()> {
+    let size = size_of(q, layout, heads);
+    let view = |tensor: &Tensor<'c>| from_layout(tensor, layout, heads, size);
+    let (q, k, v) = (view(q)?, view(k)?, view(v)?);
+    let attention = Attention::new(call, [&q, &k, &v], &numbers.with(slopes, hidden), 0)?;
+    let gradients = [&view(of_q)?, &view(of_k)?, &view(of_v)?];
+    attention.backward(call, gradients, &view(out_gradient)?, Fate::Given(kept))
+}
