@@ -76,7 +76,7 @@ pub const HEADERS: [&str; 3] = ["types.h", "functions.h", "tenon.h"];
 pub const CORE_HEADER: &str = "core.h";
 
 impl<'a> Face<'a> {
-    /// The face of an interface that has one.
+    /// Returns the face of an interface that has one.
     pub fn of(spec: &'a Spec, interface: &'a Interface) -> Option<Self> {
         interface.sdk.as_ref().map(|sdk| Face { spec, interface, sdk })
     }
@@ -115,7 +115,7 @@ impl<'a> Face<'a> {
         format!("{}_{name}", self.sdk.prefix).to_uppercase()
     }
 
-    /// Every status: those of the interface as they are, then the library's own.
+    /// Returns every status: those of the interface as they are, then the library's own.
     pub fn statuses(self) -> Vec<SdkStatus> {
         let theirs = self.spec.status_values(self.interface).iter().map(|value| SdkStatus {
             name: value.name.value.clone(),
@@ -140,14 +140,14 @@ impl<'a> Face<'a> {
         self.is(ty, Some(self.sdk.device)) || self.is(ty, self.interface.status)
     }
 
-    /// The handle that a function is called with.
+    /// Returns the handle that a function is called with.
     pub fn called_with(self, function: &Function) -> Handle {
         let first =
             function.params.iter().position(|param| self.is_device(param) && param.dir == Direction::In);
         first.map_or(Handle::Plugin, |index| Handle::Device(ParamId(index)))
     }
 
-    /// The callback that a parameter is, where its own parameters differ in the SDK: it is called through one
+    /// Returns the callback that a parameter is, where its own parameters differ in the SDK: it is called through one
     /// of ours.
     pub fn translated(self, param: &Param) -> Option<&'a Type> {
         let Ty::Named(id) = param.ty else { return None };
@@ -170,7 +170,7 @@ impl<'a> Face<'a> {
         }
     }
 
-    /// The length of what a function allocates: null for more than none of it means that there was no memory.
+    /// Returns the length of what a function allocates: null for more than none of it means that there was no memory.
     pub fn allocates(self, param: &'a Param) -> Option<&'a Extent> {
         match &param.length {
             Some(Length::Bytes(extent))
@@ -182,7 +182,7 @@ impl<'a> Face<'a> {
         }
     }
 
-    /// The described types that functions of the SDK name, in the order of the spec.
+    /// Returns the described types that functions of the SDK name, in the order of the spec.
     pub fn types(self) -> Vec<&'a Type> {
         let mut needed = BTreeSet::new();
         let mut open: Vec<&Param> =

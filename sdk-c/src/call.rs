@@ -101,7 +101,7 @@ pub fn on_plugin(
 pub struct Further(DeviceGuard);
 
 impl Further {
-    /// The number of the device.
+    /// Returns the number of the device.
     pub fn id(&self) -> DeviceId {
         self.0.id
     }

@@ -19,7 +19,7 @@ impl CallCounts {
         self.0[function as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Number of calls of a function so far.
+    /// Returns the number of calls of a function so far.
     pub(crate) fn get(&self, function: Function) -> u64 {
         self.0[function as usize].load(Ordering::Relaxed)
     }

@@ -40,7 +40,7 @@ pub use functions::Status;
 pub struct DeviceHandle(usize);
 
 impl DeviceHandle {
-    /// The handle as an argument of [`functions::call_raw`].
+    /// Returns the handle as an argument of [`functions::call_raw`].
     pub fn bits(self) -> u64 {
         self.0 as u64
     }
@@ -52,7 +52,7 @@ impl DeviceHandle {
 pub struct PluginHandle(usize);
 
 impl PluginHandle {
-    /// The handle as an argument of [`functions::call_raw`].
+    /// Returns the handle as an argument of [`functions::call_raw`].
     pub fn bits(self) -> u64 {
         self.0 as u64
     }

@@ -209,7 +209,7 @@ impl World {
         }
     }
 
-    /// The beginning of a part, and its owner.
+    /// Returns the beginning of a part, and its owner.
     fn find(&self, part: Part) -> Option<(usize, Handle)> {
         let index = part.piece.checked_rem(self.pieces.len())?;
         Some((index, self.pieces[index].address.wrapping_byte_add(part.offset)))

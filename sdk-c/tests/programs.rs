@@ -23,7 +23,7 @@ fn passes(source: &str, prepare: impl FnOnce(&mut Command)) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The plugin with the required functions only, compiled for one test.
+/// Returns the plugin with the required functions only, compiled for one test.
 fn required(folder: &str) -> PathBuf {
     let library = build::scratch(folder).join("librequired.so");
     build::plugin("required.c", &library, &["-pthread"]);

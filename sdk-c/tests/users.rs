@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A path in the repository.
+/// Returns a path in the repository.
 fn repository(path: &str) -> PathBuf {
     build::here().join("..").join(path)
 }
@@ -40,7 +40,7 @@ fn example(name: &str) -> PathBuf {
     program(&format!("examples/sdk-c/{name}"))
 }
 
-/// The standard output and standard error of a program. It has to succeed.
+/// Returns the standard output and standard error of a program. It has to succeed.
 fn run(command: &mut Command) -> (String, String) {
     let output = build::run(command);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -53,7 +53,7 @@ fn validated(program: &Path) -> Command {
     command
 }
 
-/// A program without errors: validation has nothing to say.
+/// Returns a program without errors: validation has nothing to say.
 fn faultless(command: &mut Command) -> String {
     let (out, err) = run(command);
     assert_eq!(err, "");

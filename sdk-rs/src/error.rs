@@ -19,7 +19,7 @@ pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
     /// The implementation panicked.
     const INTERNAL: Self;
 
-    /// The number in the ABI.
+    /// Returns the number in the ABI.
     fn code(self) -> i32;
 }
 

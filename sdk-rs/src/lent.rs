@@ -43,7 +43,7 @@ impl<T> Lent<T> {
         self.len == 0
     }
 
-    /// The elements.
+    /// Returns the elements.
     ///
     /// # Safety
     /// The owner keeps the list alive and does not change it for `'a`.

@@ -38,7 +38,7 @@ pub enum ChangeKind {
     Reserve(String, u64, u64),
 }
 
-/// The changes from `older` to `newer`, in the order of the newer layout.
+/// Returns the changes from `older` to `newer`, in the order of the newer layout.
 pub fn diff(interface: &Interface, table: &Table, older: ReleaseId, newer: ReleaseId) -> Vec<Change> {
     let before = table_layout(interface, table, Some(older));
     let after = table_layout(interface, table, Some(newer));

@@ -58,7 +58,7 @@ impl TableLayout {
             .map(|member| member.offset)
     }
 
-    /// The functions that the release has, in the order of the ABI.
+    /// Returns the functions that the release has, in the order of the ABI.
     pub fn functions(&self) -> impl Iterator<Item = FunctionId> {
         self.members.iter().filter_map(|member| match member.kind {
             MemberKind::Function(function) => Some(function),
@@ -67,7 +67,7 @@ impl TableLayout {
     }
 }
 
-/// The layout of a table in a release; without releases, the only one.
+/// Returns the layout of a table in a release; without releases, the only one.
 pub fn table_layout(interface: &Interface, table: &Table, release: Option<ReleaseId>) -> TableLayout {
     let mut members = vec![Member { offset: 0, size: POINTER, kind: MemberKind::Size }];
     let mut offset = POINTER;
@@ -96,7 +96,7 @@ pub fn table_layout(interface: &Interface, table: &Table, release: Option<Releas
 /// Bytes before the functions of an extension: its size, and its major and minor number.
 pub const EXTENSION_HEAD: u64 = POINTER + 8;
 
-/// The offset of each function in an extension, and the size of the whole.
+/// Returns the offset of each function in an extension, and the size of the whole.
 pub fn extension_layout(extension: &Extension) -> (Vec<(FunctionId, u64)>, u64) {
     let offsets = (0..).map(|index| EXTENSION_HEAD + index * POINTER);
     let slots: Vec<_> = extension.functions().map(|function| function.value).zip(offsets).collect();
@@ -158,7 +158,7 @@ fn args_member_size(spec: &Spec, param: &Param) -> (u64, u64) {
     if is_pointer { (POINTER, POINTER) } else { size_of(spec, param.ty, None) }
 }
 
-/// The function that has a slot in a release.
+/// Returns the function that has a slot in a release.
 fn slot_owner(interface: &Interface, slot: &Slot, release: Option<ReleaseId>) -> Option<FunctionId> {
     slot.functions
         .iter()
@@ -191,7 +191,7 @@ pub struct StructLayout {
     pub fields: Vec<(usize, u64, u64)>,
 }
 
-/// The layout of a struct's fields in a release.
+/// Returns the layout of a struct's fields in a release.
 pub fn struct_layout(spec: &Spec, fields: &[Param], release: Option<ReleaseId>) -> StructLayout {
     let (mut end, mut align) = (0u64, 1u64);
     let mut placed = Vec::new();
@@ -206,7 +206,7 @@ pub fn struct_layout(spec: &Spec, fields: &[Param], release: Option<ReleaseId>) 
     StructLayout { size: end.next_multiple_of(align), align, fields: placed }
 }
 
-/// The layout of a union of the fields in a release.
+/// Returns the layout of a union of the fields in a release.
 pub fn union_layout(spec: &Spec, fields: &[Param], release: Option<ReleaseId>) -> StructLayout {
     let one = |(index, field): (usize, &Param)| {
         let layout = struct_layout(spec, std::slice::from_ref(field), release);

@@ -33,7 +33,7 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
     })
 }
 
-/// The release of a name.
+/// Returns the release of a name.
 pub(super) fn pick_release(interface: &Interface, name: &str) -> Result<ReleaseId, Failure> {
     let found = interface.release_ids().find(|(_, release)| release.name.value == name);
     found.map(|(id, _)| id).ok_or_else(|| {

@@ -86,7 +86,7 @@ fn write_comment(text: &mut String, margin: &str, comment: &[&str]) {
     text.push_str(&format!("{margin} */\n"));
 }
 
-/// The lines for callers from C, without the marker `[C]`.
+/// Returns the lines for callers from C, without the marker `[C]`.
 fn for_c(comment: &[&str]) -> Vec<String> {
     let mut is_for_python = false;
     let lines = comment.iter().take_while(|line| !line.starts_with("# Safety")).filter(|line| {

@@ -128,7 +128,7 @@ fn refused(common: &Common, loaded: Loaded, diagnostics: Vec<Diagnostic>) -> Ans
     Answer::refused()
 }
 
-/// The parent of a folder; that of `spec` is `.`.
+/// Returns the parent of a folder; that of `spec` is `.`.
 fn beside(folder: &Path) -> PathBuf {
     let ends_in_name = folder.file_name().is_some();
     match folder.parent() {

@@ -158,7 +158,7 @@ pub fn run() -> ExitCode {
 }
 
 impl Common {
-    /// The spec's folder.
+    /// Returns the spec's folder.
     fn folder(&self) -> Result<PathBuf, Failure> {
         match &self.spec {
             Some(folder) if folder.join("spec.yaml").is_file() => Ok(folder.clone()),
@@ -205,13 +205,13 @@ fn nearest_spec() -> Option<PathBuf> {
     })
 }
 
-/// The name of a folder, also of one that is written as `.` or `..`.
+/// Returns the name of a folder, also of one that is written as `.` or `..`.
 fn folder_name(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     whole.file_name().map_or_else(|| "spec".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The interface of a name; without one, the first table.
+/// Returns the interface of a name; without one, the first table.
 fn pick_interface<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a Interface, Failure> {
     let names = || spec.interfaces.iter().map(|interface| interface.name.value.as_str());
     match name {
@@ -228,7 +228,7 @@ fn pick_interface<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a Interfac
 /// Names that can be listed on one line.
 const FEW: usize = 8;
 
-/// The error for an unknown name; the help lists similar names.
+/// Returns the error for an unknown name; the help lists similar names.
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let known: Vec<&str> = known.collect();
     let near = crate::emit::text::nearest_few(name, &known);

@@ -30,7 +30,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The whole, with a newline behind each row.
+    /// Returns the table as text, with a newline after each row.
     pub(super) fn render(&self) -> String {
         let mut widths: Vec<usize> = self.head.iter().map(|cell| cell.chars().count()).collect();
         for row in &self.rows {

@@ -215,7 +215,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A call of a fallback: `` `memory_copy_h2d(device, dst: ptr, src: tmp, size)` ``.
+    /// Returns a call of a fallback: `` `memory_copy_h2d(device, dst: ptr, src: tmp, size)` ``.
     fn call(self, function: &Function, buffers: &[Buffer], call: &Call) -> String {
         let callee = self.interface.function(call.function.value);
         let arguments: Vec<String> = call

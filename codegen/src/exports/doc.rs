@@ -58,7 +58,7 @@ impl Doc {
         Ok(doc)
     }
 
-    /// All paragraphs as one text.
+    /// Returns all paragraphs as one text.
     pub fn text(&self) -> String {
         self.paragraphs.join(" ")
     }

@@ -27,7 +27,7 @@ fn is_left_out(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// A file and the modules below it; `folder` is where those lie.
+/// Returns a file and the modules below it; `folder` is where those lie.
 fn file(path: &Path, folder: &Path) -> Result<Exports, ReadError> {
     let text =
         std::fs::read_to_string(path).map_err(|source| ReadError::Read { path: path.to_owned(), source })?;
@@ -223,7 +223,7 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The lines of a documentation comment.
+/// Returns the lines of a documentation comment.
 fn lines(attributes: &[Attribute]) -> Vec<String> {
     let text = |attribute: &Attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {

@@ -63,7 +63,7 @@ pub enum Ty {
 }
 
 impl Ty {
-    /// The type as messages name it.
+    /// Returns the type as messages name it.
     pub fn shown(self) -> &'static str {
         match self {
             Ty::Number => "a number",
@@ -146,7 +146,7 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// The elements as messages name them.
+    /// Returns the elements as messages name them.
     pub fn shown(self) -> &'static str {
         match self {
             Elements::Floats => "floating-point numbers",

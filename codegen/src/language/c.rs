@@ -1,6 +1,6 @@
 //! The reserved names of C and C++, for the rules and for the emitter of headers.
 
-/// The language that keeps a word for itself, if one does.
+/// Returns the language that keeps a word for itself, if one does.
 pub fn keyword_of(name: &str) -> Option<&'static str> {
     match name {
         _ if C_KEYWORDS.contains(&name) => Some("C"),

@@ -36,17 +36,17 @@ impl<'a> Headers<'a> {
         self.interface.groups[group.0].header.value == header
     }
 
-    /// The groups that a header declares.
+    /// Returns the groups that a header declares.
     pub fn groups(&self, header: &str) -> impl Iterator<Item = &'a Group> {
         self.interface.groups.iter().filter(move |group| group.header.value == header)
     }
 
-    /// The functions that a header declares.
+    /// Returns the functions that a header declares.
     pub fn functions(&self, header: &str) -> impl Iterator<Item = &'a Function> {
         self.interface.functions.iter().filter(move |function| self.has_group(header, function.group))
     }
 
-    /// The headers of this interface that a header includes.
+    /// Returns the headers of this interface that a header includes.
     pub fn included_by(&self, header: &str) -> Vec<&'a str> {
         if header == self.interface.header {
             return self.names[1..].to_vec();
@@ -64,7 +64,7 @@ impl<'a> Headers<'a> {
             && self.has_group(header, self.interface.types[id.index].group)
     }
 
-    /// The types that the declarations of a header use.
+    /// Returns the types that the declarations of a header use.
     fn named_in(&self, header: &str) -> impl Iterator<Item = TypeId> {
         let interface = self.interface;
         let is_here = |group| self.has_group(header, group);

@@ -30,7 +30,7 @@ pub enum Item {
     Dict(TypeId),
 }
 
-/// The form of a parameter, of a field or of a result; `None`: Python has none for it.
+/// Returns the form of a parameter, of a field or of a result; `None`: Python has none for it.
 pub fn form<'a>(spec: &Spec, param: &'a Param) -> Option<Form<'a>> {
     let is_written = param.dir != Direction::In;
     match (&param.length, param.ty) {
@@ -88,7 +88,7 @@ pub fn is_output(param: &Param) -> bool {
     param.dir == Direction::Out && !is_address
 }
 
-/// The first list that Python takes whose length a parameter is: the body passes the length without being
+/// Returns the first list that Python takes whose length a parameter is: the body passes the length without being
 /// told.
 pub fn list_of(params: &[Param], length: ParamId) -> Option<ParamId> {
     let counts = |param: &Param| {
@@ -97,7 +97,7 @@ pub fn list_of(params: &[Param], length: ParamId) -> Option<ParamId> {
     params.iter().position(counts).map(ParamId)
 }
 
-/// The keywords of Python 3. Those that depend on the place, such as `match`, are names elsewhere.
+/// Returns the keywords of Python 3. Those that depend on the place, such as `match`, are names elsewhere.
 pub fn is_keyword(name: &str) -> bool {
     const KEYWORDS: &[&str] = &[
         "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",

@@ -56,7 +56,7 @@ pub enum ParameterKind {
 }
 
 impl Operator {
-    /// The methods of an operator: one for its outputs, one for each gradient, and one for each shape.
+    /// Returns the methods of an operator: one for its outputs, one for each gradient, and one for each shape.
     pub fn methods(&self) -> Vec<Method<'_>> {
         let gradients = self.elementwise().map_or(0, |formulas| formulas.gradients.len());
         let shapes = self.outputs.iter().filter_map(|output| self.shape(output));
@@ -64,13 +64,13 @@ impl Operator {
         std::iter::once(self.forward()).chain(gradients).chain(shapes).collect()
     }
 
-    /// The method that computes the shape of an output; `None` if hosts compute it.
+    /// Returns the method that computes the shape of an output; `None` if hosts compute it.
     pub fn shape<'a>(&'a self, output: &'a Operand) -> Option<Method<'a>> {
         let name = format!("{}_{}_shape", self.name.value, output.name);
         Some(Method { name, work: Work::Shape(output.shape.as_deref()?), ..self.forward() })
     }
 
-    /// The method that computes an output of a kernel; `None` for an output that is ignored.
+    /// Returns the method that computes an output of a kernel; `None` for an output that is ignored.
     pub fn method_for(&self, output: &KernelOutput) -> Option<Method<'_>> {
         match output {
             KernelOutput::Output(_) => Some(self.forward()),
@@ -79,7 +79,7 @@ impl Operator {
         }
     }
 
-    /// The names of the methods that a kernel calls, each once.
+    /// Returns the names of the methods that a kernel calls, each once.
     pub fn methods_of(&self, kernel: &Kernel) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         let shape = |output: &KernelOutput| match output {
@@ -123,7 +123,7 @@ impl Operator {
         Method::new(self, name, Work::Gradient(formulas, index), &uses)
     }
 
-    /// The number of tensors of a variable.
+    /// Returns the number of tensors of a variable.
     pub fn arity(&self, variable: Variable) -> Arity {
         match variable {
             Variable::Input(index) => self.inputs[index].arity,
@@ -150,7 +150,7 @@ impl<'a> Method<'a> {
         }
     }
 
-    /// The outputs: name, and the operator's output, which a gradient is not.
+    /// Returns the outputs: name, and the operator's output, which a gradient is not.
     pub fn outputs(&self) -> Vec<(String, Option<&'a Operand>)> {
         match self.work {
             Work::Gradient(formulas, index) => {
@@ -164,7 +164,7 @@ impl<'a> Method<'a> {
         }
     }
 
-    /// The parameters: outputs, inputs, attributes, and the two numbers that determine random numbers.
+    /// Returns the parameters: outputs, inputs, attributes, and the two numbers that determine random numbers.
     pub fn parameters(&self) -> Vec<Parameter> {
         let outputs = self.outputs().into_iter().map(|(name, output)| {
             let arity = output.map_or(Arity::One, |output| output.arity);
@@ -192,7 +192,7 @@ impl<'a> Method<'a> {
         matches!(self.work, Work::Shape(_)).then_some(name)
     }
 
-    /// The formula, if it has one.
+    /// Returns the formula, if it has one.
     pub fn formula(&self) -> Option<(&'a Elementwise, &'a super::Formula)> {
         match self.work {
             Work::Kernel(_) | Work::Shape(_) => None,

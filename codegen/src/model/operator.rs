@@ -264,7 +264,7 @@ pub struct Gradient {
 }
 
 impl Operator {
-    /// The formulas, if it is an elementwise operator.
+    /// Returns the formulas, if it is an elementwise operator.
     pub fn elementwise(&self) -> Option<&Elementwise> {
         match &self.body {
             Body::Formula(elementwise) => Some(elementwise),

@@ -13,7 +13,7 @@ pub(super) fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io
     move |source| OutputError::File { action, path: path.to_owned(), source }
 }
 
-/// The bytes of a file; `None` where there is none.
+/// Returns the bytes of a file; `None` where there is none.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, OutputError> {
     present(fs::read(path)).map_err(failed("read", path))
 }
@@ -23,7 +23,7 @@ pub(super) fn look(path: &Path) -> Result<Option<Metadata>, OutputError> {
     present(fs::symlink_metadata(path)).map_err(failed("read", path))
 }
 
-/// The names in a folder, sorted; a folder that is not there has none.
+/// Returns the names in a folder, sorted; a folder that is not there has none.
 pub(super) fn names(folder: &Path) -> Result<Vec<String>, OutputError> {
     let Some(entries) = present(fs::read_dir(folder)).map_err(failed("read the folder", folder))? else {
         return Ok(Vec::new());
@@ -50,7 +50,7 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A path without links, as far as it exists.
+/// Returns a path without links, as far as it exists.
 pub(super) fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut missing = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
     path
 }
 
-/// The name that an output has while it is written.
+/// Returns the name that an output has while it is written.
 pub(super) fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.codegen-new"))

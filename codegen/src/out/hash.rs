@@ -32,7 +32,7 @@ impl Fnv {
         self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
 
-    /// The hash of all that was added.
+    /// Returns the hash of all that was added.
     pub fn finish(self) -> Hash {
         Hash(self.0)
     }
@@ -44,12 +44,12 @@ impl Hash {
         Fnv::default().text(text).finish()
     }
 
-    /// The hash as a number.
+    /// Returns the hash as a number.
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// The hash that [`Display`](fmt::Display) wrote.
+    /// Returns the hash that [`Display`](fmt::Display) wrote.
     pub fn parse(digits: &str) -> Option<Self> {
         let valid = digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         u64::from_str_radix(digits, 16).ok().filter(|_| valid).map(Hash)

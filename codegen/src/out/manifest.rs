@@ -72,12 +72,12 @@ impl Manifest {
         }
     }
 
-    /// The paths and hashes.
+    /// Returns the paths and hashes.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &[Hash])> {
         self.entries.iter().map(|(path, hashes)| (path.as_str(), hashes.as_slice()))
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub(super) fn text(&self, target: &Target) -> String {
         let Target { project, spec, command, .. } = target;
         let mut text = format!(
@@ -145,13 +145,13 @@ pub(super) fn write(file: &Path, text: &str) -> Result<(), OutputError> {
     disk::replace(file, text)
 }
 
-/// The path of a manifest of a project, relative to the output root.
+/// Returns the path of a manifest of a project, relative to the output root.
 pub(super) fn path_of(project: &str, record: Record) -> String {
     let middle = if record == Record::Uncommitted { UNCOMMITTED } else { "" };
     format!("{FOLDER}/{project}{middle}{ENDING}")
 }
 
-/// The manifests of other projects in the same root, by project.
+/// Returns the manifests of other projects in the same root, by project.
 pub(super) fn others(root: &Path, project: &str) -> Result<Vec<(String, Manifest)>, OutputError> {
     let mut others = Vec::new();
     for name in disk::names(&root.join(FOLDER))? {

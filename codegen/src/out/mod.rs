@@ -106,22 +106,22 @@ impl FileMap {
         Ok(())
     }
 
-    /// The outputs, in the order in which they were added.
+    /// Returns the outputs, in the order in which they were added.
     pub fn outputs(&self) -> &[Output] {
         &self.files
     }
 
-    /// The outputs that belong into version control.
+    /// Returns the outputs that belong into version control.
     pub fn committed(&self) -> impl Iterator<Item = &Output> {
         self.files.iter().filter(|output| !output.uncommitted)
     }
 
-    /// The outputs, each with the span in the spec that requests it.
+    /// Returns the outputs, each with the span in the spec that requests it.
     pub fn origins(&self) -> impl Iterator<Item = (&Output, Span)> {
         self.files.iter().zip(self.origins.iter().copied())
     }
 
-    /// The output of a path.
+    /// Returns the output of a path.
     fn get(&self, path: &str) -> Option<&Output> {
         self.paths.get(&path::without_case(path)).map(|index| &self.files[*index])
     }

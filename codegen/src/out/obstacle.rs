@@ -86,7 +86,7 @@ impl fmt::Display for Obstacle {
 /// Obstacles that a message names one by one.
 const NAMED: usize = 12;
 
-/// All of them, each on a separate line.
+/// Returns all of them, each on a separate line.
 pub(super) fn list(obstacles: &[Obstacle]) -> String {
     let mut text = match obstacles {
         [_] => "1 output cannot be written; nothing was written".to_owned(),

@@ -20,7 +20,7 @@ pub enum PathError {
     NoFile,
 }
 
-/// A folder in its shortest form: no `.`, no `..`, no `/` that is not between two parts. The root itself is
+/// Returns a folder in its shortest form: no `.`, no `..`, no `/` that is not between two parts. The root itself is
 /// empty.
 ///
 /// # Errors
@@ -46,7 +46,7 @@ pub fn folder(path: &str) -> Result<String, PathError> {
     Ok(parts.join("/"))
 }
 
-/// A file in its shortest form.
+/// Returns a file in its shortest form.
 ///
 /// # Errors
 /// If the path names no file inside the root.
@@ -58,7 +58,7 @@ pub fn file(path: &str) -> Result<String, PathError> {
     }
 }
 
-/// A path below a folder, both in their shortest form.
+/// Returns a path below a folder, both in their shortest form.
 pub fn join(folder: &str, path: &str) -> String {
     match (folder, path) {
         ("", path) => path.to_owned(),

@@ -134,7 +134,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// A file that an interrupted run was writing.
+    /// Returns a file that an interrupted run was writing.
     fn add_leftovers(&mut self, folders: &mut Folders) -> Result<(), OutputError> {
         let Some(before) = self.before.as_ref().filter(|before| before.unfinished) else { return Ok(()) };
         for (path, _) in before.entries() {
@@ -147,7 +147,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// The outputs of earlier runs that this one does not write.
+    /// Returns the outputs of earlier runs that this one does not write.
     fn add_gone(
         &mut self,
         files: &FileMap,

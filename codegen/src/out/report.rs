@@ -20,7 +20,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// The word for it.
+    /// Returns the word for it.
     pub fn word(self) -> &'static str {
         match self {
             Fate::Created => "created",

@@ -33,7 +33,7 @@ impl Target {
     }
 }
 
-/// The relative path from one folder to another; the same on every machine if both are on one drive.
+/// Returns the relative path from one folder to another; the same on every machine if both are on one drive.
 fn relative(to: &Path, from: &Path) -> String {
     let shared = to.components().zip(from.components()).take_while(|(to, from)| to == from).count();
     if shared == 0 {

@@ -80,7 +80,7 @@ pub trait Files {
     ///
     /// Bytes that are not UTF-8 cause an error that contains a [`std::string::FromUtf8Error`].
     fn read(&self, path: &str) -> std::io::Result<String>;
-    /// The name of the file in messages.
+    /// Returns the name of the file in messages.
     fn display(&self, path: &str) -> PathBuf;
     /// Returns the names in a folder that end in `.yaml` or `.yml`, sorted; none if the folder does not exist.
     fn list(&self, folder: &str) -> Vec<String>;

@@ -13,7 +13,7 @@ use tenon_cpu::{Config, Cpu};
 
 type Task = Box<dyn FnMut() + Send>;
 
-/// A thread that does what comes through a channel: the plainest stream there is.
+/// Returns a thread that does what comes through a channel: the plainest stream there is.
 fn channel_thread() -> Sender<Task> {
     let (sender, tasks) = channel::<Task>();
     thread::spawn(move || tasks.into_iter().for_each(|mut task| task()));

@@ -16,7 +16,7 @@ impl Clock {
         Self { start: Instant::now(), offset_ns }
     }
 
-    /// Nanoseconds; never zero, never less than an earlier answer.
+    /// Returns the time in nanoseconds, which is never zero and never decreases.
     pub(crate) fn now_ns(&self) -> u64 {
         self.offset_ns + self.start.elapsed().as_nanos() as u64
     }

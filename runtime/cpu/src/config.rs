@@ -26,7 +26,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Two devices that share half of the machine's memory, and a thread for each core.
+    /// Returns the default: two devices that share half of the machine's memory, and a thread for each core.
     fn default() -> Self {
         Self { devices: DEFAULT_DEVICES, memory: default_memory(DEFAULT_DEVICES), threads: default_threads() }
     }
@@ -47,7 +47,7 @@ impl Config {
         Self::from_env_or(DEFAULT_DEVICES)
     }
 
-    /// The same with another number of devices where `TENON_CPU_DEVICES` is not set.
+    /// Reads the environment like [`Config::from_env`], with another number of devices if `TENON_CPU_DEVICES` is not set.
     pub(crate) fn from_env_or(devices: usize) -> Result<Self> {
         Self::from_lookup(devices, |name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
     }

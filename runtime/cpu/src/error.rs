@@ -277,7 +277,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// The kind of this error.
+    /// Returns the kind of this error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

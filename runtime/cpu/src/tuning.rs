@@ -39,7 +39,7 @@ impl Pool {
         }
     }
 
-    /// Fills, on several cores or on this one.
+    /// Fills memory, on several cores or on this one.
     pub fn fill(&self, to: &mut [u8], shared: bool) {
         // SAFETY: `to` is borrowed until the fill is done.
         let fill = unsafe { RawFill::new(to.as_mut_ptr() as usize, Pattern::new(&[7]), to.len()) };

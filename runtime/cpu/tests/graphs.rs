@@ -61,7 +61,7 @@ fn finish(cpu: &Cpu, stream: Stream) -> GraphExec {
     cpu.graph_instantiate(graph).unwrap()
 }
 
-/// A graph that forks into `branches` and joins again.
+/// Returns a graph that forks into `branches` and joins again.
 fn forked(cpu: &Cpu, log: &Log, branches: usize) -> (Graph, GraphExec) {
     let stream = begin_capture(cpu);
     let fork = cpu.create_event(DeviceId(0)).unwrap();

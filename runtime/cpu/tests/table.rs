@@ -10,7 +10,7 @@ use std::time::Duration;
 use tenon::device::*;
 use tenon_cpu::Cpu;
 
-/// The newest table, filled.
+/// Returns the newest table, filled.
 fn table() -> ffi::C_DeviceInterface {
     let mut words = vec![0u64; Release::NEWEST.table_size() / 8];
     words[0] = Release::NEWEST.table_size() as u64;

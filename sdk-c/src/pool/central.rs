@@ -148,7 +148,7 @@ impl CentralFreeList {
         taken
     }
 
-    /// The other streams that have blocks of a class whose epochs are not complete.
+    /// Returns the other streams that have blocks of a class whose epochs are not complete.
     pub(super) fn pending_streams(&self, class: Class, stream: StreamIndex) -> Vec<StreamIndex> {
         let freed = self.classes.get(class).map_or(&[][..], |list| &list.freed);
         freed.iter().filter(|(of, queue)| *of != stream && !queue.is_empty()).map(|(of, _)| *of).collect()

@@ -47,7 +47,7 @@ impl Classes {
         (self.units(class)? <= isize::MAX as usize >> self.shift).then_some(class)
     }
 
-    /// The size of a class that [`Classes::of`] returned.
+    /// Returns the size of a class that [`Classes::of`] returned.
     pub(super) fn size(self, class: Class) -> usize {
         self.units(class).unwrap_or(0) << self.shift
     }
@@ -61,22 +61,22 @@ impl Classes {
         (doubling as u32 <= units.leading_zeros()).then(|| units << doubling)
     }
 
-    /// Number of classes whose blocks come from slabs: those below this number.
+    /// Returns the number of classes whose blocks come from slabs: those below this number.
     pub(super) fn cut(self) -> usize {
         self.cut
     }
 
-    /// Number of blocks in the next slab of a class whose slabs have `bytes` so far.
+    /// Returns the number of blocks in the next slab of a class whose slabs have `bytes` so far.
     pub(super) fn slab(self, class: Class, bytes: usize) -> usize {
         (bytes.clamp(LEAST_SLAB, LARGEST_SLAB) / self.size(class)).max(1)
     }
 
-    /// Number of blocks in the smallest slab of a class.
+    /// Returns the number of blocks in the smallest slab of a class.
     pub(super) fn least_slab(self, class: Class) -> usize {
         (PAGE / self.size(class)).max(1)
     }
 
-    /// Most blocks of a class in a thread cache.
+    /// Returns the largest number of blocks of a class in a thread cache.
     pub(super) fn kept(self, class: Class) -> usize {
         (KEPT / self.size(class)).clamp(LEAST_KEPT, MOST_KEPT)
     }

@@ -65,7 +65,7 @@ impl Slab {
         self.stride
     }
 
-    /// The first page and the number of pages in which a block of this slab can begin.
+    /// Returns the first page and the number of pages in which a block of this slab can begin.
     pub(super) fn pages(&self) -> (usize, usize) {
         let last = self.base + (self.count() - 1) * self.stride;
         (self.base / PAGE, last / PAGE - self.base / PAGE + 1)
@@ -112,7 +112,7 @@ pub(super) struct Block {
 unsafe impl Send for Block {}
 
 impl Block {
-    /// The slab.
+    /// Returns the slab.
     pub(super) fn slab(&self) -> &Slab {
         // SAFETY: a slab is freed only after the central free list had all of its blocks and removed them, so no
         // other `Block` of it exists then.

@@ -190,7 +190,7 @@ impl StreamEpochs {
         }
     }
 
-    /// Number of streams with an entry.
+    /// Returns the number of streams with an entry.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.streams.len()

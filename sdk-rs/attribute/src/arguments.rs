@@ -63,7 +63,7 @@ impl Attribute {
     }
 }
 
-/// A message for an argument that an attribute does not have.
+/// Returns a message for an argument that an attribute does not have.
 fn unknown(specs: Specs, name: &str) -> String {
     let known = match specs {
         Specs::Own => "`device_type`, `fallbacks`, `operators`, `new` or `module`",

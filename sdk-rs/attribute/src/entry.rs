@@ -44,7 +44,7 @@ impl Context<'_> {
         }
     }
 
-    /// The symbols that the library exports.
+    /// Returns the symbols that the library exports.
     pub(crate) fn expand(&self, target: &syn::Type, module: &TokenStream) -> syn::Result<TokenStream> {
         match (self.purpose, self.implemented.entry) {
             (Purpose::Device, _) | (_, None) => Ok(TokenStream::new()),
@@ -55,7 +55,7 @@ impl Context<'_> {
         }
     }
 
-    /// The extension, if the library is a plugin with a function of it.
+    /// Returns the extension, if the library is a plugin with a function of it.
     pub(crate) fn extension(&self, provided: &[&Function]) -> Option<Extension<'_>> {
         let extension = self.implemented.extension?;
         let has_functions =
@@ -144,7 +144,7 @@ impl Context<'_> {
     }
 }
 
-/// The function that returns the extension of a plugin.
+/// Returns the function that returns the extension of a plugin.
 pub(crate) fn export_extension(
     extension: Extension,
     target: &syn::Type,

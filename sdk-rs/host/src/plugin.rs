@@ -114,22 +114,22 @@ impl Plugin {
         &self.name
     }
 
-    /// The path of the library; `None` for the built-in device.
+    /// Returns the path of the library; `None` for the built-in device.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The type of its devices, as stated by the plugin.
+    /// Returns the type of its devices, as stated by the plugin.
     pub fn device_type(&self) -> &CStr {
         &self.answers.device_type
     }
 
-    /// The subtype of its devices, if the plugin states one.
+    /// Returns the subtype of its devices, if the plugin states one.
     pub fn sub_device_type(&self) -> Option<&CStr> {
         self.answers.sub_device_type.as_deref()
     }
 
-    /// The interface version that the plugin states: major, minor, patch.
+    /// Returns the interface version that the plugin states: major, minor, patch.
     pub fn version(&self) -> [usize; 3] {
         self.answers.version
     }
@@ -140,7 +140,7 @@ impl Plugin {
         std::ptr::with_exposed_provenance_mut(self.answers.pir_default_passes)
     }
 
-    /// The release whose table it filled; `None` for the built-in device, which has no table.
+    /// Returns the release whose table it filled; `None` for the built-in device, which has no table.
     pub fn release(&self) -> Option<Release> {
         match &self.code {
             Code::Loaded(table) => Some(table.release()),
@@ -153,7 +153,7 @@ impl Plugin {
         &self.recognition
     }
 
-    /// The functions of the plugin itself, without fallbacks.
+    /// Returns the functions of the plugin itself, without fallbacks.
     pub fn partial(&self) -> Arc<dyn Partial> {
         self.code.partial()
     }
@@ -167,7 +167,7 @@ impl Plugin {
         }
     }
 
-    /// The plugin, with the spec's fallbacks for the functions that it lacks.
+    /// Returns the plugin, with the spec's fallbacks for the functions that it lacks.
     pub fn device(&self) -> Arc<dyn Device> {
         match &self.code {
             Code::Loaded(table) => Arc::new(WithFallbacks(table.clone())),
@@ -175,7 +175,7 @@ impl Plugin {
         }
     }
 
-    /// The plugin with the spec's fallbacks, wrapped in layers. The first layer is the outermost.
+    /// Returns the plugin with the spec's fallbacks, wrapped in layers. The first layer is the outermost.
     ///
     /// # Panics
     /// If there are more layers than [`Layered::MOST`].
@@ -186,7 +186,7 @@ impl Plugin {
         }
     }
 
-    /// The functions of PaddlePaddle that stayed unresolved because of
+    /// Returns the functions of PaddlePaddle that stayed unresolved because of
     /// [`Binding::LaterForHost`](crate::Binding::LaterForHost).
     pub fn open_symbols(&self) -> &[String] {
         &self.answers.open_symbols
@@ -206,7 +206,7 @@ impl Plugin {
         self.availability[function as usize]
     }
 
-    /// The implementation of each function, in the order of the spec.
+    /// Returns the implementation of each function, in the order of the spec.
     pub fn functions(&self) -> impl ExactSizeIterator<Item = (Function, Availability)> {
         Function::ALL.into_iter().zip(self.availability)
     }

@@ -41,7 +41,7 @@ fn copies(plugin: &Plugin) {
     assert_eq!(&back, b"tenon");
 }
 
-/// The five releases, loaded at once and then called; how each was recognised.
+/// Returns the five releases, loaded at once and then called; how each was recognised.
 fn all_five(test: &str, flags: &[&str]) -> Vec<Recognition> {
     let flags: Vec<&str> = flags.iter().chain(&["FILL_MOVED"]).copied().collect();
     let plugins = Release::ALL.map(|release| {
@@ -184,7 +184,7 @@ fn a_wrong_declaration_is_refused() {
     }
 }
 
-/// The example in C, which serves every release by the size of the table.
+/// Returns the example in C, which serves every release by the size of the table.
 fn example(test: &str) -> PathBuf {
     let path = folder(test).join("libc_plugin.so");
     let mut compiler = Command::new("cc");

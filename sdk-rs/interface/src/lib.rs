@@ -145,7 +145,7 @@ fn expand_arguments(
     })
 }
 
-/// The interface of a name.
+/// Returns the interface of a name.
 fn find<'a>(loaded: &'a Loaded, name: &LitStr) -> syn::Result<&'a Interface> {
     loaded.spec.interface(&name.value()).ok_or_else(|| {
         let known = loaded.spec.interfaces.iter().map(|interface| format!("`{}`", interface.name.value));
@@ -155,7 +155,7 @@ fn find<'a>(loaded: &'a Loaded, name: &LitStr) -> syn::Result<&'a Interface> {
     })
 }
 
-/// The spec, and the files of which the compiler has to know that they were read.
+/// Returns the spec, and the files of which the compiler has to know that they were read.
 fn load_spec(path: &LitStr) -> syn::Result<(Loaded, Vec<String>)> {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
     let manifest = std::path::Path::new(&manifest);

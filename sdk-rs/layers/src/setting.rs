@@ -18,14 +18,14 @@ impl BadSetting {
     }
 }
 
-/// The text of a variable; an empty variable counts as not set. A set-user-ID program reads no
+/// Returns the text of a variable; an empty variable counts as not set. A set-user-ID program reads no
 /// variable, because variables can name files.
 pub(crate) fn text(variable: &'static str) -> Option<String> {
     let value = tenon::trusted_variable(variable)?.to_string_lossy().into_owned();
     (!value.is_empty()).then_some(value)
 }
 
-/// A switch: `1`, `on`, `true` and `yes`, or the opposite of them.
+/// Returns a switch: `1`, `on`, `true` and `yes`, or the opposite of them.
 pub(crate) fn switch(variable: &'static str, default: bool) -> Result<bool, BadSetting> {
     let Some(value) = text(variable) else { return Ok(default) };
     match value.to_ascii_lowercase().as_str() {
@@ -35,7 +35,7 @@ pub(crate) fn switch(variable: &'static str, default: bool) -> Result<bool, BadS
     }
 }
 
-/// A whole number, at least 1.
+/// Returns a whole number, at least 1.
 pub(crate) fn number(variable: &'static str, default: u64) -> Result<u64, BadSetting> {
     let Some(value) = text(variable) else { return Ok(default) };
     match value.trim().parse() {

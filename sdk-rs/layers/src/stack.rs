@@ -88,7 +88,7 @@ impl Stack {
         self.checker.is_none() && self.trace.is_none()
     }
 
-    /// The layers of a plugin, the outermost first; the same ones each time.
+    /// Returns the layers of a plugin, the outermost first; the same ones each time.
     ///
     /// A plugin is identified by its name, which must be unique. `partial` is the plugin without fallbacks: some layers only
     /// use what a plugin has itself.
@@ -110,7 +110,7 @@ impl Stack {
         forgotten.and_then(|layers| layers.validate).map(|validate| validate.finish()).unwrap_or_default()
     }
 
-    /// The counts of validation, if it is on.
+    /// Returns the counts of validation, if it is on.
     pub fn checker(&self) -> Option<&Arc<Checker>> {
         self.checker.as_ref()
     }

@@ -17,7 +17,7 @@ use tenon_cpu::Cpu;
 use tenon_layers::trace::summary::{Summary, SummaryError};
 use tenon_layers::trace::{Options, Trace};
 
-/// A file of this test alone.
+/// Returns a file of this test alone.
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.json", std::process::id()))
 }

@@ -44,7 +44,7 @@ fn ended(child: Child) -> String {
     text
 }
 
-/// The summary of a file, which has to be JSON.
+/// Returns the summary of a file, which has to be JSON.
 fn summary(file: &Path) -> Summary {
     let text = std::fs::read_to_string(file).unwrap();
     serde_json::from_str::<Vec<serde_json::Value>>(&text).unwrap();

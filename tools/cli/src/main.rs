@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A value as JSON for programs.
+/// Returns a value as JSON for programs.
 fn json(value: &serde_json::Value) -> String {
     format!("{value:#}\n")
 }

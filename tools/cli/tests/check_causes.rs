@@ -5,7 +5,7 @@ mod common;
 use common::{check, compile, text};
 use serde_json::Value;
 
-/// A run of the faulty plugin with one error.
+/// Returns a run of the faulty plugin with one error.
 fn run(library: &str, fault: &str, arguments: &[&str]) -> (String, Value) {
     let library = compile("tools/conformance/tests/faulty/plugin.c", library);
     let output = |arguments: &[&str]| {

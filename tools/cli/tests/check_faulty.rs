@@ -195,7 +195,7 @@ fn a_crash_costs_the_cases_that_crash() {
     assert!(text.contains(" passed, 5 failed for "), "{text}");
 }
 
-/// The processes that run `sleep 3600`, which a plugin of the test has started.
+/// Returns the processes that run `sleep 3600`, which a plugin of the test has started.
 fn helpers() -> Vec<String> {
     let commands = std::fs::read_dir("/proc").expect("this is Linux").flatten().filter_map(|entry| {
         let command = std::fs::read(entry.path().join("cmdline")).ok()?;

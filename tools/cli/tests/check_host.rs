@@ -26,7 +26,7 @@ fn compile(compiler: &str, arguments: &[&str], source: &Path, to: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A Python whose package `paddle` has the stand-in.
+/// Returns a Python whose package `paddle` has the stand-in.
 fn python() -> (PathBuf, PathBuf) {
     static MADE: std::sync::OnceLock<(PathBuf, PathBuf)> = std::sync::OnceLock::new();
     let make = || {
@@ -52,7 +52,7 @@ fn python() -> (PathBuf, PathBuf) {
     MADE.get_or_init(make).clone()
 }
 
-/// The plugin of the examples with kernels in C++.
+/// Returns the plugin of the examples with kernels in C++.
 fn plugin(name: &str, arguments: &[&str]) -> PathBuf {
     let folder = folder("plugins");
     let (object, library) = (folder.join(format!("{name}.o")), folder.join(format!("{name}.so")));

@@ -49,7 +49,7 @@ fn each_hostile_plugin_gets_a_verdict() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The processes with this command line, by number. One that has ended and was not collected has none.
+/// Returns the processes with this command line, by number. One that has ended and was not collected has none.
 fn processes(arguments: &[&str]) -> Vec<String> {
     let wanted: Vec<u8> =
         arguments.iter().flat_map(|argument| [argument.as_bytes(), b"\0"].concat()).collect();

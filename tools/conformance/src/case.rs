@@ -42,7 +42,7 @@ pub enum PromisedBy {
 }
 
 impl PromisedBy {
-    /// The text for people.
+    /// Returns the text for people.
     pub fn text(self) -> String {
         match self {
             PromisedBy::Spec(name) => format!("spec, `{name}`"),
@@ -142,7 +142,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The cases with which it shares a process: the first part of its name.
+    /// Returns the cases with which it shares a process: the first part of its name.
     pub fn group(&self) -> &str {
         self.id.split('.').next().unwrap_or_default()
     }
@@ -217,7 +217,7 @@ impl Case {
         }
     }
 
-    /// The reason why it cannot be tested, or `None` if it can.
+    /// Returns the reason why it cannot be tested, or `None` if it can.
     pub(crate) fn obstacle(&self, plugin: &PluginUnderTest) -> Option<String> {
         if self.always {
             return None;

@@ -46,12 +46,12 @@ pub use runner::{Progress, run};
 pub use source::Source;
 pub use tenon_host::PaddleLibraries;
 
-/// All cases there are, in the order in which they run.
+/// Returns all cases there are, in the order in which they run.
 pub fn all_cases() -> &'static [Case] {
     cases::all()
 }
 
-/// The cases that the options choose.
+/// Returns the cases that the options choose.
 ///
 /// # Errors
 /// [`Error::NoCases`] if there are none.

@@ -196,7 +196,7 @@ impl Outcome {
         Counts::of(&self.cases)
     }
 
-    /// The cases that failed, with their messages.
+    /// Returns the cases that failed, with their messages.
     pub fn failures(&self) -> impl Iterator<Item = (&CaseResult, &str)> {
         self.cases.iter().filter_map(|case| match &case.ending {
             Ending::Failed(message) => Some((case, message.as_str())),

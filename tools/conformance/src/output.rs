@@ -3,7 +3,7 @@
 /// Number of bytes that are shown.
 const SHOWN: usize = 2048;
 
-/// The part with the reason why a process ended, its lines indented, each after a line break: the last panic,
+/// Returns the part with the reason why a process ended, its lines indented, each after a line break: the last panic,
 /// without the lines of its backtrace, or the last lines.
 pub(crate) fn excerpt(printed: &str) -> String {
     let lines: Vec<&str> = printed.trim().lines().collect();
@@ -19,7 +19,7 @@ pub(crate) fn excerpt(printed: &str) -> String {
     shown.iter().map(|line| format!("\n  {line}")).collect()
 }
 
-/// The function that the dynamic linker did not find when it was called, which ends the process.
+/// Returns the function that the dynamic linker did not find when it was called, which ends the process.
 pub(crate) fn missing_symbol(printed: &str) -> Option<String> {
     let line = printed.lines().rev().find(|line| line.contains("symbol lookup error"))?;
     let (_, symbol) = line.split_once("undefined symbol: ")?;

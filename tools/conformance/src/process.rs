@@ -117,7 +117,7 @@ impl Process {
         answer == 0 && unsafe { found.si_pid() } != 0
     }
 
-    /// The next reply. It also ends when the process has ended, whoever else still holds its standard output.
+    /// Returns the next reply. Also returns when the process has ended, even if another process has its standard output.
     pub(crate) fn reply(&mut self, timeout: Duration) -> Result<Reply, RecvTimeoutError> {
         const SLICE: Duration = Duration::from_millis(100);
         let start = Instant::now();
@@ -143,7 +143,7 @@ impl Process {
         }
     }
 
-    /// The end of the process, such as a signal, and whether it was a success.
+    /// Returns the end of the process, such as a signal, and whether it was a success.
     pub(crate) fn ending(&mut self) -> (String, bool) {
         self.has_ended(true);
         self.is_collected = true;
@@ -153,7 +153,7 @@ impl Process {
         }
     }
 
-    /// The last that the plugin printed.
+    /// Returns the last that the plugin printed.
     pub(crate) fn output(&mut self) -> String {
         self.kill();
         // A program that could not be killed may hold the standard error open for as long as it likes.

@@ -146,7 +146,7 @@ impl Run<'_> {
         replies.into_iter().try_for_each(|reply| self.reply(batch, reply, ""))
     }
 
-    /// The error for a function of the host that is not there.
+    /// Returns the error for a function of the host that is not there.
     fn missing(&self, symbol: String) -> Error {
         match self.source.has_host() {
             true => Error::HostLacks { symbol },

@@ -102,7 +102,7 @@ fn kill_children() {
     }
 }
 
-/// The children of this process.
+/// Returns the children of this process.
 fn children() -> Vec<i32> {
     let own = std::process::id();
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -110,7 +110,7 @@ fn children() -> Vec<i32> {
     numbers.filter(|number| parent(*number) == Some(own)).collect()
 }
 
-/// The parent of a process.
+/// Returns the parent of a process.
 fn parent(process: i32) -> Option<u32> {
     let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
     // `PID (NAME) STATE PARENT …`, where the name may contain anything.

@@ -6,7 +6,7 @@ use std::path::Path;
 use tenon::device::Function;
 use tenon_conformance::{Level, all_cases};
 
-/// The spec's texts, without line breaks.
+/// Returns the spec's texts, without line breaks.
 fn spec() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()

@@ -68,7 +68,7 @@ pub struct Arguments {
     pub has_callback: bool,
 }
 
-/// The name by which the values of a parameter are kept: of a handle its type, of an opaque pointer its own.
+/// Returns the name by which the values of a parameter are kept: of a handle its type, of an opaque pointer its own.
 pub fn handle_name(param: &ParamInfo) -> Option<&'static str> {
     match param.kind {
         Kind::Handle { name, .. } => Some(name),
@@ -159,7 +159,7 @@ impl Maker<'_> {
         self.intent == Intent::Hostile(index)
     }
 
-    /// A number in place of a handle of the library, which refuses it.
+    /// Returns a number in place of a handle of the library, which refuses it.
     fn bad(&mut self, what: &'static str, good: u64) -> u64 {
         self.must_fail = Some(what);
         let other = self.objects.other_handle(self.choices, "");
@@ -178,7 +178,7 @@ impl Maker<'_> {
         if self.is_hostile(index) { self.bad("a device", good) } else { good }
     }
 
-    /// The place of an output, with the value that goes in, if one does.
+    /// Returns the place of an output, with the value that goes in, if one does.
     fn place(&mut self, index: usize, param: &ParamInfo) -> Place {
         if let Kind::Struct(_) | Kind::Callback(_) = param.kind {
             return Place::zeroed(256);
@@ -202,7 +202,7 @@ impl Maker<'_> {
         if param.direction == Direction::InOut { place.with(self.input(index, param)) } else { place }
     }
 
-    /// The address of a place, or null.
+    /// Returns the address of a place, or null.
     fn address_of(&mut self, index: usize, nullable: bool, place: &mut Place) -> u64 {
         let is_input = self.info.params.get(index).is_some_and(|param| param.direction == Direction::InOut);
         if self.is_hostile(index) && !nullable && !is_input {
@@ -267,7 +267,7 @@ impl Maker<'_> {
         found.unwrap_or_default()
     }
 
-    /// The address of memory that the function reads, writes or frees.
+    /// Returns the address of memory that the function reads, writes or frees.
     fn memory(&mut self, index: usize, param: &ParamInfo) -> u64 {
         let Some(space) = param.space else {
             let found = self.objects.handle(self.choices, param.name, None);
@@ -323,7 +323,7 @@ impl Maker<'_> {
         }
     }
 
-    /// An array of zeros in host memory.
+    /// Returns an array of zeros in host memory.
     fn array(&mut self, param: &ParamInfo) -> u64 {
         if let Some(Length::Count(Extent::Param(length))) = param.length {
             self.limit(Some(length), ELEMENTS);
@@ -351,7 +351,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A length of memory in which there is room for so much.
+    /// Returns a length of memory in which there is room for so much.
     fn length(&mut self, index: usize, room: u64) -> u64 {
         let (of_host, of_device) = (self.is_length_in(index, true), self.is_length_in(index, false));
         // A length of host memory alone cannot be checked.

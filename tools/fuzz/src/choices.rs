@@ -11,7 +11,7 @@ impl Choices {
         Self { state: seed }
     }
 
-    /// The next number, by SplitMix64.
+    /// Returns the next number, by SplitMix64.
     pub fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -20,7 +20,7 @@ impl Choices {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below a limit; 0 if the limit is 0.
+    /// Returns a number below a limit; 0 if the limit is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.number() % limit.max(1) as u64) as usize
     }
@@ -36,7 +36,7 @@ impl Choices {
         values.get(index)
     }
 
-    /// A size: mostly a small one, or one near a power of two.
+    /// Returns a size: mostly a small one, or one near a power of two.
     pub fn size(&mut self) -> u64 {
         let near = self.below(3) as u64;
         match self.below(8) {
@@ -45,7 +45,7 @@ impl Choices {
         }
     }
 
-    /// A size that no memory has.
+    /// Returns a size that no memory has.
     pub fn huge_size(&mut self) -> u64 {
         let by = self.below(64) as u64;
         match self.below(4) {

@@ -59,7 +59,7 @@ impl Objects {
         }
     }
 
-    /// A live handle of a type. If a device is given, it is one of that device, unless there is none.
+    /// Returns a live handle of a type. If a device is given, it is one of that device, unless there is none.
     pub fn handle(&self, choices: &mut Choices, name: &str, device: Option<u64>) -> Option<u64> {
         let handles = self.handles.get(name)?;
         let of_device: Vec<u64> = handles
@@ -70,7 +70,7 @@ impl Objects {
         choices.one_of(&of_device).copied()
     }
 
-    /// A live handle of any other type.
+    /// Returns a live handle of any other type.
     pub fn other_handle(&self, choices: &mut Choices, name: &str) -> Option<u64> {
         let others: Vec<u64> = self
             .handles
@@ -81,12 +81,12 @@ impl Objects {
         choices.one_of(&others).copied()
     }
 
-    /// A handle that was destroyed.
+    /// Returns a handle that was destroyed.
     pub fn destroyed_handle(&self, choices: &mut Choices, name: &str) -> Option<u64> {
         choices.one_of(self.destroyed.get(name)?).copied()
     }
 
-    /// A live allocation. If a device is given, it is one of that device.
+    /// Returns a live allocation. If a device is given, it is one of that device.
     pub fn memory(&self, choices: &mut Choices, space: Space, device: Option<u64>) -> Option<Memory> {
         let fits = |memory: &&Memory| {
             device.is_none_or(|device| memory.device == device)
@@ -96,7 +96,7 @@ impl Objects {
         choices.one_of(&fitting).copied()
     }
 
-    /// The address of memory that was freed.
+    /// Returns the address of memory that was freed.
     pub fn freed(&self, choices: &mut Choices) -> Option<u64> {
         choices.one_of(&self.freed).copied()
     }

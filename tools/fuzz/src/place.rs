@@ -38,7 +38,7 @@ impl Place {
         self.words.as_mut_ptr().expose_provenance() as u64
     }
 
-    /// The first 8 bytes.
+    /// Returns the first 8 bytes.
     pub fn value(&self) -> u64 {
         self.words[0]
     }

@@ -85,7 +85,7 @@ pub enum Finding {
     },
 }
 
-/// The function that was called last in this process.
+/// Returns the function that was called last in this process.
 pub fn current_function() -> &'static str {
     let index = CURRENT.load(Ordering::Relaxed).wrapping_sub(1);
     Function::ALL.get(index).map_or("no function", |function| function.name())
@@ -134,7 +134,7 @@ fn begun(function: &'static str, status: Status) -> Result<(), Finding> {
     }
 }
 
-/// The message of the last failure of this thread.
+/// Returns the message of the last failure of this thread.
 fn error_text() -> String {
     // SAFETY: the text is the library's, and is valid until the thread's next call.
     unsafe { CStr::from_ptr(error::tenon_error_text()) }.to_string_lossy().into_owned()

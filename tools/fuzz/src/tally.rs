@@ -27,12 +27,12 @@ impl Tally {
         self.counts.iter().flat_map(BTreeMap::values).sum()
     }
 
-    /// The functions of which no call passed the checks of the arguments.
+    /// Returns the functions of which no call passed the checks of the arguments.
     pub fn not_reached(&self) -> Vec<Function> {
         self.without(|status| !is_refusal(status))
     }
 
-    /// The functions of which no call succeeded, each with its most frequent status that is no refusal.
+    /// Returns the functions of which no call succeeded, each with its most frequent status that is no refusal.
     pub fn not_succeeded(&self) -> Vec<(Function, Option<Status>)> {
         let most = |function: Function| {
             let statuses = self.counts[function as usize].iter();

@@ -23,7 +23,7 @@ struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// The calls of the fallback. The spec does not list those of a strategy.
+    /// Returns the calls of the fallback. The spec does not list those of a strategy.
     fn calls(self) -> &'a [Call] {
         match &self.fallback.kind {
             FallbackKind::Call(call) => std::slice::from_ref(call),

@@ -183,7 +183,7 @@ impl Builder<'_> {
         layout.fields.iter().map(place).collect()
     }
 
-    /// The members of a union without a name, with their offsets in the struct around it.
+    /// Returns the members of a union without a name, with their offsets in the struct around it.
     fn unnamed_members(&self, field: &Param, offset: u64, release: Option<ReleaseId>) -> Vec<FieldItem> {
         let Ty::Named(id) = field.ty else { return Vec::new() };
         let ty = self.spec.ty(id);

@@ -221,7 +221,7 @@ impl<'a> Speller<'a> {
         self.of_function(function, &function.c_name, true, 0)
     }
 
-    /// The prototype with its linkage: an optional function is weak if the interface has a macro for that.
+    /// Returns the prototype with its linkage: an optional function is weak if the interface has a macro for that.
     pub fn declared(self, function: &Function) -> String {
         match &self.interface.weak {
             Some(weak) if function.is_optional() => {

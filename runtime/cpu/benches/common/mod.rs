@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const BUDGET: Duration = Duration::from_millis(300);
 const SAMPLES: usize = 31;
 
-/// The median times of one call of each, in nanoseconds.
+/// Returns the median times of one call of each, in nanoseconds.
 ///
 /// The contenders take turns, so that what else the machine does falls on all of them. Samples
 /// are long enough to hide the clock; finding out how long warms up.
@@ -60,7 +60,7 @@ pub fn show(name: &str, per_call: usize, mut call: impl FnMut()) {
     println!("{name:<44} {:>11.1} ns", time / per_call as f64);
 }
 
-/// A size in the largest unit that fits.
+/// Returns a size in the largest unit that fits.
 pub fn size_name(size: usize) -> String {
     match size {
         _ if size >= 1 << 20 => format!("{} MiB", size >> 20),

@@ -55,7 +55,7 @@ impl Core {
         }
     }
 
-    /// The devices, by the numbers that hosts know them by.
+    /// Returns the devices, by the numbers that hosts know them by.
     pub(super) fn ids(&self) -> impl Iterator<Item = DeviceId> + use<> {
         ids(self.devices.len())
     }
@@ -65,7 +65,7 @@ impl Core {
         state.ok_or(Error::UnknownDevice { device, count: self.devices.len() })
     }
 
-    /// The stream of that handle, which must belong to the device.
+    /// Returns the stream of that handle, which must belong to the device.
     pub(super) fn stream(&self, device: DeviceId, handle: Stream) -> Result<Arc<StreamState>> {
         let state = self.device(device)?;
         if handle == Stream::NULL {
@@ -76,12 +76,12 @@ impl Core {
         Ok(stream)
     }
 
-    /// The event of that handle, of whichever device.
+    /// Returns the event of that handle, of whichever device.
     pub(super) fn any_event(&self, handle: Event) -> Result<Arc<EventState>> {
         self.events.get(handle.addr())
     }
 
-    /// The event of that handle, which must belong to the device.
+    /// Returns the event of that handle, which must belong to the device.
     pub(super) fn event(&self, device: DeviceId, handle: Event) -> Result<Arc<EventState>> {
         self.device(device)?;
         let event = self.any_event(handle)?;
@@ -89,7 +89,7 @@ impl Core {
         Ok(event)
     }
 
-    /// Every stream of the device that may have work.
+    /// Returns every stream of the device that may have work.
     pub(super) fn streams_of(&self, device: DeviceId) -> Vec<Arc<StreamState>> {
         let mut streams = self.streams.table.all();
         streams.retain(|stream| stream.device == device);

@@ -41,7 +41,7 @@ impl Cpu {
         Ok(stream.capture().map_or(none, |capture| capture.info(&stream)))
     }
 
-    /// The nodes of a graph, each after those that it depends on.
+    /// Returns the nodes of a graph, each after those that it depends on.
     ///
     /// # Errors
     /// [`Error::InvalidHandle`].
@@ -61,7 +61,7 @@ impl Cpu {
         Ok(GraphExec::from_addr(core.execs.insert_with(make)?))
     }
 
-    /// The graph as Graphviz text; with addresses and sizes if `verbose`.
+    /// Returns the graph as Graphviz text; with addresses and sizes if `verbose`.
     ///
     /// # Errors
     /// [`Error::InvalidHandle`].

@@ -62,7 +62,7 @@ impl Cpu {
         self.core()?.registry.info(ptr)
     }
 
-    /// The memory of the device.
+    /// Returns the memory of the device.
     ///
     /// # Errors
     /// [`Error::UnknownDevice`].
@@ -70,7 +70,7 @@ impl Cpu {
         Ok(self.core()?.device(device)?.memory.stats())
     }
 
-    /// The host memory allocated through the device.
+    /// Returns the host memory allocated through the device.
     ///
     /// # Errors
     /// [`Error::UnknownDevice`].

@@ -48,20 +48,20 @@ pub struct Cpu {
 }
 
 impl Default for Cpu {
-    /// The same as [`Cpu::new`].
+    /// Creates a device like [`Cpu::new`].
     fn default() -> Self {
         Self::new()
     }
 }
 
 impl Cpu {
-    /// A device that reads its configuration from the environment when it is initialised.
+    /// Creates a device that reads its configuration from the environment when it is initialised.
     #[must_use]
     pub const fn new() -> Self {
         Self::build(None)
     }
 
-    /// A device of the given configuration.
+    /// Creates a device with a configuration.
     #[must_use]
     pub const fn with_config(config: Config) -> Self {
         Self::build(Some(config))
@@ -136,7 +136,7 @@ impl Cpu {
         Ok(())
     }
 
-    /// The number of devices.
+    /// Returns the number of devices.
     ///
     /// # Errors
     /// As [`Cpu::initialize`]; [`Error::ShutDown`].
@@ -149,7 +149,7 @@ impl Cpu {
         self.core()?.device(device).map(drop)
     }
 
-    /// The configuration in use.
+    /// Returns the configuration in use.
     ///
     /// # Errors
     /// As [`Cpu::initialize`]; [`Error::ShutDown`].
@@ -157,7 +157,7 @@ impl Cpu {
         Ok(&self.core()?.config)
     }
 
-    /// The running device, started if this is the first call.
+    /// Returns the running device, started if this is the first call.
     fn core(&self) -> Result<&Core> {
         if self.phase.load(Ordering::Acquire) != RUNNING {
             self.start_if_fresh()?;

@@ -36,7 +36,7 @@ impl Cpu {
         Ok(self.core()?.shared.profiler.drain())
     }
 
-    /// The present time on the clock of events and traces, in nanoseconds since the Unix epoch.
+    /// Returns the present time on the clock of events and traces, in nanoseconds since the Unix epoch.
     ///
     /// # Errors
     /// [`crate::Error::ShutDown`].

@@ -20,7 +20,7 @@ pub(crate) struct CallbackQueue {
 }
 
 impl CallbackQueue {
-    /// A closed queue.
+    /// Creates a closed queue.
     pub(crate) fn new() -> Self {
         Self { state: Mutex::new(State { calls: VecDeque::new(), open: false }), wake: Condvar::new() }
     }

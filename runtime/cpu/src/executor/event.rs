@@ -1,7 +1,7 @@
 //! Events and their records.
 //!
-//! An event is a name; a *record* is one point in one stream. Recording an event again gives it
-//! a new record and leaves those who wait for the old one alone, as CUDA has it.
+//! A *record* is one point in one stream. Recording an event again gives it a new record; streams that
+//! wait for the old record continue to do so, as in CUDA.
 
 use super::stream::StreamState;
 use crate::error::{Error, Result};
@@ -33,7 +33,7 @@ impl Record {
         self.time_ns().is_some()
     }
 
-    /// Has the stream resumed when the record completes; false if it is complete already.
+    /// Resumes the stream when the record completes. Returns false if it is complete already.
     pub(crate) fn subscribe(&self, stream: &Arc<StreamState>) -> bool {
         let mut waiters = self.waiters.lock();
         if self.is_done() {
@@ -90,7 +90,7 @@ impl EventState {
         drop(old);
     }
 
-    /// The latest mark, with a completed record seen as such.
+    /// Returns the latest mark, with a completed record seen as such.
     pub(crate) fn mark(&self) -> Mark {
         let mut mark = self.mark.lock();
         if let Mark::Pending(record) = &*mark

@@ -16,7 +16,7 @@ impl Join {
         Arc::new(Self { parent, awaited: AtomicUsize::new(branches) })
     }
 
-    /// One branch is done; what went wrong on it becomes the parent's error.
+    /// Counts a branch as done. Its failure becomes the failure of the parent.
     pub(crate) fn arrive(&self, failure: Option<Error>) {
         if let Some(mut error) = failure {
             // The caller knows the stream of the launch, not the lane.

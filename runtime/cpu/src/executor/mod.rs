@@ -44,11 +44,11 @@ impl Shared {
         }
     }
 
-    /// Does what is queued on the present thread, for want of others: a call that raced with a
-    /// shutdown must still complete.
+    /// Runs the queued work on the calling thread, because the other threads have ended: a call that
+    /// raced with a shutdown must still complete.
     ///
-    /// Work that queues more work while it is settled leaves that to the loop here, so that a
-    /// long chain of streams does not become a deep recursion.
+    /// Work that queues more work leaves it to the loop here, so that a long chain of streams does
+    /// not become a deep recursion.
     fn settle(&self) {
         let Some(_settling) = context::settle() else { return };
         while self.ready.run_one() || self.callbacks.run_one(self) {}

@@ -46,13 +46,13 @@ pub(crate) struct ReadyQueue {
 }
 
 impl ReadyQueue {
-    /// A closed queue.
+    /// Creates a closed queue.
     pub(crate) fn new() -> Self {
         let state = State { jobs: VecDeque::new(), sleepers: 0, woken: 0, lingering: 0, open: false };
         Self { state: Mutex::new(state), wake: Condvar::new(), length: AtomicUsize::new(0) }
     }
 
-    /// From now on threads serve the queue.
+    /// Opens the queue: from now on threads serve it.
     pub(crate) fn open(&self) {
         self.state.lock().open = true;
     }

@@ -109,7 +109,7 @@ impl StreamState {
         Ok(())
     }
 
-    /// Like `submit`, on a stream that no capture can reach.
+    /// Submits work like `submit`, on a stream that no capture can include.
     pub(crate) fn submit_internal(self: &Arc<Self>, work: Work) {
         self.accept(self.inbox.lock(), work);
     }
@@ -154,7 +154,7 @@ impl StreamState {
         Ok(())
     }
 
-    /// A record of the end of the queued work, or none if there is no work.
+    /// Returns a record of the end of the queued work, or none if there is no work.
     pub(crate) fn mark(self: &Arc<Self>) -> Option<Arc<Record>> {
         let mut inbox = self.inbox.lock();
         (inbox.phase != Phase::Idle).then(|| self.push_record(&mut inbox))
@@ -293,7 +293,7 @@ impl StreamState {
         self.inbox.lock().failure.take()
     }
 
-    /// The capture that the stream is part of.
+    /// Returns the capture that the stream is part of.
     pub(crate) fn capture(&self) -> Option<Arc<Capture>> {
         self.inbox.lock().capture.clone()
     }

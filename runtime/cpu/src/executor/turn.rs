@@ -127,7 +127,7 @@ impl StreamState {
         }
     }
 
-    /// From here on the stream may be resumed, by another thread and at any time.
+    /// Marks the stream as parked. From here on another thread may resume it at any time.
     fn park(&self, batch: MutexGuard<'_, Batch>) {
         let mut inbox = self.inbox.lock();
         inbox.phase = Phase::Parked;

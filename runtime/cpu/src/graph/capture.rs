@@ -86,7 +86,7 @@ impl Capture {
         Ok(CapturedGraph { device: capture.device, nodes: session.nodes })
     }
 
-    /// Ends the capture for all of its streams and hands out what it had gathered.
+    /// Ends the capture for all of its streams. Returns what it recorded.
     fn dissolve(self: &Arc<Self>) -> Session {
         let ended = Session { nodes: Vec::new(), members: Vec::new(), fault: None, over: true };
         let session = std::mem::replace(&mut *self.session.lock(), ended);
@@ -96,7 +96,7 @@ impl Capture {
         session
     }
 
-    /// Takes a stream out that is about to go; without its first stream the capture is over.
+    /// Removes a stream that is about to be destroyed. The capture ends with its first stream.
     pub(crate) fn lose(self: &Arc<Self>, stream: &StreamState) {
         if stream.handle == self.origin {
             self.dissolve();
@@ -150,13 +150,13 @@ impl Capture {
         Ok(())
     }
 
-    /// The stream would wait for work that is not captured.
+    /// Invalidates the capture, because the stream would wait for work that is not captured. Returns the error.
     pub(crate) fn isolate(&self, event: &EventState) -> Error {
         self.invalidate("it would have depended on work outside");
         Error::CaptureIsolation { event: event.handle }
     }
 
-    /// The stream was used in a way that cannot be captured.
+    /// Invalidates the capture, because a call of the stream cannot be captured. Returns the error.
     pub(crate) fn refuse(&self, call: &'static str) -> Error {
         self.invalidate("a call that cannot be captured was made");
         Error::CaptureUnsupported { call }
@@ -209,7 +209,7 @@ impl Capture {
         }
     }
 
-    /// Like `active`, where it is the event that is of no use once the capture is over.
+    /// Returns the session like `active`. If the capture is over, the error names the event.
     fn active_for(&self, event: &EventState) -> Result<MutexGuard<'_, Session>> {
         if self.session.lock().over {
             return Err(Error::CapturedEvent { event: event.handle });

@@ -3,7 +3,7 @@
 use super::{Node, Op};
 use std::fmt::Write;
 
-/// The graph in the DOT language; `verbose` adds addresses and sizes.
+/// Returns the graph in the DOT language; `verbose` adds addresses and sizes.
 pub(super) fn render(nodes: &[Node], verbose: bool) -> String {
     let mut out = String::from("digraph graph_0 {\n  node [shape=box, fontname=monospace];\n");
     for (index, node) in nodes.iter().enumerate() {

@@ -72,7 +72,7 @@ impl Op {
         matches!(self, Self::Record(_) | Self::Wait(_))
     }
 
-    /// The work of one launch, with its pointers checked; none for a marker.
+    /// Returns the work of one launch, with its pointers checked; none for a marker.
     fn prepare(&self, registry: &Registry) -> Result<Option<Work>> {
         match self {
             Self::Copy(transfer) => transfer.prepare(registry),

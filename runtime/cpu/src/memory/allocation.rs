@@ -53,7 +53,7 @@ impl Allocation {
         self.region.addr()
     }
 
-    /// The size of the memory in bytes; the requested size, rounded up.
+    /// Returns the size of the memory in bytes; the requested size, rounded up.
     pub(crate) fn block_size(&self) -> usize {
         self.region.size()
     }

@@ -92,7 +92,7 @@ impl Arena {
         self.lock().deferred > 0
     }
 
-    /// The largest request that could succeed now, if the system has the memory.
+    /// Returns the largest request that could succeed now, if the system has the memory.
     pub(crate) fn largest_request(&self) -> usize {
         largest_block(self.free_bytes())
     }
@@ -101,7 +101,7 @@ impl Arena {
         self.total - self.lock().used
     }
 
-    /// The largest request that could succeed if nothing else were allocated.
+    /// Returns the largest request that could succeed if nothing else were allocated.
     pub(crate) fn largest_request_ever(&self) -> usize {
         largest_block(self.total)
     }

@@ -30,7 +30,7 @@ impl CopyKind {
         }
     }
 
-    /// The call that makes such a copy and waits.
+    /// Returns the call that makes such a copy and waits.
     pub(crate) fn call(self) -> &'static str {
         match self {
             Self::HostToDevice => "memory_copy_h2d",
@@ -57,7 +57,7 @@ impl RawCopy {
         Self { dst, src, len }
     }
 
-    /// Copies, with the help of sleeping threads where that is faster.
+    /// Copies the bytes, with the help of sleeping threads if that is faster.
     pub(crate) fn run(self, ready: &ReadyQueue) {
         let overlaps = self.dst.abs_diff(self.src) < self.len;
         if self.len < SPLIT_BYTES || overlaps {
@@ -73,7 +73,7 @@ impl RawCopy {
         unsafe { std::ptr::copy(self.src as *const u8, self.dst as *mut u8, self.len) };
     }
 
-    /// The part of `len` bytes from `start`, which must lie inside.
+    /// Returns the part of `len` bytes from `start`, which must be inside.
     pub(crate) fn part(self, start: usize, len: usize) -> Self {
         debug_assert!(start + len <= self.len);
         Self { dst: self.dst + start, src: self.src + start, len }
@@ -89,7 +89,7 @@ pub(crate) struct Pattern {
 impl Pattern {
     const BLOCK: usize = 16;
 
-    /// The pattern of an element of 1, 2, 4, 8 or 16 bytes.
+    /// Creates the pattern of an element of 1, 2, 4, 8 or 16 bytes.
     pub(crate) fn new(element: &[u8]) -> Self {
         debug_assert!(matches!(element.len(), 1 | 2 | 4 | 8 | 16));
         let mut block = [0; Self::BLOCK];
@@ -97,7 +97,7 @@ impl Pattern {
         Self { block }
     }
 
-    /// The shortest element with this pattern.
+    /// Returns the shortest element with this pattern.
     pub(crate) fn element(&self) -> &[u8] {
         let repeats = |length: &usize| self.block[*length..] == self.block[..Self::BLOCK - *length];
         let length = [1, 2, 4, 8].into_iter().find(repeats).unwrap_or(Self::BLOCK);
@@ -129,7 +129,7 @@ impl RawFill {
         Self { dst, pattern, len }
     }
 
-    /// Fills, with the help of sleeping threads where that is faster.
+    /// Fills the bytes, with the help of sleeping threads if that is faster.
     pub(crate) fn run(self, ready: &ReadyQueue) {
         if self.len < SPLIT_BYTES {
             self.run_alone();
@@ -144,7 +144,7 @@ impl RawFill {
         self.pattern.write(unsafe { HostPtr::from_addr(self.dst).bytes_mut(self.len) });
     }
 
-    /// The part of `len` bytes from `start`, which must lie inside, and be a multiple of 16.
+    /// Returns the part of `len` bytes from `start`, which must be inside and a multiple of 16.
     pub(crate) fn part(self, start: usize, len: usize) -> Self {
         debug_assert!(start + len <= self.len && start.is_multiple_of(Pattern::BLOCK));
         Self { dst: self.dst + start, pattern: self.pattern, len }

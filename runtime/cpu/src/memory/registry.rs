@@ -25,7 +25,7 @@ impl Registry {
         drop(removed);
     }
 
-    /// The allocation that the address lies in, freed or not.
+    /// Returns the allocation that the address lies in, freed or not.
     pub(crate) fn find(&self, ptr: usize) -> Option<Arc<Allocation>> {
         around(&self.read(), ptr).cloned()
     }

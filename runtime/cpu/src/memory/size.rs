@@ -8,25 +8,25 @@ const SMALL: usize = 1 << 20;
 
 const PAGE: usize = 4096;
 
-/// The size of the block for a request; `None` if there is no such size.
+/// Returns the size of the block for a request; `None` if there is no such size.
 pub(crate) fn block_size(requested: usize) -> Option<usize> {
     let size = requested.max(1);
     // Beyond `isize::MAX` a pointer cannot be offset across the block.
     size.checked_next_multiple_of(unit_at(size)).filter(|&size| size <= isize::MAX as usize)
 }
 
-/// The largest block of no more than `room` bytes; zero if there is none.
+/// Returns the largest block of no more than `room` bytes; zero if there is none.
 pub(crate) fn largest_block(room: usize) -> usize {
     let room = room.min(isize::MAX as usize);
     room - room % unit_at(room)
 }
 
-/// The size of the block for a request of host memory, which is locked by the page.
+/// Returns the size of the block for a request of host memory, which is locked by the page.
 pub(crate) fn host_block_size(requested: usize) -> Option<usize> {
     block_size(requested.checked_next_multiple_of(PAGE)?.max(PAGE))
 }
 
-/// The alignment of a block: a page if it consists of whole pages.
+/// Returns the alignment of a block: a page if it consists of whole pages.
 pub(crate) fn alignment(block: usize) -> usize {
     if block.is_multiple_of(PAGE) { PAGE } else { GRANULE }
 }

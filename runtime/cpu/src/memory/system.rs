@@ -90,7 +90,7 @@ fn map(size: usize) -> Option<usize> {
     Some(ptr as usize)
 }
 
-/// The memory of the machine in bytes, or of the container if that has less.
+/// Returns the memory of the machine in bytes, or of the container if that has less.
 pub(crate) fn physical_memory() -> usize {
     // Miri does not implement `_SC_PHYS_PAGES`.
     #[cfg(miri)]

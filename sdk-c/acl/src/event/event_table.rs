@@ -95,7 +95,7 @@ impl Event {
         self.kind == EventKind::Plain || self.flags & flag::TIME_LINE != 0
     }
 
-    /// A small number, for messages and queries.
+    /// Returns a small number, for messages and queries.
     pub(crate) fn id(&self) -> u32 {
         u32::try_from(tenon::handle::index(self.handle)).unwrap_or(u32::MAX)
     }

@@ -31,7 +31,7 @@ pub(crate) struct Notify {
 }
 
 impl Notify {
-    /// A small number, for messages and queries.
+    /// Returns a small number, for messages and queries.
     pub(crate) fn id(&self) -> u32 {
         u32::try_from(tenon::handle::index(self.handle)).unwrap_or(u32::MAX)
     }

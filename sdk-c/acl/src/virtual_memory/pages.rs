@@ -8,7 +8,7 @@ use tenon::HostPtr;
 use crate::api::{AclError, MemAccessFlags};
 use crate::error::{Error, Result, refuse};
 
-/// The page size of the machine in bytes, a power of two.
+/// Returns the page size of the machine in bytes, a power of two.
 pub(crate) fn size() -> usize {
     // SAFETY: it has no preconditions.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

@@ -146,7 +146,7 @@ impl Workers {
 }
 
 impl State {
-    /// The threads that are about to end.
+    /// Returns the threads that are about to end.
     fn take_ended(&mut self) -> Vec<JoinHandle<()>> {
         let State { threads, ended, .. } = self;
         threads

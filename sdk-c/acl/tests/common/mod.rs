@@ -199,13 +199,13 @@ fn boxed(function: impl FnOnce() + Send + 'static) -> AnyPtr {
     AnyPtr::from_ptr(Box::into_raw(Box::new(function)))
 }
 
-/// A callback of the interface. One that is never called leaks.
+/// Returns a callback of the interface. One that is never called leaks.
 pub fn callback(function: impl FnOnce() + Send + 'static) -> Callback {
     // SAFETY: the context is what the function takes.
     unsafe { Callback::from_raw(Some(call), boxed(function)) }
 }
 
-/// A host function of the interface.
+/// Returns a host function of the interface.
 pub fn host_function(function: impl FnOnce() + Send + 'static) -> HostFunc {
     // SAFETY: as above.
     unsafe { HostFunc::from_raw(Some(call), boxed(function)) }
@@ -241,7 +241,7 @@ pub fn any(memory: impl Address) -> AnyPtr {
 
 /// A type with an address.
 pub trait Address {
-    /// The address as a number.
+    /// Returns the address as a number.
     fn address(&self) -> usize;
 }
 

@@ -15,7 +15,7 @@ pub fn root() -> &'static Path {
     ancestors.find(|folder| folder.join("Cargo.lock").is_file()).expect("the crate lies in a workspace")
 }
 
-/// The version of PaddlePaddle whose header stands for a release.
+/// Returns the version of PaddlePaddle whose header stands for a release.
 fn version(release: Release) -> &'static str {
     match release {
         Release::V2_6 => "2.6.2",
@@ -26,7 +26,7 @@ fn version(release: Release) -> &'static str {
     }
 }
 
-/// The release without its dot, as the plugins state it.
+/// Returns the release without its dot, as the plugins state it.
 pub fn number(release: Release) -> usize {
     release.name().replace('.', "").parse().expect("a release's name is two numbers")
 }
@@ -45,7 +45,7 @@ fn headers(release: Release) -> PathBuf {
     include
 }
 
-/// An empty folder of a test's own.
+/// Returns an empty folder of a test's own.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if folder.exists() {
@@ -96,7 +96,7 @@ pub fn declared(release: Release) -> LoadOptions {
     LoadOptions { release: Some(release), ..LoadOptions::default() }
 }
 
-/// The message of a plugin that must not load.
+/// Returns the message of a plugin that must not load.
 pub fn refusal(outcome: Result<Arc<Plugin>, LoadError>) -> (LoadError, String) {
     let error = outcome.expect_err("the plugin must not load");
     let text = error.to_string();

@@ -69,7 +69,7 @@ impl<'a> Text<'a> {
         self.number(number.unsigned_abs());
     }
 
-    /// An address, in quotes: JSON's numbers would round it.
+    /// Writes an address in quotes, because JSON's numbers would round it.
     fn address(&mut self, address: u64) {
         let mut digits = [0; 16];
         let mut at = digits.len();
@@ -87,14 +87,14 @@ impl<'a> Text<'a> {
         self.put("\"");
     }
 
-    /// Nanoseconds, in the microseconds that viewers expect.
+    /// Writes nanoseconds as microseconds, which viewers expect.
     fn time(&mut self, ns: u64) {
         self.number(ns / 1000);
         let digit = |unit: u64| b'0' + (ns / unit % 10) as u8;
         self.put_bytes(&[b'.', digit(100), digit(10), digit(1)]);
     }
 
-    /// A text without quotes; what JSON would have to escape is replaced.
+    /// Writes a text without quotes. Characters that JSON must escape are replaced.
     fn plain(&mut self, text: &[u8]) {
         for &byte in text {
             let byte = if byte < 0x20 || matches!(byte, b'"' | b'\\') { b'_' } else { byte };
@@ -125,7 +125,7 @@ pub(super) struct Setting<'a> {
     pub(super) plugin: &'a dyn Fn(u8) -> &'a str,
 }
 
-/// The beginning of a file, with its first event.
+/// Writes the beginning of a file, with its first event.
 pub(super) fn head(text: &mut Text<'_>, process: u64, name: &str) {
     text.put("[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":");
     text.number(process);
@@ -134,7 +134,7 @@ pub(super) fn head(text: &mut Text<'_>, process: u64, name: &str) {
     text.put("\"}}");
 }
 
-/// The end of a file, or of what can be saved of it. A viewer shows `dropped` at the process.
+/// Writes the end of a file, also of one that is incomplete. A viewer shows `dropped` at the process.
 pub(super) fn dropped(text: &mut Text<'_>, process: u64, dropped: u64) {
     text.put(",\n{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":");
     text.number(process);
@@ -145,12 +145,12 @@ pub(super) fn dropped(text: &mut Text<'_>, process: u64, dropped: u64) {
     text.put("}}");
 }
 
-/// The end of a file.
+/// Writes the end of a file.
 pub(super) fn tail(text: &mut Text<'_>) {
     text.put("\n]\n");
 }
 
-/// A record, as one or two events.
+/// Writes a record as one or two events.
 pub(super) fn record(text: &mut Text<'_>, setting: &Setting<'_>, thread: u64, header: Header, words: &[u64]) {
     match (header.kind, words) {
         (Kind::Call, [start, end, arguments @ ..]) => {
@@ -236,7 +236,7 @@ fn call(
     text.put("\"}}");
 }
 
-/// The memory in use after a call.
+/// Writes the memory in use after a call.
 fn counter(
     text: &mut Text<'_>,
     setting: &Setting<'_>,

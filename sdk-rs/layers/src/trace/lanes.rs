@@ -73,14 +73,14 @@ impl Lanes {
         })
     }
 
-    /// Before a call that may begin a capture.
+    /// Prepares for a call that may begin a capture.
     pub(super) fn before(&self, call: &Call<'_>) {
         if call.index == Function::CudaStreamBeginCapture as usize {
             self.captures.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// After a call.
+    /// Follows the effect of a call on streams.
     pub(super) fn after(self: &Arc<Self>, call: &Call<'_>, failed: bool, next: &dyn Device) {
         let begun = call.index == Function::CudaStreamBeginCapture as usize;
         if begun && failed || call.index == Function::CudaStreamEndCapture as usize {
@@ -146,7 +146,7 @@ impl Lanes {
     }
 }
 
-/// The device of a call, or the current device of the thread if the call names none.
+/// Returns the device of a call, or the current device of the thread if the call names none.
 fn device_of(call: &Call<'_>, next: &dyn Device) -> Option<DeviceId> {
     let named = call.function.params.iter().position(|param| matches!(param.kind, ParamKind::Id("DeviceId")));
     match named {
@@ -156,7 +156,7 @@ fn device_of(call: &Call<'_>, next: &dyn Device) -> Option<DeviceId> {
 }
 
 impl Mark {
-    /// The stream has reached the mark.
+    /// Notes that the stream has reached the mark.
     fn pass(&self) {
         let end = clock::now();
         let before = self.lane.end.swap(end, Ordering::AcqRel);

@@ -20,7 +20,7 @@ const NAMES: [&str; 3] = ["device memory", "host memory", "unified memory"];
 
 static CHANGES: LazyLock<Vec<Option<Change>>> = LazyLock::new(|| FUNCTIONS.iter().map(of).collect());
 
-/// Effect of each function on the memory in use. The first call allocates; [`prepare`] makes it.
+/// Returns the effect of each function on the memory in use. The first call allocates; [`prepare`] makes it.
 #[inline]
 pub(super) fn change(function: u16) -> Option<&'static Change> {
     CHANGES.get(usize::from(function))?.as_ref()

@@ -64,7 +64,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The default, changed by the environment.
+    /// Returns the default, changed by the environment.
     ///
     /// # Errors
     /// If a variable has an invalid value.
@@ -108,7 +108,7 @@ impl Trace {
         Ok(Self { tracer, options })
     }
 
-    /// A layer that records the calls of one plugin. `partial` says which functions it has itself.
+    /// Returns a layer that records the calls of one plugin. `partial` says which functions it has itself.
     ///
     /// Plugins beyond the 64th share one number.
     pub fn layer<P: Partial + ?Sized>(&self, plugin: &str, partial: &P) -> Arc<TraceLayer> {
@@ -122,7 +122,7 @@ impl Trace {
         })
     }
 
-    /// The destination.
+    /// Returns the destination.
     pub fn file(&self) -> &std::path::Path {
         self.tracer.path()
     }

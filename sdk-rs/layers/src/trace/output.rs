@@ -76,17 +76,17 @@ impl Output {
         })
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The number of events that could not be written.
+    /// Returns the number of events that could not be written.
     pub(super) fn missing(&self) -> u64 {
         self.missing.load(Ordering::Relaxed)
     }
 
-    /// The first error.
+    /// Returns the first error.
     pub(super) fn error(&self) -> Option<io::Error> {
         let error = self.error.load(Ordering::Relaxed);
         (error != 0).then(|| io::Error::from_raw_os_error(error))
@@ -153,7 +153,7 @@ impl Output {
         kept
     }
 
-    /// The descriptor, if it still is that of the file. Otherwise the file is opened once more.
+    /// Returns the descriptor, if it still is that of the file. Otherwise the file is opened once more.
     fn checked(&self) -> Result<i32, i32> {
         let known = self.descriptor.load(Ordering::Relaxed);
         if known >= 0 && identity(known) == Some(self.identity) {

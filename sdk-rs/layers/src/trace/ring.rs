@@ -135,7 +135,7 @@ impl Ring {
         at
     }
 
-    /// The beginning of the oldest record.
+    /// Returns the beginning of the oldest record.
     pub(super) fn oldest(&self) -> usize {
         self.tail.load(Ordering::Relaxed)
     }

@@ -247,7 +247,7 @@ pub struct Tables<'a> {
 }
 
 impl Summary {
-    /// The summary with at most `top` rows in each table.
+    /// Returns the summary with at most `top` rows in each table.
     pub fn tables(&self, top: usize) -> Tables<'_> {
         Tables { summary: self, top }
     }

@@ -118,12 +118,12 @@ impl Tracer {
         self.plugins.get(usize::from(number)).and_then(|name| name.get()).copied().unwrap_or("plugin")
     }
 
-    /// True once everything is written and nothing is read any more.
+    /// Returns true if everything is written and nothing is read any more.
     fn has_ended(&self) -> bool {
         self.is_closed() && self.output.is_closed()
     }
 
-    /// The destination.
+    /// Returns the destination.
     pub(super) fn path(&self) -> &Path {
         self.output.path()
     }
@@ -187,7 +187,7 @@ impl Tracer {
         }
     }
 
-    /// The ring of this thread; `None` at the end of the thread, or where there are too many threads.
+    /// Returns the ring of this thread; `None` at the end of the thread, or where there are too many threads.
     fn ring(&'static self) -> Option<&'static Ring> {
         if self.is_closed() {
             return None;
@@ -234,7 +234,7 @@ impl Tracer {
         })
     }
 
-    /// The loop of the writing thread.
+    /// Runs the loop of the writing thread.
     fn write_on(&self) {
         while !self.is_closed() {
             thread::park_timeout(PAUSE);
@@ -411,12 +411,12 @@ fn pause() {
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
 }
 
-/// The header of a record that is not a call.
+/// Returns the header of a record that is not a call.
 pub(super) fn header(kind: Kind, words: u8) -> Header {
     Header { kind, words, function: 0, plugin: 0, answer: 0, status: 0 }
 }
 
-/// The first 16 bytes of the name of this thread.
+/// Returns the first 16 bytes of the name of this thread.
 fn thread_name() -> [u64; 2] {
     let mut name = [0u8; 16];
     // SAFETY: the system writes at most 16 bytes, with the zero at the end.

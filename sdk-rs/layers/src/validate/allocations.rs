@@ -145,25 +145,25 @@ impl Memory {
         arena.remove(address, size)
     }
 
-    /// The device or unified memory of a device that an address lies in.
+    /// Returns the device or unified memory of a device that an address lies in.
     #[inline]
     pub(super) fn on_device(&self, device: i32, address: u64) -> Option<&Arc<Allocation>> {
         self.devices.get(usize::try_from(device).ok()?)?.find(address)
     }
 
-    /// The device or unified memory of any device that an address lies in.
+    /// Returns the device or unified memory of any device that an address lies in.
     #[inline]
     pub(super) fn on_any_device(&self, address: u64) -> Option<&Arc<Allocation>> {
         self.devices.iter().find_map(|arena| arena.find(address))
     }
 
-    /// The pinned memory of the host that an address lies in.
+    /// Returns the pinned memory of the host that an address lies in.
     #[inline]
     pub(super) fn on_host(&self, address: u64) -> Option<&Arc<Allocation>> {
         self.host.find(address)
     }
 
-    /// The allocation, of whatever kind, that begins at an address or that the address lies in.
+    /// Returns the allocation, of whatever kind, that begins at an address or that the address lies in.
     pub(super) fn anywhere(&self, address: u64) -> Option<&Arc<Allocation>> {
         let arenas = || self.devices.iter().chain([&self.host]);
         arenas()
@@ -178,13 +178,13 @@ impl Memory {
         arenas.all(|arena| last(arena) <= start)
     }
 
-    /// The memory of a device, or of all.
+    /// Returns the memory of a device, or of all.
     pub(super) fn all(&self, device: Option<i32>) -> impl Iterator<Item = &Arc<Allocation>> {
         let arenas = self.devices.iter().chain([&self.host]);
         arenas.flat_map(Arena::all).filter(move |one| device.is_none_or(|device| one.device == device))
     }
 
-    /// None for a number that no machine has as many devices as.
+    /// Returns the memory of a device or of the host; `None` if no machine has as many devices.
     fn arena_mut(&mut self, device: i32, space: Space) -> Option<&mut Arena> {
         if space == Space::Host {
             return Some(&mut self.host);

@@ -61,7 +61,7 @@ impl CallCheck<'_> {
         }
     }
 
-    /// A plugin that cannot say it yet is taken to have every device.
+    /// Returns the number of devices; the largest number while the plugin does not know it.
     #[cold]
     fn ask_device_count(&self) -> i64 {
         match self.next.get_device_count() {

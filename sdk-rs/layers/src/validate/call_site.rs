@@ -25,12 +25,12 @@ impl CallSite {
         Duration::from_nanos(now.saturating_sub(self.at))
     }
 
-    /// Such as «`create_stream`, 2.1 ms ago».
+    /// Returns a description such as «`create_stream`, 2.1 ms ago».
     pub(super) fn text(&self) -> String {
         format!("`{}`, {:.1?} ago", self.function, self.age_at(clock::now()))
     }
 
-    /// The calls that led there, if they were written down.
+    /// Returns the calls that led there, if they were written down.
     pub(super) fn place(&self, what: &str) -> Option<String> {
         let backtrace = self.backtrace.as_ref()?.to_string();
         let mut text = format!("       {what} here:");

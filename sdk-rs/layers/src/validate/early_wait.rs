@@ -48,14 +48,14 @@ impl EventState {
         self.early.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The wait that came before a record that never came.
+    /// Returns the wait that came before a record that never came.
     pub(super) fn waited_in_vain(&self) -> Option<EarlyWait> {
         if self.record.load(Ordering::Relaxed) == 0 { self.take_early() } else { None }
     }
 }
 
 impl EarlyWait {
-    /// A wait that the call makes now.
+    /// Records a wait that the call makes now.
     #[cold]
     pub(super) fn new(check: &CallCheck<'_>, waiting: Option<u32>) -> Self {
         let streams = check.plugin.progress.of_device(check.device(check.checks.device));

@@ -259,7 +259,7 @@ fn effect(function: Function) -> Effect {
     }
 }
 
-/// The length in bytes of one element of a `DataType`; 0 where it has none.
+/// Returns the length in bytes of one element of a `DataType`; 0 where it has none.
 pub(super) fn element_size(data_type: u64) -> u64 {
     match data_type {
         1 | 2 | 6 => 1,

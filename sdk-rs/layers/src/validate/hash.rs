@@ -30,7 +30,7 @@ impl Hasher for Fold {
     }
 }
 
-/// The hash of a key.
+/// Returns the hash of a key.
 #[inline]
 pub(super) fn fold(number: u64) -> u64 {
     // The golden ratio, whose bits are well spread.

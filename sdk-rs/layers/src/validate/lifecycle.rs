@@ -18,7 +18,7 @@ use super::{CallCheck, Violation};
 use crate::own_callback;
 
 impl CallCheck<'_> {
-    /// The last steps before the call. The returned number is passed on after it.
+    /// Performs the last steps before the call. Returns the note for `done` or `undo`.
     pub(super) fn begin(&self, seen: &HandlesOfCall) -> Result<u64> {
         if self.checks.ends {
             return self.end();
@@ -176,7 +176,7 @@ impl CallCheck<'_> {
         }
     }
 
-    /// The call has succeeded.
+    /// Applies the effects of a call that has succeeded.
     pub(super) fn done(&self, note: u64, answer: Option<bool>) {
         if self.checks.ends {
             drop(self.plugin.kept(note));
@@ -221,7 +221,7 @@ impl CallCheck<'_> {
         }
     }
 
-    /// The call has failed: the object that it would have destroyed is still alive.
+    /// Reverts the effects of a call that has failed: the object that it would have destroyed is still alive.
     pub(super) fn undo(&self, note: u64) {
         if self.checks.ends
             && let Some(removed) = self.plugin.kept(note)
@@ -284,7 +284,7 @@ impl CallCheck<'_> {
     }
 }
 
-/// The report for an event that was waited for and then destroyed without a record.
+/// Returns the report for an event that was waited for and then destroyed without a record.
 pub(super) fn never_recorded(address: u64, wait: &EarlyWait, parameter: Option<&'static str>) -> Violation {
     let message = format!(
         "Event {address:#x} was waited for by {} and never recorded: the wait had no effect",

@@ -53,7 +53,7 @@ impl CallCheck<'_> {
         }
     }
 
-    /// The first memory parameter, from an index on, that breaks a rule.
+    /// Returns the first memory parameter, from an index on, that breaks a rule.
     #[inline]
     fn look_at_memory(&self, from: usize) -> Option<(usize, Box<Finding>)> {
         let version = self.plugin.memory_version();
@@ -78,7 +78,7 @@ impl CallCheck<'_> {
         })
     }
 
-    /// The number of bytes that a parameter points to, at least; `None` if that exceeds the address space.
+    /// Returns the number of bytes that a parameter points to, at least; `None` if that exceeds the address space.
     #[inline]
     pub(super) fn bytes(&self, part: &MemoryParam) -> Option<u64> {
         let bytes = match part.bytes {
@@ -120,7 +120,7 @@ impl CallCheck<'_> {
         self.report(Violation::new(Rule::OverlappingCopy, to.name, message))
     }
 
-    /// An address that the plugin does not know.
+    /// Returns an address that the plugin does not know.
     #[inline]
     fn strange(&self, part: &MemoryParam, address: u64, bytes: u64) -> Result<()> {
         let changes = all_changes();
@@ -174,7 +174,7 @@ impl CallCheck<'_> {
         self.report(Violation::new(Rule::UnknownMemory, part.name, message))
     }
 
-    /// The reason why a call cannot free memory.
+    /// Returns the reason why a call cannot free memory.
     #[cold]
     pub(super) fn bad_free(&self, part: &MemoryParam, address: u64, size: u64) -> Result<()> {
         let device = self.device(part.of);
@@ -295,7 +295,7 @@ impl MemoryLookup<'_> {
     }
 }
 
-/// Such as «64 bytes at 0x1000 (`device_memory_allocate`, 2.1 ms ago)».
+/// Returns a description such as «64 bytes at 0x1000 (`device_memory_allocate`, 2.1 ms ago)».
 pub(super) fn text(allocation: &Allocation) -> String {
     format!("{} bytes at {:#x} ({})", allocation.size, allocation.start, allocation.created_by.text())
 }

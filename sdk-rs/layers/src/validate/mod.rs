@@ -73,7 +73,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The default, changed by the environment.
+    /// Returns the default, changed by the environment.
     ///
     /// # Errors
     /// If a variable has an invalid value.
@@ -106,13 +106,13 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// A checker with options.
+    /// Returns a checker with options.
     pub fn new(options: Options) -> Arc<Self> {
         let checks_order = !options.ignore.contains(&Rule::Unordered);
         Arc::new(Self { options, checks_order, counts: Counts::default() })
     }
 
-    /// A validation of one plugin. `partial` says which functions it has itself.
+    /// Returns a validation of one plugin. `partial` says which functions it has itself.
     pub fn layer<P: Partial + ?Sized>(self: &Arc<Self>, plugin: &str, partial: &P) -> Arc<Validate> {
         Arc::new(Validate {
             checker: self.clone(),
@@ -121,7 +121,7 @@ impl Checker {
         })
     }
 
-    /// The number of broken rules.
+    /// Returns the number of broken rules.
     pub fn count(&self, severity: Severity) -> u64 {
         self.counts.of(severity).load(Ordering::Relaxed)
     }
@@ -208,7 +208,7 @@ impl<'a> CallCheck<'a> {
         self.call.arguments[param]
     }
 
-    /// The device that a parameter names.
+    /// Returns the device that a parameter names.
     fn device(&self, param: Option<usize>) -> i32 {
         param.map_or(handles::NO_DEVICE, |param| self.argument(param) as i32)
     }
@@ -219,7 +219,7 @@ impl<'a> CallCheck<'a> {
         self.validate.report(self.call.function.name, device, violation)
     }
 
-    /// The call site of this call.
+    /// Returns the call site of this call.
     fn call_site(&self) -> CallSite {
         CallSite::new(self.call.function.name, self.validate.checker.options.backtraces)
     }

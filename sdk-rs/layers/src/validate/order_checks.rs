@@ -34,7 +34,7 @@ impl CallCheck<'_> {
         Ok(())
     }
 
-    /// The work was not queued after all.
+    /// Removes work that was not queued after all.
     #[cold]
     pub(super) fn forget_accesses(&self, work: WorkId) {
         for part in self.checks.memory.iter().filter(|part| part.held) {

@@ -191,12 +191,12 @@ impl TrackedPlugin {
         }
     }
 
-    /// Which call destroyed a handle.
+    /// Returns the call that destroyed a handle.
     pub(super) fn destroyed_handle(&self, kind: u8, address: u64) -> Option<CallSite> {
         self.destroyed().handles.get(&Key::new(kind, address)).cloned()
     }
 
-    /// Which call freed memory that an address lay in, the last one.
+    /// Returns the last call that freed memory in which an address was.
     pub(super) fn freed_memory(&self, address: u64) -> Option<FreedMemory> {
         let destroyed = self.destroyed();
         let lay_in =
@@ -222,7 +222,7 @@ impl TrackedPlugin {
         self.memory_mut().insert(allocation)
     }
 
-    /// The version under which a lookup can be cached.
+    /// Returns the version under which a lookup can be cached.
     #[inline]
     pub(super) fn memory_version(&self) -> (u32, u64) {
         (self.id, self.memory_changes.load(Ordering::Acquire))
@@ -241,7 +241,7 @@ impl TrackedPlugin {
         Some(removed)
     }
 
-    /// The work of a device's default stream.
+    /// Returns the work of a device's default stream.
     #[inline]
     pub(super) fn default_stream<T>(
         &self,

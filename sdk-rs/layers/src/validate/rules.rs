@@ -39,12 +39,12 @@ macro_rules! catalogue {
             /// Every rule, in the order of the numbers.
             pub const ALL: &'static [Rule] = &[$(Rule::$variant,)*];
 
-            /// The rule in one short sentence.
+            /// Returns the rule in one short sentence.
             pub fn title(self) -> &'static str {
                 match self { $(Rule::$variant => $title,)* }
             }
 
-            /// The reason for the rule, or how to correct the program.
+            /// Returns the reason for the rule, or how to correct the program.
             pub fn explanation(self) -> &'static str {
                 match self { $(Rule::$variant => $help,)* }
             }
@@ -158,7 +158,7 @@ pub struct RuleText {
     pub explanation: &'static str,
 }
 
-/// Every rule, in the order of the numbers.
+/// Returns every rule, in the order of the numbers.
 pub fn catalogue() -> impl Iterator<Item = RuleText> {
     Rule::ALL.iter().map(|rule| RuleText {
         id: rule.to_string(),

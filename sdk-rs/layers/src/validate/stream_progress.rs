@@ -79,7 +79,7 @@ impl StreamProgress {
         WorkId::new(self.id, self.queued.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// All that was put into the stream until now.
+    /// Returns the newest work of the stream.
     #[inline]
     pub(super) fn until_now(&self) -> WorkId {
         WorkId::new(self.id, self.queued.load(Ordering::Relaxed))
@@ -89,7 +89,7 @@ impl StreamProgress {
         self.done.load(Ordering::Relaxed) >= self.queued.load(Ordering::Relaxed)
     }
 
-    /// Such as "Stream 0x1000".
+    /// Returns a name such as "Stream 0x1000".
     pub(super) fn text(&self) -> String {
         match self.address {
             0 => "the default stream".to_owned(),
@@ -97,7 +97,7 @@ impl StreamProgress {
         }
     }
 
-    /// The waits that come before work.
+    /// Returns the waits that come before work.
     fn waits_before(&self, number: u64) -> Vec<WorkId> {
         let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         waits.iter().filter(|wait| wait.at <= number).map(|wait| wait.work).collect()
@@ -163,7 +163,7 @@ impl Progress {
         }
     }
 
-    /// A stream that was marked as destroyed but still exists.
+    /// Restores a stream that was marked as destroyed but still exists.
     pub(super) fn restore(&self, stream: &Arc<StreamProgress>) {
         let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
         streams.known.insert(stream.id, stream.clone());
@@ -173,7 +173,7 @@ impl Progress {
         self.streams.read().unwrap_or_else(PoisonError::into_inner).known.get(&stream).cloned()
     }
 
-    /// A stream waits for work on another.
+    /// Notes that a stream waits for work on another.
     #[inline]
     pub(super) fn wait(&self, stream: &StreamProgress, waiting: WorkId, work: WorkId) {
         if let Some(forgotten) = stream.wait(Wait { at: waiting.number, work }) {
@@ -191,7 +191,7 @@ impl Progress {
         self.get(work.stream).is_none_or(|stream| stream.announced.load(Ordering::Relaxed) >= work.number)
     }
 
-    /// A callback was queued. All before it may become known to the program without a call.
+    /// Notes that a callback was queued. All work before it may become known to the program without a call.
     pub(super) fn announce(&self, callback: WorkId) {
         if let Some(stream) = self.get(callback.stream) {
             let first = stream.first_callback.load(Ordering::Relaxed);
@@ -252,7 +252,7 @@ impl Progress {
         }
     }
 
-    /// The streams of a device.
+    /// Returns the streams of a device.
     pub(super) fn of_device(&self, device: i32) -> Vec<Arc<StreamProgress>> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
         streams.known.values().filter(|stream| stream.device == device).cloned().collect()

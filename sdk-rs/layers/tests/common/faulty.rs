@@ -56,7 +56,7 @@ stub_device! {
 
 pub static FAULTY: Faulty = Faulty;
 
-/// The plugin, validated.
+/// Returns the plugin, validated.
 pub fn faulty() -> Validated<Faulty> {
     validated("faulty", &FAULTY, Options::default())
 }

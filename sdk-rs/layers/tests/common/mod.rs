@@ -50,7 +50,7 @@ impl<D> Validated<D> {
         std::mem::take(&mut self.reports.lock().unwrap())
     }
 
-    /// The one report since the last look, which must be of this rule.
+    /// Returns the one report since the last look, which must be of this rule.
     #[track_caller]
     pub fn report(&self, rule: Rule) -> String {
         let reports = self.reports();

@@ -89,7 +89,7 @@ fn set_device_first(plugin: &PluginUnderTest) -> Verdict {
     Ok(())
 }
 
-/// The threads of this process, or `None` if the system does not list them.
+/// Returns the threads of this process, or `None` if the system does not list them.
 fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 
 use crate::case::Case;
 
-/// All cases, in the order in which they run.
+/// Returns all cases, in the order in which they run.
 pub(crate) fn all() -> &'static [Case] {
     static ALL: OnceLock<Vec<Case>> = OnceLock::new();
     ALL.get_or_init(|| {

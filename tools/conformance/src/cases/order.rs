@@ -178,7 +178,7 @@ fn fork(plugin: &PluginUnderTest) -> Verdict {
     ends.into_iter().chain([start]).try_for_each(|event| plugin.destroy_event(0, event))
 }
 
-/// A wait that moved on to the second record would wait for work that comes after itself: that never ends.
+/// Returns a wait that moved on to the second record would wait for work that comes after itself: that never ends.
 fn rerecord(plugin: &PluginUnderTest) -> Verdict {
     let (relay, streams) = (Relay::new(plugin, 4)?, [plugin.stream(0)?, plugin.stream(0)?]);
     let (event, back) = (plugin.event(0)?, plugin.event(0)?);

@@ -70,7 +70,7 @@ fn within(plugin: &PluginUnderTest) -> Verdict {
     Ok(())
 }
 
-/// A piece that is large enough to be seen behind whatever unit the device allocates in.
+/// Returns a piece that is large enough to be seen behind whatever unit the device allocates in.
 fn piece(plugin: &PluginUnderTest) -> Verdict<usize> {
     let free = stats(plugin, 0)?.free;
     match (16 << 20).min(free / 4) {

@@ -120,7 +120,7 @@ fn destroy_null(plugin: &PluginUnderTest) -> Verdict {
     plugin.ok(DestroyStream, &[id(0), 0])
 }
 
-/// A pair of pieces of which one is copied to the other.
+/// Returns a pair of pieces of which one is copied to the other.
 fn pair(plugin: &PluginUnderTest, device: i32) -> Verdict<(Memory, Memory)> {
     Ok((plugin.filled(device, &pattern(4096, 7))?, plugin.filled(device, &[0; 4096])?))
 }

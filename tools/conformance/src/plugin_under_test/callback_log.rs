@@ -41,7 +41,7 @@ impl CallbackLog {
         Self { entries: Box::leak(Box::default()) }
     }
 
-    /// A callback and its context.
+    /// Returns a callback and its context.
     pub(crate) fn callback(&self, number: usize, watched: Option<u64>) -> [u64; 2] {
         let watched = watched.map_or(0, |address| address as usize);
         let context: &'static Context =

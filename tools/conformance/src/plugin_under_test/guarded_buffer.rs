@@ -34,7 +34,7 @@ impl GuardedBuffer {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 16) }
     }
 
-    /// The current content. A wrong device may write later, so the content must be read once and then judged.
+    /// Returns the current content. A wrong device may write later, so the content must be read once and then judged.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let start = self.words.as_ptr().cast::<u8>();
         // SAFETY: the words hold the guard and as many bytes behind it; volatile, since a device may write meanwhile.
@@ -50,7 +50,7 @@ impl GuardedBuffer {
         &mut all[GUARD..GUARD + len]
     }
 
-    /// The argument for a call.
+    /// Returns the argument for a call.
     pub(crate) fn address(&mut self) -> u64 {
         // A pointer into the whole buffer, so that a write past the end hits the guard and no other memory.
         let start = self.words.as_mut_ptr().expose_provenance();

@@ -56,7 +56,7 @@ pub(crate) fn pattern(len: usize, seed: u64) -> Vec<u8> {
 }
 
 impl Memory {
-    /// The address so many bytes further on.
+    /// Returns the address so many bytes further on.
     pub(crate) fn at(&self, offset: usize) -> u64 {
         self.address + offset as u64
     }

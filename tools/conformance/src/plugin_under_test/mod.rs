@@ -77,7 +77,7 @@ pub(crate) fn was_reached() -> bool {
     REACHED.load(Ordering::Relaxed)
 }
 
-/// The function that was called last in this process.
+/// Returns the function that was called last in this process.
 pub(crate) fn current_function() -> Option<Function> {
     Function::ALL.get(CURRENT.load(Ordering::Relaxed).wrapping_sub(1)).copied()
 }
@@ -104,7 +104,7 @@ impl PluginUnderTest {
         Ok(Self { raw, stand_ins, count: OnceLock::new(), opened })
     }
 
-    /// The opened library.
+    /// Returns the opened library.
     pub(crate) fn opened(&self) -> &Opened {
         &self.opened
     }
@@ -264,12 +264,12 @@ impl PluginUnderTest {
         self.ok(Function::SynchronizeDevice, &[id(device)])
     }
 
-    /// All devices, for a loop.
+    /// Returns all devices, for a loop.
     pub(crate) fn each_device(&self) -> std::ops::Range<i32> {
         0..self.device_count()
     }
 
-    /// A second device, or the reason to skip.
+    /// Returns a second device, or the reason to skip.
     pub(crate) fn second_device(&self) -> Verdict<i32> {
         if self.device_count() > 1 {
             Ok(1)
@@ -279,7 +279,7 @@ impl PluginUnderTest {
     }
 }
 
-/// The argument that stands for a device: the address of its number.
+/// Returns the argument that stands for a device: the address of its number.
 ///
 /// As in PaddlePaddle, the place is good for the call and soon used for another number, which shows up a
 /// plugin that keeps the address.
@@ -297,12 +297,12 @@ pub(crate) fn id(device: i32) -> u64 {
     })
 }
 
-/// The argument for something that is written, or read, in place.
+/// Returns the argument for something that is written, or read, in place.
 pub(crate) fn address<T>(place: &mut T) -> u64 {
     from_mut(place).expose_provenance() as u64
 }
 
-/// A status in words.
+/// Returns a status in words.
 pub(crate) fn told(status: Status) -> String {
     match status.name() {
         Some(name) => format!("`{name}`"),

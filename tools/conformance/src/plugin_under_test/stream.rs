@@ -9,7 +9,7 @@ use super::{GuardedBuffer, Memory, PluginUnderTest, StreamLatch, address, id};
 use crate::case::{Verdict, blame};
 
 impl PluginUnderTest {
-    /// A new stream; null where the plugin has none, which is its default stream.
+    /// Returns a new stream; null where the plugin has none, which is its default stream.
     pub(crate) fn stream(&self, device: i32) -> Verdict<u64> {
         if !self.answers(Function::CreateStream) {
             return Ok(0);
@@ -63,7 +63,7 @@ impl PluginUnderTest {
         self.ok(Function::SynchronizeEvent, &[id(device), event])
     }
 
-    /// The time between two events of device 0, in nanoseconds.
+    /// Returns the time between two events of device 0, in nanoseconds.
     pub(crate) fn elapsed_time(&self, start: u64, end: u64) -> Verdict<i64> {
         let mut elapsed = i64::MIN;
         self.ok(Function::EventElapsedTime, &[id(0), start, end, address(&mut elapsed)])?;

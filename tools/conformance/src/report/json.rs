@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::Outcome;
 
-/// The outcome as JSON, with its fields as they are.
+/// Returns the outcome as JSON, with its fields as they are.
 pub fn json(outcome: &Outcome) -> String {
     pretty(outcome)
 }

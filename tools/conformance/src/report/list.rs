@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Style;
 use crate::{Case, Level};
 
-/// Each case with its level, its functions, and the promise.
+/// Returns each case with its level, its functions, and the promise.
 pub fn list(cases: &[&Case], style: Style) -> String {
     let mut text = String::new();
     for case in cases {
@@ -29,7 +29,7 @@ struct Entry<'a> {
     source: String,
 }
 
-/// The same as JSON: a list of objects.
+/// Returns the same as JSON: a list of objects.
 pub fn list_json(cases: &[&Case]) -> String {
     let entries: Vec<Entry<'_>> = cases
         .iter()

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Style;
 use crate::{Cause, Counts, Ending, FunctionRow, Outcome, Presence, Progress};
 
-/// The table of functions, a summary, and each failure in full.
+/// Returns the table of functions, a summary, and each failure in full.
 pub fn table(outcome: &Outcome, style: Style, verbose: bool) -> String {
     let mut text = String::new();
     header(&mut text, outcome, style);
@@ -67,7 +67,7 @@ fn header(text: &mut String, outcome: &Outcome, style: Style) {
     }
 }
 
-/// A row without a case repeats the line of functions that are left out.
+/// Returns a row without a case repeats the line of functions that are left out.
 fn is_shown(row: &FunctionRow, filtered: bool) -> bool {
     let is_there = matches!(row.presence, Presence::Native | Presence::Filled);
     row.passed + row.failed + row.blocked > 0 || (!filtered && (is_there || row.required))

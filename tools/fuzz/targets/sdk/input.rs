@@ -23,7 +23,7 @@ impl Input<'_> {
         usize::from(self.byte()) % limit.max(1)
     }
 
-    /// A length: small ones, those around powers of two, and those that no memory has.
+    /// Returns a length: small ones, those around powers of two, and those that no memory has.
     pub fn size(&mut self) -> usize {
         let byte = self.byte();
         let (shift, by) = (u32::from(byte >> 2), usize::from(byte & 3));

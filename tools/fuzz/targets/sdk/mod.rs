@@ -146,7 +146,7 @@ impl<'a> Program<'a> {
         self.input.handle(&self.plugins)
     }
 
-    /// An address of device memory, an address near one, or any other.
+    /// Returns an address of device memory, an address near one, or any other.
     fn memory(&mut self) -> usize {
         let by = if self.input.below(4) == 0 { self.input.size() } else { 0 };
         self.input.handle(&self.memory).wrapping_add(by)
@@ -162,7 +162,7 @@ impl<'a> Program<'a> {
         (self.arena.as_mut_ptr().addr() + offset, if size <= ARENA || size > 1 << 48 { size } else { ARENA })
     }
 
-    /// The place for an output, sometimes null.
+    /// Returns the place for an output, sometimes null.
     fn out<T>(&mut self, place: &mut T) -> *mut T {
         if self.input.below(16) == 15 { null_mut() } else { place }
     }
@@ -202,7 +202,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// The message of the last failure.
+/// Returns the message of the last failure.
 fn story() -> String {
     // SAFETY: the text is the library's, and stays until the next failure of this thread.
     let text = unsafe { tenon_error_text() };

@@ -62,7 +62,7 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
     cases
 }
 
-/// The sentences of the spec about written outputs.
+/// Returns the sentences of the spec about written outputs.
 fn answers(info: &FunctionInfo) -> (PromisedBy, &'static str) {
     match info.name {
         "create_stream" | "create_event" => (
@@ -77,7 +77,7 @@ fn answers(info: &FunctionInfo) -> (PromisedBy, &'static str) {
     }
 }
 
-/// The length that may be 0, and where the spec says so.
+/// Returns the length that may be 0, and where the spec says so.
 fn zero(info: &'static FunctionInfo) -> Option<(usize, (PromisedBy, &'static str))> {
     let index = (0..info.params.len()).find(|index| is_length(info, *index))?;
     let quote = match info.name {

@@ -5,7 +5,7 @@ use tenon::device::Function;
 use crate::case::{Verdict, skipped};
 use crate::plugin_under_test::{PluginUnderTest, address, id};
 
-/// The functions that create and destroy a handle.
+/// Returns the functions that create and destroy a handle.
 pub(super) fn lifecycle(name: &str) -> Option<(Function, Function)> {
     Some(match name {
         "Stream" => (Function::CreateStream, Function::DestroyStream),
@@ -16,7 +16,7 @@ pub(super) fn lifecycle(name: &str) -> Option<(Function, Function)> {
     })
 }
 
-/// A new handle.
+/// Returns a new handle.
 pub(super) fn make(plugin: &PluginUnderTest, name: &str, device: i32) -> Verdict<u64> {
     match name {
         "Stream" => plugin.stream(device),
@@ -36,7 +36,7 @@ pub(super) fn make(plugin: &PluginUnderTest, name: &str, device: i32) -> Verdict
     }
 }
 
-/// A destroyed handle.
+/// Returns a destroyed handle.
 pub(super) fn destroyed(plugin: &PluginUnderTest, name: &str, device: i32) -> Verdict<u64> {
     let Some((_, destroy)) =
         lifecycle(name).filter(|(make, destroy)| plugin.is_native(*make) && plugin.is_native(*destroy))

@@ -94,7 +94,7 @@ fn of_function(function: Function, info: &'static FunctionInfo) -> Vec<Case> {
     cases
 }
 
-/// The only handle whose destruction a device must detect by the spec.
+/// Returns the only handle whose destruction a device must detect by the spec.
 fn destroyed_promise(
     info: &FunctionInfo,
     param: &ParamInfo,

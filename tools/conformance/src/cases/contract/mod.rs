@@ -14,12 +14,12 @@ use crate::plugin_under_test::PluginUnderTest;
 pub(super) use calls::cases as calls;
 pub(super) use invalid_arguments::cases as invalid_arguments;
 
-/// The parts of the entry that it tests: the functions, with their entries.
+/// Returns the parts of the entry that it tests: the functions, with their entries.
 fn functions() -> impl Iterator<Item = (Function, &'static FunctionInfo)> {
     Function::ALL.into_iter().zip(&reflection::FUNCTIONS)
 }
 
-/// A case for one function.
+/// Returns a case for one function.
 fn made(
     id: String,
     level: Level,
