@@ -118,7 +118,7 @@ def test_qr(lib: Library, dtype: Any, mode: str, shape: tuple[int, ...]) -> None
     if mode == "r":
         near(r, np.linalg.qr(x.astype("f8"), "r"), 8)
         return
-    expected = np.linalg.qr(x.astype("f8"), mode)
+    expected = np.linalg.qr(x.astype("f8"), "complete" if mode == "complete" else "reduced")
     near(q, expected.Q, 8)
     near(r, expected.R, 8)
 

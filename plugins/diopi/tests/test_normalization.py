@@ -261,8 +261,16 @@ def normalize_backward(dy: Array, x: Array, p: float, axis: int, eps: float) -> 
     return np.asarray(dy / divisors - slope * (dy * x).sum(axis, keepdims=True) / divisors**2)
 
 
-def case(name: str, *args: Any, shapes: Any = SHAPES, tolerance: float = 8, **options: Any) -> Case:
-    return Case(f"diopi{name}", *args, shapes=shapes, tolerance=tolerance, **options)
+def case(
+    name: str,
+    args: Any,
+    reference: Any,
+    *,
+    shapes: Any = SHAPES,
+    tolerance: float = 8,
+    **options: Any,
+) -> Case:
+    return Case(f"diopi{name}", args, reference, shapes=shapes, tolerance=tolerance, **options)
 
 
 CASES = [
