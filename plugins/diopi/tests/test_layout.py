@@ -285,3 +285,9 @@ def test_triangles(lib: Library, dtype: Any, diagonal: int, shape: tuple[int, ..
     target = array.copy()
     lib.call("diopiTriuInp", target, diagonal)
     np.testing.assert_array_equal(target, np.triu(array, diagonal))
+
+
+def test_triangles_need_matrices(lib: Library) -> None:
+    for name in ("diopiTril", "diopiTriu"):
+        with pytest.raises(DiopiError, match="no matrices"):
+            lib.call(name, Out((3,), "float32"), numbers((3,)), 0)

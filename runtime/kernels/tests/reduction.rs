@@ -11,6 +11,8 @@ use tensor::{REAL, Random, Tensor, is_float};
 /// The value of a list.
 type Reference = fn(&[f64]) -> f64;
 type Position = fn(&mut ViewMut<'_>, &View<'_>, i64, bool, bool) -> Result<(), Error>;
+type WithIndices =
+    fn(Option<&mut ViewMut<'_>>, &mut ViewMut<'_>, &View<'_>, i64, bool, bool) -> Result<(), Error>;
 type Reduction = fn(&mut ViewMut<'_>, &View<'_>, &[i64], bool, bool) -> Result<(), Error>;
 
 /// The shape of the output, and for each of its elements those of the input.
@@ -293,6 +295,27 @@ fn positions_are_those_of_the_first_extremum() {
     assert_eq!(numbers(&out), [1.0]);
     let none = Tensor::new(DType::F32, &[0], []);
     assert_eq!(r::argmax(&mut out.view_mut(), &none.view(), 0, false, false), Err(Error::Empty));
+}
+
+#[test]
+fn extrema_with_indices_prefer_nan_and_the_first_of_equal_elements() {
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let rows = [1.0, 3.0, 3.0, inf, nan, nan, -2.0, 5.0, -2.0];
+    let x = Tensor::new(DType::F32, &[3, 3], rows.map(Number::Real));
+    for (find, values, places) in [
+        (r::max_with_indices as WithIndices, [3.0, nan, 5.0], [1.0, 1.0, 1.0]),
+        (r::min_with_indices, [1.0, nan, -2.0], [0.0, 1.0, 0.0]),
+    ] {
+        let (out, indices) = (Tensor::new(DType::F32, &[3, 1], []), Tensor::new(DType::I32, &[3, 1], []));
+        find(Some(&mut out.view_mut()), &mut indices.view_mut(), &x.view(), -1, true, false).unwrap();
+        assert_close(&numbers(&out), &values, 0.0, "elements");
+        assert_eq!(numbers(&indices), places);
+        let place = Tensor::new(DType::I64, &[], []);
+        find(None, &mut place.view_mut(), &x.view(), 0, false, true).unwrap();
+        assert_eq!(numbers(&place), [4.0]);
+        let none = Tensor::new(DType::F32, &[0], []);
+        assert_eq!(find(None, &mut place.view_mut(), &none.view(), 0, false, false), Err(Error::Empty));
+    }
 }
 
 #[test]

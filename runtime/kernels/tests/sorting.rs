@@ -267,6 +267,8 @@ fn elements_and_rows_are_there_once() {
     // Columns 0 and 2 are equal, and 1 is before them.
     let x = Tensor::new(DType::I32, &[2, 3], [5, 5, 5, 7, 6, 7].map(Number::Integer));
     assert_eq!(so::unique_count(&x.view(), &[-1]), Ok(2));
+    assert_eq!(so::unique_shape(&x.view(), &[-1]), Ok(vec![2, 2]));
+    assert_eq!(so::unique_shape(&x.view(), &[]), Ok(vec![3]));
     let out = Tensor::new(DType::I32, &[2, 2], []);
     let inverse = Tensor::new(DType::I64, &[3], []);
     so::unique(&mut out.view_mut(), None, Some(&mut inverse.view_mut()), None, &x.view(), &[1]).unwrap();

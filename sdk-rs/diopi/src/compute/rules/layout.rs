@@ -242,6 +242,9 @@ pub(crate) fn triangle<'c>(
     diagonal: i64,
     lower: bool,
 ) -> Result<()> {
+    if input.rank() < 2 {
+        return Err(Error::invalid(format!("there are no matrices in the shape {:?}", input.dims())));
+    }
     kernel(call, out, input.data_type(), &[input], &Method::new("tril_triu", ANY), |device, launch, out| {
         device.tril_triu(launch, out, input.elements(), diagonal, lower)
     })
