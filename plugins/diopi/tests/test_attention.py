@@ -266,6 +266,44 @@ def test_attention_with_mask_of_the_caller(lib: Library, layout: str, dropout: f
     check_gradients(results, [packed(reference) for reference in references], q.dtype)
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.25])
+def test_sequences_with_mask_of_the_caller(lib: Library, dropout: float) -> None:
+    draw, generator = Draw("float32"), Generator(lib, 3)
+    q, k, v, dout = (draw(7, 2, 3) for _ in range(4))
+    hidden = draw.rng.integers(0, 2, (4, 4)).astype(bool)
+    hidden[:, 0] = False
+    rest = [dropout, SCALE, False, -1, -1]
+    arguments = [generator, q, k, v, LENGTHS, LENGTHS, None, hidden, 4, 4, *rest]
+    out, kept, top, total, weights = lib.call(
+        "diopiCustomizedFlashAttentionVarLen", like(q), NEW, NEW, NEW, NEW, *arguments
+    )
+    assert (kept is None) == (dropout == 0)
+
+    def reference(q: Array, k: Array, v: Array) -> Array:
+        parts = []
+        for i, (start, end) in enumerate(zip(LENGTHS, LENGTHS[1:], strict=False)):
+            own, n = slice(start, end), end - start
+            if n:
+                factor = 1 if kept is None else kept[i, None, :, :n, :n] / (1 - dropout)
+                options = {"hidden": hidden[:n, :n]}
+                parts.append(
+                    attention(q[None, own], k[None, own], v[None, own], factor, **options)[0]
+                )
+        return np.concatenate(parts)
+
+    near(out, reference(*f8(q, k, v)), 2)
+    scores = scores_of(*f8(q[None, 3:], k[None, 3:]), hidden=hidden)
+    near(weights[2], softmax(scores, -1)[0])
+    near(top[2], scores.max(-1)[0])
+    near(total[2], np.exp(scores - scores.max(-1, keepdims=True)).sum(-1)[0], 4)
+    assert not weights[0, :, 3].any()
+    saved = [out, hidden, kept, top, total, weights]
+    arguments = [dout, q, k, v, LENGTHS, LENGTHS, None, *saved, 4, 4, *rest]
+    outs = [like(q), like(k), like(v)]
+    results = lib.call("diopiCustomizedFlashAttentionVarLenBackward", *outs, *arguments)
+    check_gradients(results, gradient(reference, [q, k, v], dout), q.dtype)
+
+
 def test_wrong_arguments_are_errors(lib: Library) -> None:
     draw, generator = Draw("float32"), Generator(lib, 3)
     q, k, lse = draw(1, 4, 3, 2), draw(1, 4, 2, 2), Out((1, 3, 4), "f4")

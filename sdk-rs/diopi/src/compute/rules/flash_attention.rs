@@ -5,9 +5,9 @@
 use tenon::device::{DataType, Error, Result};
 
 use super::attention::{Attention, Fate, Settings};
-use super::shared::kernel;
+use super::shared::{fill, kernel};
 use super::terms;
-use crate::compute::{Call, FLOAT, Generator, Method, Place, Tensor};
+use crate::compute::{Call, FLOAT, Generator, Method, Number, Place, Tensor};
 
 /// The numbers of a call.
 #[derive(Clone, Copy)]
@@ -221,25 +221,11 @@ pub(crate) fn masked_attention<'c>(
     let view = |tensor: &Tensor<'c>| from_layout(tensor, layout, heads, size);
     let (q, k, v, out) = (view(q)?, view(k)?, view(v)?, view(out)?);
     let attention = Attention::new(call, [&q, &k, &v], &numbers.with(slopes, hidden), 0)?;
-    let scores = attention.scores(call)?;
-    let of_rows = &scores.dims()[..3];
-    let maxima = call.make(maxima, DataType::FLOAT32, of_rows)?;
-    let sums = call.make(sums, DataType::FLOAT32, of_rows)?;
-    kernel(call, &maxima, scores.data_type(), &[], &Method::new("max", FLOAT), |device, launch, out| {
-        device.max(launch, out, scores.elements(), &[-1], false, false)
-    })?;
-    let shifted = terms::subtract(call, &scores, &maxima.unsqueezed(3)?)?;
-    let shifted = terms::exp(call, &shifted)?;
-    kernel(call, &sums, shifted.data_type(), &[], &Method::new("sum", FLOAT), |device, launch, out| {
-        device.sum(launch, out, shifted.elements(), &[-1], false, false)
-    })?;
-    let weights = call.make(weights, DataType::FLOAT32, scores.dims())?;
-    call.copy(&weights, &attention.weights(call, &scores)?)?;
-    let kept = match numbers.dropout > 0.0 {
-        true => Some(call.make(kept, DataType::BOOL, scores.dims())?),
-        false => None,
-    };
-    attention.forward(call, &out, None, Fate::Drawn(generator, kept.as_ref()))
+    let &[batch, length, count, _] = q.dims() else { return Ok(()) };
+    let dims = [batch, count, length, k.dims()[1]];
+    let results = Results::make(call, [maxima, sums, weights, kept], dims, numbers)?;
+    results.write(call, &attention)?;
+    attention.forward(call, &out, None, Fate::Drawn(generator, results.kept.as_ref()))
 }
 
 /// Computes the gradients of [`masked_attention`].
@@ -265,4 +251,134 @@ pub(crate) fn masked_attention_gradient<'c>(
     let attention = Attention::new(call, [&q, &k, &v], &numbers.with(slopes, hidden), 0)?;
     let gradients = [&view(of_q)?, &view(of_k)?, &view(of_v)?];
     attention.backward(call, gradients, &view(out_gradient)?, Fate::Given(kept))
+}
+
+/// What the gradient of attention with a mask needs, `[batch, heads, length]` and `[batch, heads, length, keys]`.
+struct Results<'c> {
+    maxima: Tensor<'c>,
+    sums: Tensor<'c>,
+    weights: Tensor<'c>,
+    kept: Option<Tensor<'c>>,
+}
+
+impl<'c> Results<'c> {
+    fn make(call: &'c Call, places: [Place; 4], dims: [usize; 4], numbers: &Numbers) -> Result<Self> {
+        let [maxima, sums, weights, kept] = places;
+        let kept = (numbers.dropout > 0.0).then(|| call.make(kept, DataType::BOOL, &dims));
+        Ok(Self {
+            maxima: call.make(maxima, DataType::FLOAT32, &dims[..3])?,
+            sums: call.make(sums, DataType::FLOAT32, &dims[..3])?,
+            weights: call.make(weights, DataType::FLOAT32, &dims)?,
+            kept: kept.transpose()?,
+        })
+    }
+
+    /// Returns the part of one sequence.
+    fn of_sequence(&self, index: usize, queries: usize, keys: usize) -> Result<Self> {
+        let rows = |tensor: &Tensor<'c>| logarithms(tensor, index, (0, queries));
+        Ok(Self {
+            maxima: rows(&self.maxima)?,
+            sums: rows(&self.sums)?,
+            weights: weights_of(&self.weights, index, queries, keys)?,
+            kept: self.kept.as_ref().map(|kept| weights_of(kept, index, queries, keys)).transpose()?,
+        })
+    }
+
+    fn write(&self, call: &'c Call, attention: &Attention<'c>) -> Result<()> {
+        let scores = attention.scores(call)?;
+        let ty = scores.data_type();
+        if scores.dims()[3] > 0 {
+            kernel(call, &self.maxima, ty, &[], &Method::new("max", FLOAT), |device, launch, out| {
+                device.max(launch, out, scores.elements(), &[-1], false, false)
+            })?;
+        }
+        let shifted = terms::subtract(call, &scores, &self.maxima.unsqueezed(3)?)?;
+        let shifted = terms::exp(call, &shifted)?;
+        kernel(
+            call,
+            &self.sums,
+            shifted.data_type(),
+            &[],
+            &Method::new("sum", FLOAT),
+            |device, launch, out| device.sum(launch, out, shifted.elements(), &[-1], false, false),
+        )?;
+        call.copy(&self.weights, &attention.weights(call, &scores)?)
+    }
+}
+
+/// Returns the part of a mask that is of the first queries and keys.
+fn hidden_part<'c>(hidden: &Tensor<'c>, queries: usize, keys: usize) -> Result<Tensor<'c>> {
+    match hidden.rank() {
+        0 | 1 => Err(Error::invalid(format!("`attention_mask` has the shape {:?}", hidden.dims()))),
+        rank => hidden.sliced(rank - 2, 0, queries, 1)?.sliced(rank - 1, 0, keys, 1),
+    }
+}
+
+/// Applies attention with a mask of the caller to sequences of different lengths. The results for the gradient have zeros
+/// behind the end of a shorter sequence.
+pub(crate) fn masked_attention_of_sequences<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    kept: Place,
+    maxima: Place,
+    sums: Place,
+    weights: Place,
+    q: &Tensor<'c>,
+    k: &Tensor<'c>,
+    v: &Tensor<'c>,
+    queries: &[i64],
+    keys: &[i64],
+    slopes: Option<&Tensor<'c>>,
+    hidden: Option<&Tensor<'c>>,
+    generator: Generator,
+    numbers: &Numbers,
+) -> Result<()> {
+    let (queries, keys) = (spans_of(queries, first(q))?, spans_of(keys, first(k))?);
+    let greatest = |spans: &[Span]| spans.iter().map(|(_, len)| *len).max().unwrap_or(0);
+    let heads = q.dims().get(1).copied().unwrap_or(0);
+    let dims = [queries.len(), heads, greatest(&queries), greatest(&keys)];
+    let results = Results::make(call, [maxima, sums, weights, kept], dims, numbers)?;
+    let made = [&results.maxima, &results.sums, &results.weights];
+    for tensor in made.into_iter().chain(&results.kept) {
+        fill(call, tensor, Number::Integer(0))?;
+    }
+    for (index, (&query, &key)) in queries.iter().zip(&keys).enumerate() {
+        let hidden = hidden.map(|hidden| hidden_part(hidden, query.1, key.1)).transpose()?;
+        let parts = [&sequence(q, query)?, &sequence(k, key)?, &sequence(v, key)?];
+        let attention = Attention::new(call, parts, &numbers.with(slopes, hidden.as_ref()), index)?;
+        let results = results.of_sequence(index, query.1, key.1)?;
+        results.write(call, &attention)?;
+        let fate = Fate::Drawn(generator, results.kept.as_ref());
+        attention.forward(call, &sequence(out, query)?, None, fate)?;
+    }
+    Ok(())
+}
+
+/// Computes the gradients of [`masked_attention_of_sequences`].
+pub(crate) fn masked_attention_of_sequences_gradient<'c>(
+    call: &'c Call,
+    of_q: &Tensor<'c>,
+    of_k: &Tensor<'c>,
+    of_v: &Tensor<'c>,
+    out_gradient: &Tensor<'c>,
+    q: &Tensor<'c>,
+    k: &Tensor<'c>,
+    v: &Tensor<'c>,
+    queries: &[i64],
+    keys: &[i64],
+    slopes: Option<&Tensor<'c>>,
+    hidden: Option<&Tensor<'c>>,
+    kept: Option<&Tensor<'c>>,
+    numbers: &Numbers,
+) -> Result<()> {
+    let (queries, keys) = (spans_of(queries, first(q))?, spans_of(keys, first(k))?);
+    for (index, (&query, &key)) in queries.iter().zip(&keys).enumerate() {
+        let hidden = hidden.map(|hidden| hidden_part(hidden, query.1, key.1)).transpose()?;
+        let kept = kept.map(|kept| weights_of(kept, index, query.1, key.1)).transpose()?;
+        let parts = [&sequence(q, query)?, &sequence(k, key)?, &sequence(v, key)?];
+        let attention = Attention::new(call, parts, &numbers.with(slopes, hidden.as_ref()), index)?;
+        let gradients = [&sequence(of_q, query)?, &sequence(of_k, key)?, &sequence(of_v, key)?];
+        attention.backward(call, gradients, &sequence(out_gradient, query)?, Fate::Given(kept.as_ref()))?;
+    }
+    Ok(())
 }
