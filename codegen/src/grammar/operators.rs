@@ -70,6 +70,11 @@ static OPERATOR: Shape = Shape {
             "True if the kernel also takes a seed and an offset, both `i64`, after the attributes. They come from the host's generator.",
         ),
         key(
+            "checks_elements",
+            Value::Bool,
+            "Errors of the kernel, or the shapes of its outputs, depend on elements of the inputs, such as indices. The CPU device computes it before the call returns, so that the call reports the error.",
+        ),
+        key(
             "gradient",
             Value::Map(&Value::Line),
             "Input → an element of its gradient. `dy` is an element of the gradient of an output `y`. The gradient of a kernel is an operator of its own.",

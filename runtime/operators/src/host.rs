@@ -1,9 +1,10 @@
 //! Tensors of the device as views for kernels: the memory of the CPU device is host memory.
 
+use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Plugin, Result, Status};
 use tenon::operators::{Launch, TensorMut, TensorRef};
 use tenon_cpu::Cpu;
-use tenon_kernels::{DType, View, ViewMut, reduce};
+use tenon_kernels::{DType, View, ViewMut};
 
 /// Waits until the work that is queued on the stream is done.
 pub(crate) fn ready(launch: Launch) -> Result<()> {
@@ -42,17 +43,35 @@ types! {
 
 /// Returns the elements of an input.
 pub(crate) fn view<'v>(tensor: &'v TensorRef<'_>) -> Result<View<'v>> {
-    let first = tensor.first().as_ptr().cast::<u8>();
-    // SAFETY: by the promise to `TensorRef::new` the elements are memory of the CPU device, which is host memory, or other
-    // host memory. The stream has no work that writes it, as `ready` has waited for it.
-    done(unsafe { View::from_raw(first, dtype(tensor.data_type())?, tensor.dims(), tensor.strides()) })
+    // SAFETY: the stream has no work that writes the elements, as `ready` has waited for it.
+    unsafe { lasting_view(tensor, tensor.first()) }
 }
 
 /// Returns the elements of an output.
 pub(crate) fn view_mut<'v>(tensor: &'v mut TensorMut<'_>) -> Result<ViewMut<'v>> {
-    let first = tensor.first().as_ptr().cast::<u8>();
-    // SAFETY: as in `view`. Inputs may share the memory, which kernels allow.
-    done(unsafe { ViewMut::from_raw(first, dtype(tensor.data_type())?, tensor.dims(), tensor.strides()) })
+    // SAFETY: as in `view`.
+    unsafe { lasting_view_mut(tensor) }
+}
+
+/// Returns the elements of an input, or a copy of them that begins at `first`, for as long as the caller needs.
+///
+/// # Safety
+/// The memory is there for `'v`, and nothing writes it while an operator reads the view. By the promise to `TensorRef::new`
+/// the elements are memory of the CPU device, which is host memory, or other host memory.
+pub(crate) unsafe fn lasting_view<'v>(tensor: &TensorRef<'_>, first: DevicePtr) -> Result<View<'v>> {
+    let (dtype, first) = (dtype(tensor.data_type())?, first.as_ptr().cast::<u8>());
+    // SAFETY: the caller's promise.
+    done(unsafe { View::from_raw(first, dtype, tensor.dims(), tensor.strides()) })
+}
+
+/// Returns the elements of an output, as [`lasting_view`] does.
+///
+/// # Safety
+/// As for [`lasting_view`]. Inputs may share the memory, which kernels allow.
+pub(crate) unsafe fn lasting_view_mut<'v>(tensor: &mut TensorMut<'_>) -> Result<ViewMut<'v>> {
+    let (dtype, first) = (dtype(tensor.data_type())?, tensor.first().as_ptr().cast::<u8>());
+    // SAFETY: the caller's promise.
+    done(unsafe { ViewMut::from_raw(first, dtype, tensor.dims(), tensor.strides()) })
 }
 
 pub(crate) fn optional<'v>(tensor: Option<&'v TensorRef<'_>>) -> Result<Option<View<'v>>> {
@@ -73,37 +92,6 @@ pub(crate) fn optional_views<'v>(tensors: Option<&'v [TensorRef<'_>]>) -> Result
 
 pub(crate) fn views_mut<'v>(tensors: &'v mut [Option<TensorMut<'_>>]) -> Result<Vec<Option<ViewMut<'v>>>> {
     tensors.iter_mut().map(|tensor| optional_mut(tensor.as_mut())).collect()
-}
-
-/// Computes the gradient by an operand: the sum over the dimensions along which the operand was repeated.
-pub(crate) fn gradient(
-    out: &mut TensorMut<'_>,
-    operands: &[&View<'_>],
-    compute: impl FnOnce(&mut ViewMut<'_>) -> tenon_kernels::Result<()>,
-) -> Result<()> {
-    let dims = operands.iter().map(|operand| operand.dims()).try_fold(Vec::new(), broadcast)?;
-    let mut out = view_mut(out)?;
-    done(match out.dims() == dims {
-        true => compute(&mut out),
-        false => reduce::sum_of(&mut out, &dims, compute),
-    })
-}
-
-/// Returns the common shape of two operands.
-fn broadcast(dims: Vec<usize>, other: &[usize]) -> Result<Vec<usize>> {
-    let rank = dims.len().max(other.len());
-    let at =
-        |dims: &[usize], index: usize| (index + dims.len()).checked_sub(rank).map_or(1, |index| dims[index]);
-    (0..rank)
-        .map(|index| match (at(&dims, index), at(other, index)) {
-            (left, 1) => Ok(left),
-            (1, right) => Ok(right),
-            (left, right) if left == right => Ok(left),
-            _ => {
-                Err(Error::invalid(format!("the shapes {dims:?} and {other:?} cannot be broadcast together")))
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ fn entry(spec: &Spec, operators: &Operators, group: &str, operator: &Operator, i
         "outputs": operator.outputs.iter().map(|it| operand(it, output(it))).collect::<Vec<_>>(),
         "body": body(operator),
         "random": operator.random,
+        "checks_elements": operator.checks_elements,
         "reference": operator.reference,
         "kernels": kernels.collect::<Vec<_>>(),
     })

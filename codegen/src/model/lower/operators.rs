@@ -80,6 +80,7 @@ impl OperatorLowerer<'_> {
             outputs,
             body,
             random: node.get("random").and_then(Node::bool).unwrap_or_default(),
+            checks_elements: node.get("checks_elements").and_then(Node::bool).unwrap_or_default(),
             reference: text(node, "reference").unwrap_or_default(),
             span: name.span,
             name,

@@ -6,7 +6,7 @@ use tenon::device::Result;
 use tenon::operators::{Activation, Launch, TensorMut, TensorRef};
 use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::host::{done, gradient, view, view_mut, ready};
+use crate::queue::{Call, common_shape, expect_shape, gradient};
 
 impl Activation for CpuOperators {
     fn relu(
@@ -15,8 +15,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::relu(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("relu", move || formulas::activation::relu(&mut out, &x))
     }
 
     fn relu_dx(
@@ -26,13 +29,20 @@ impl Activation for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::activation::relu_dx(dx, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "relu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::relu_dx(dx, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -42,8 +52,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::relu6(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("relu6", move || formulas::activation::relu6(&mut out, &x))
     }
 
     fn relu6_dx(
@@ -53,13 +66,20 @@ impl Activation for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::activation::relu6_dx(dx, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "relu6_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::relu6_dx(dx, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -70,8 +90,14 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::leaky_relu(&mut view_mut(out)?, &view(x)?, alpha))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "leaky_relu",
+            move || formulas::activation::leaky_relu(&mut out, &x, alpha),
+        )
     }
 
     fn leaky_relu_dx(
@@ -82,13 +108,20 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::leaky_relu_dx(dx, &x, &dout, alpha) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "leaky_relu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::leaky_relu_dx(dx, &x, &dout, alpha) },
+                )
+            },
         )
     }
 
@@ -99,8 +132,12 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         alpha: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::prelu(&mut view_mut(out)?, &view(x)?, &view(alpha)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let alpha = call.input(alpha)?;
+        expect_shape(&out, &[&x, &alpha])?;
+        call.run("prelu", move || formulas::activation::prelu(&mut out, &x, &alpha))
     }
 
     fn prelu_dx(
@@ -111,14 +148,21 @@ impl Activation for CpuOperators {
         alpha: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let alpha = view(alpha)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &alpha, &dout],
-            |dx| { formulas::activation::prelu_dx(dx, &x, &alpha, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let alpha = call.input(alpha)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &alpha, &dout])?;
+        call.run(
+            "prelu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::prelu_dx(dx, &x, &alpha, &dout) },
+                )
+            },
         )
     }
 
@@ -129,13 +173,20 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dalpha,
-            &[&x, &dout],
-            |dalpha| { formulas::activation::prelu_dalpha(dalpha, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dalpha = call.output(dalpha)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "prelu_dalpha",
+            move || {
+                gradient(
+                    &mut dalpha,
+                    &dims,
+                    |dalpha| { formulas::activation::prelu_dalpha(dalpha, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -147,11 +198,15 @@ impl Activation for CpuOperators {
         threshold: f64,
         value: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::activation::thresholded_relu(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "thresholded_relu",
+            move || formulas::activation::thresholded_relu(
+                &mut out,
+                &x,
                 threshold,
                 value,
             ),
@@ -166,13 +221,27 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::thresholded_relu_dx(dx, &x, &dout, threshold) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "thresholded_relu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::activation::thresholded_relu_dx(
+                            dx,
+                            &x,
+                            &dout,
+                            threshold,
+                        )
+                    },
+                )
+            },
         )
     }
 
@@ -183,8 +252,11 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::elu(&mut view_mut(out)?, &view(x)?, alpha))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("elu", move || formulas::activation::elu(&mut out, &x, alpha))
     }
 
     fn elu_dx(
@@ -196,14 +268,21 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &out, &dout],
-            |dx| { formulas::activation::elu_dx(dx, &x, &out, &dout, alpha) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &out, &dout])?;
+        call.run(
+            "elu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::elu_dx(dx, &x, &out, &dout, alpha) },
+                )
+            },
         )
     }
 
@@ -215,8 +294,11 @@ impl Activation for CpuOperators {
         scale: f64,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::selu(&mut view_mut(out)?, &view(x)?, scale, alpha))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("selu", move || formulas::activation::selu(&mut out, &x, scale, alpha))
     }
 
     fn selu_dx(
@@ -228,13 +310,20 @@ impl Activation for CpuOperators {
         scale: f64,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::activation::selu_dx(dx, &out, &dout, scale, alpha) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "selu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::selu_dx(dx, &out, &dout, scale, alpha) },
+                )
+            },
         )
     }
 
@@ -245,8 +334,11 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::celu(&mut view_mut(out)?, &view(x)?, alpha))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("celu", move || formulas::activation::celu(&mut out, &x, alpha))
     }
 
     fn celu_dx(
@@ -257,13 +349,20 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::celu_dx(dx, &x, &dout, alpha) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "celu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::celu_dx(dx, &x, &dout, alpha) },
+                )
+            },
         )
     }
 
@@ -274,8 +373,11 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         approximate: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::gelu(&mut view_mut(out)?, &view(x)?, approximate))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("gelu", move || formulas::activation::gelu(&mut out, &x, approximate))
     }
 
     fn gelu_dx(
@@ -286,13 +388,20 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         approximate: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::gelu_dx(dx, &x, &dout, approximate) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "gelu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::gelu_dx(dx, &x, &dout, approximate) },
+                )
+            },
         )
     }
 
@@ -302,8 +411,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::silu(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("silu", move || formulas::activation::silu(&mut out, &x))
     }
 
     fn silu_dx(
@@ -313,10 +425,21 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::activation::silu_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "silu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::silu_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn swish(
@@ -326,8 +449,11 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         beta: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::swish(&mut view_mut(out)?, &view(x)?, beta))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("swish", move || formulas::activation::swish(&mut out, &x, beta))
     }
 
     fn swish_dx(
@@ -338,13 +464,20 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         beta: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::swish_dx(dx, &x, &dout, beta) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "swish_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::swish_dx(dx, &x, &dout, beta) },
+                )
+            },
         )
     }
 
@@ -355,8 +488,12 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         gate: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::swiglu(&mut view_mut(out)?, &view(x)?, &view(gate)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let gate = call.input(gate)?;
+        expect_shape(&out, &[&x, &gate])?;
+        call.run("swiglu", move || formulas::activation::swiglu(&mut out, &x, &gate))
     }
 
     fn swiglu_dx(
@@ -367,14 +504,21 @@ impl Activation for CpuOperators {
         gate: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let gate = view(gate)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &gate, &dout],
-            |dx| { formulas::activation::swiglu_dx(dx, &x, &gate, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let gate = call.input(gate)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &gate, &dout])?;
+        call.run(
+            "swiglu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::swiglu_dx(dx, &x, &gate, &dout) },
+                )
+            },
         )
     }
 
@@ -385,13 +529,20 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dgate,
-            &[&x, &dout],
-            |dgate| { formulas::activation::swiglu_dgate(dgate, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dgate = call.output(dgate)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "swiglu_dgate",
+            move || {
+                gradient(
+                    &mut dgate,
+                    &dims,
+                    |dgate| { formulas::activation::swiglu_dgate(dgate, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -401,8 +552,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::mish(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("mish", move || formulas::activation::mish(&mut out, &x))
     }
 
     fn mish_dx(
@@ -412,10 +566,21 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::activation::mish_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "mish_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::mish_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn softplus(
@@ -426,14 +591,13 @@ impl Activation for CpuOperators {
         beta: f64,
         threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::activation::softplus(
-                &mut view_mut(out)?,
-                &view(x)?,
-                beta,
-                threshold,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "softplus",
+            move || formulas::activation::softplus(&mut out, &x, beta, threshold),
         )
     }
 
@@ -446,13 +610,22 @@ impl Activation for CpuOperators {
         beta: f64,
         threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::softplus_dx(dx, &x, &dout, beta, threshold) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "softplus_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::activation::softplus_dx(dx, &x, &dout, beta, threshold)
+                    },
+                )
+            },
         )
     }
 
@@ -463,8 +636,14 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::soft_relu(&mut view_mut(out)?, &view(x)?, threshold))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "soft_relu",
+            move || formulas::activation::soft_relu(&mut out, &x, threshold),
+        )
     }
 
     fn soft_relu_dx(
@@ -475,13 +654,20 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::soft_relu_dx(dx, &x, &dout, threshold) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "soft_relu_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::soft_relu_dx(dx, &x, &dout, threshold) },
+                )
+            },
         )
     }
 
@@ -491,8 +677,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::softsign(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("softsign", move || formulas::activation::softsign(&mut out, &x))
     }
 
     fn softsign_dx(
@@ -502,13 +691,20 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::softsign_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "softsign_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::softsign_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -518,8 +714,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::sigmoid(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("sigmoid", move || formulas::activation::sigmoid(&mut out, &x))
     }
 
     fn sigmoid_dx(
@@ -529,13 +728,20 @@ impl Activation for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::activation::sigmoid_dx(dx, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "sigmoid_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::sigmoid_dx(dx, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -545,8 +751,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::log_sigmoid(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("log_sigmoid", move || formulas::activation::log_sigmoid(&mut out, &x))
     }
 
     fn log_sigmoid_dx(
@@ -556,13 +765,20 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::log_sigmoid_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "log_sigmoid_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::log_sigmoid_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -572,8 +788,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::tanh(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("tanh", move || formulas::activation::tanh(&mut out, &x))
     }
 
     fn tanh_dx(
@@ -583,13 +802,20 @@ impl Activation for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::activation::tanh_dx(dx, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "tanh_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::tanh_dx(dx, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -601,9 +827,13 @@ impl Activation for CpuOperators {
         scale_a: f64,
         scale_b: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::activation::stanh(&mut view_mut(out)?, &view(x)?, scale_a, scale_b),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "stanh",
+            move || formulas::activation::stanh(&mut out, &x, scale_a, scale_b),
         )
     }
 
@@ -616,13 +846,22 @@ impl Activation for CpuOperators {
         scale_a: f64,
         scale_b: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::stanh_dx(dx, &x, &dout, scale_a, scale_b) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "stanh_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::activation::stanh_dx(dx, &x, &dout, scale_a, scale_b)
+                    },
+                )
+            },
         )
     }
 
@@ -634,14 +873,13 @@ impl Activation for CpuOperators {
         slope: f64,
         offset: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::activation::hard_sigmoid(
-                &mut view_mut(out)?,
-                &view(x)?,
-                slope,
-                offset,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "hard_sigmoid",
+            move || formulas::activation::hard_sigmoid(&mut out, &x, slope, offset),
         )
     }
 
@@ -653,13 +891,22 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         slope: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::activation::hard_sigmoid_dx(dx, &out, &dout, slope) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "hard_sigmoid_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::activation::hard_sigmoid_dx(dx, &out, &dout, slope)
+                    },
+                )
+            },
         )
     }
 
@@ -669,8 +916,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::hard_swish(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("hard_swish", move || formulas::activation::hard_swish(&mut out, &x))
     }
 
     fn hard_swish_dx(
@@ -680,13 +930,20 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::hard_swish_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "hard_swish_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::hard_swish_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -698,9 +955,13 @@ impl Activation for CpuOperators {
         lower: f64,
         upper: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::activation::hard_tanh(&mut view_mut(out)?, &view(x)?, lower, upper),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "hard_tanh",
+            move || formulas::activation::hard_tanh(&mut out, &x, lower, upper),
         )
     }
 
@@ -713,13 +974,22 @@ impl Activation for CpuOperators {
         lower: f64,
         upper: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::hard_tanh_dx(dx, &x, &dout, lower, upper) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "hard_tanh_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::activation::hard_tanh_dx(dx, &x, &dout, lower, upper)
+                    },
+                )
+            },
         )
     }
 
@@ -730,9 +1000,13 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::activation::hard_shrink(&mut view_mut(out)?, &view(x)?, threshold),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "hard_shrink",
+            move || formulas::activation::hard_shrink(&mut out, &x, threshold),
         )
     }
 
@@ -744,13 +1018,22 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::hard_shrink_dx(dx, &x, &dout, threshold) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "hard_shrink_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::activation::hard_shrink_dx(dx, &x, &dout, threshold)
+                    },
+                )
+            },
         )
     }
 
@@ -761,9 +1044,13 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::activation::soft_shrink(&mut view_mut(out)?, &view(x)?, threshold),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "soft_shrink",
+            move || formulas::activation::soft_shrink(&mut out, &x, threshold),
         )
     }
 
@@ -775,13 +1062,22 @@ impl Activation for CpuOperators {
         dout: &TensorRef<'_>,
         threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::soft_shrink_dx(dx, &x, &dout, threshold) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "soft_shrink_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::activation::soft_shrink_dx(dx, &x, &dout, threshold)
+                    },
+                )
+            },
         )
     }
 
@@ -791,8 +1087,11 @@ impl Activation for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::activation::tanh_shrink(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("tanh_shrink", move || formulas::activation::tanh_shrink(&mut out, &x))
     }
 
     fn tanh_shrink_dx(
@@ -802,13 +1101,20 @@ impl Activation for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::activation::tanh_shrink_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "tanh_shrink_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::activation::tanh_shrink_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 }

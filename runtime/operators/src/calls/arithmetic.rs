@@ -6,7 +6,7 @@ use tenon::device::Result;
 use tenon::operators::{Arithmetic, Launch, TensorMut, TensorRef};
 use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::host::{done, gradient, view, view_mut, ready};
+use crate::queue::{Call, common_shape, expect_shape, gradient};
 
 impl Arithmetic for CpuOperators {
     fn add(
@@ -16,8 +16,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::add(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("add", move || formulas::arithmetic::add(&mut out, &a, &b))
     }
 
     fn add_da(
@@ -26,9 +30,20 @@ impl Arithmetic for CpuOperators {
         da: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(da, &[&dout], |da| { formulas::arithmetic::add_da(da, &dout) })
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "add_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::add_da(da, &dout) },
+                )
+            },
+        )
     }
 
     fn add_db(
@@ -37,9 +52,20 @@ impl Arithmetic for CpuOperators {
         db: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(db, &[&dout], |db| { formulas::arithmetic::add_db(db, &dout) })
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "add_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::add_db(db, &dout) },
+                )
+            },
+        )
     }
 
     fn subtract(
@@ -49,8 +75,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::subtract(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("subtract", move || formulas::arithmetic::subtract(&mut out, &a, &b))
     }
 
     fn subtract_da(
@@ -59,9 +89,20 @@ impl Arithmetic for CpuOperators {
         da: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(da, &[&dout], |da| { formulas::arithmetic::subtract_da(da, &dout) })
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "subtract_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::subtract_da(da, &dout) },
+                )
+            },
+        )
     }
 
     fn subtract_db(
@@ -70,9 +111,20 @@ impl Arithmetic for CpuOperators {
         db: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(db, &[&dout], |db| { formulas::arithmetic::subtract_db(db, &dout) })
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "subtract_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::subtract_db(db, &dout) },
+                )
+            },
+        )
     }
 
     fn multiply(
@@ -82,8 +134,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::multiply(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("multiply", move || formulas::arithmetic::multiply(&mut out, &a, &b))
     }
 
     fn multiply_da(
@@ -93,13 +149,20 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&b, &dout],
-            |da| { formulas::arithmetic::multiply_da(da, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&b, &dout])?;
+        call.run(
+            "multiply_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::multiply_da(da, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -110,13 +173,20 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &dout],
-            |db| { formulas::arithmetic::multiply_db(db, &a, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &dout])?;
+        call.run(
+            "multiply_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::multiply_db(db, &a, &dout) },
+                )
+            },
         )
     }
 
@@ -127,8 +197,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::divide(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("divide", move || formulas::arithmetic::divide(&mut out, &a, &b))
     }
 
     fn divide_da(
@@ -138,13 +212,20 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&b, &dout],
-            |da| { formulas::arithmetic::divide_da(da, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&b, &dout])?;
+        call.run(
+            "divide_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::divide_da(da, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -156,14 +237,21 @@ impl Arithmetic for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let b = view(b)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&b, &out, &dout],
-            |db| { formulas::arithmetic::divide_db(db, &b, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let b = call.input(b)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&b, &out, &dout])?;
+        call.run(
+            "divide_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::divide_db(db, &b, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -174,9 +262,14 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::arithmetic::trunc_divide(&mut view_mut(out)?, &view(a)?, &view(b)?),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "trunc_divide",
+            move || formulas::arithmetic::trunc_divide(&mut out, &a, &b),
         )
     }
 
@@ -186,9 +279,20 @@ impl Arithmetic for CpuOperators {
         da: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(da, &[&dout], |da| { formulas::arithmetic::trunc_divide_da(da, &dout) })
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "trunc_divide_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::trunc_divide_da(da, &dout) },
+                )
+            },
+        )
     }
 
     fn trunc_divide_db(
@@ -197,9 +301,20 @@ impl Arithmetic for CpuOperators {
         db: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(db, &[&dout], |db| { formulas::arithmetic::trunc_divide_db(db, &dout) })
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "trunc_divide_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::trunc_divide_db(db, &dout) },
+                )
+            },
+        )
     }
 
     fn floor_divide(
@@ -209,9 +324,14 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::arithmetic::floor_divide(&mut view_mut(out)?, &view(a)?, &view(b)?),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "floor_divide",
+            move || formulas::arithmetic::floor_divide(&mut out, &a, &b),
         )
     }
 
@@ -221,9 +341,20 @@ impl Arithmetic for CpuOperators {
         da: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(da, &[&dout], |da| { formulas::arithmetic::floor_divide_da(da, &dout) })
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "floor_divide_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::floor_divide_da(da, &dout) },
+                )
+            },
+        )
     }
 
     fn floor_divide_db(
@@ -232,9 +363,20 @@ impl Arithmetic for CpuOperators {
         db: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(db, &[&dout], |db| { formulas::arithmetic::floor_divide_db(db, &dout) })
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "floor_divide_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::floor_divide_db(db, &dout) },
+                )
+            },
+        )
     }
 
     fn remainder(
@@ -244,8 +386,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::remainder(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("remainder", move || formulas::arithmetic::remainder(&mut out, &a, &b))
     }
 
     fn remainder_da(
@@ -254,9 +400,20 @@ impl Arithmetic for CpuOperators {
         da: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(da, &[&dout], |da| { formulas::arithmetic::remainder_da(da, &dout) })
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "remainder_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::remainder_da(da, &dout) },
+                )
+            },
+        )
     }
 
     fn remainder_db(
@@ -267,14 +424,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::remainder_db(db, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "remainder_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::remainder_db(db, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -285,8 +449,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::fmod(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("fmod", move || formulas::arithmetic::fmod(&mut out, &a, &b))
     }
 
     fn fmod_da(
@@ -295,9 +463,20 @@ impl Arithmetic for CpuOperators {
         da: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(da, &[&dout], |da| { formulas::arithmetic::fmod_da(da, &dout) })
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "fmod_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::fmod_da(da, &dout) },
+                )
+            },
+        )
     }
 
     fn fmod_db(
@@ -308,14 +487,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::fmod_db(db, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "fmod_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::fmod_db(db, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -326,13 +512,14 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::arithmetic::elementwise_pow(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "elementwise_pow",
+            move || formulas::arithmetic::elementwise_pow(&mut out, &a, &b),
         )
     }
 
@@ -344,14 +531,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&a, &b, &dout],
-            |da| { formulas::arithmetic::elementwise_pow_da(da, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "elementwise_pow_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::elementwise_pow_da(da, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -363,14 +557,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::elementwise_pow_db(db, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "elementwise_pow_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::elementwise_pow_db(db, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -381,8 +582,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::maximum(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("maximum", move || formulas::arithmetic::maximum(&mut out, &a, &b))
     }
 
     fn maximum_da(
@@ -393,14 +598,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&a, &b, &dout],
-            |da| { formulas::arithmetic::maximum_da(da, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "maximum_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::maximum_da(da, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -412,14 +624,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::maximum_db(db, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "maximum_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::maximum_db(db, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -430,8 +649,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::minimum(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("minimum", move || formulas::arithmetic::minimum(&mut out, &a, &b))
     }
 
     fn minimum_da(
@@ -442,14 +665,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&a, &b, &dout],
-            |da| { formulas::arithmetic::minimum_da(da, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "minimum_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::minimum_da(da, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -461,14 +691,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::minimum_db(db, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "minimum_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::minimum_db(db, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -479,8 +716,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::fmax(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("fmax", move || formulas::arithmetic::fmax(&mut out, &a, &b))
     }
 
     fn fmax_da(
@@ -491,14 +732,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&a, &b, &dout],
-            |da| { formulas::arithmetic::fmax_da(da, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "fmax_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::fmax_da(da, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -510,14 +758,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::fmax_db(db, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "fmax_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::fmax_db(db, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -528,8 +783,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::fmin(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("fmin", move || formulas::arithmetic::fmin(&mut out, &a, &b))
     }
 
     fn fmin_da(
@@ -540,14 +799,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&a, &b, &dout],
-            |da| { formulas::arithmetic::fmin_da(da, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "fmin_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::fmin_da(da, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -559,14 +825,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::fmin_db(db, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "fmin_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::fmin_db(db, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -577,8 +850,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::heaviside(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("heaviside", move || formulas::arithmetic::heaviside(&mut out, &a, &b))
     }
 
     fn heaviside_da(
@@ -587,9 +864,20 @@ impl Arithmetic for CpuOperators {
         da: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(da, &[&dout], |da| { formulas::arithmetic::heaviside_da(da, &dout) })
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "heaviside_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::heaviside_da(da, &dout) },
+                )
+            },
+        )
     }
 
     fn heaviside_db(
@@ -599,13 +887,20 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &dout],
-            |db| { formulas::arithmetic::heaviside_db(db, &a, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &dout])?;
+        call.run(
+            "heaviside_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::heaviside_db(db, &a, &dout) },
+                )
+            },
         )
     }
 
@@ -616,8 +911,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::atan2(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("atan2", move || formulas::arithmetic::atan2(&mut out, &a, &b))
     }
 
     fn atan2_da(
@@ -628,14 +927,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&a, &b, &dout],
-            |da| { formulas::arithmetic::atan2_da(da, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "atan2_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::atan2_da(da, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -647,14 +953,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::atan2_db(db, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "atan2_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::atan2_db(db, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -665,8 +978,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::hypot(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("hypot", move || formulas::arithmetic::hypot(&mut out, &a, &b))
     }
 
     fn hypot_da(
@@ -677,14 +994,21 @@ impl Arithmetic for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&a, &out, &dout],
-            |da| { formulas::arithmetic::hypot_da(da, &a, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let a = call.input(a)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &out, &dout])?;
+        call.run(
+            "hypot_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::hypot_da(da, &a, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -696,14 +1020,21 @@ impl Arithmetic for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let b = view(b)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&b, &out, &dout],
-            |db| { formulas::arithmetic::hypot_db(db, &b, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let b = call.input(b)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&b, &out, &dout])?;
+        call.run(
+            "hypot_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::hypot_db(db, &b, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -714,8 +1045,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::copysign(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("copysign", move || formulas::arithmetic::copysign(&mut out, &a, &b))
     }
 
     fn copysign_da(
@@ -726,14 +1061,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&a, &b, &dout],
-            |da| { formulas::arithmetic::copysign_da(da, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "copysign_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::copysign_da(da, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -743,9 +1085,20 @@ impl Arithmetic for CpuOperators {
         db: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(db, &[&dout], |db| { formulas::arithmetic::copysign_db(db, &dout) })
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "copysign_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::copysign_db(db, &dout) },
+                )
+            },
+        )
     }
 
     fn lerp(
@@ -756,15 +1109,13 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         weight: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::arithmetic::lerp(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
-                &view(weight)?,
-            ),
-        )
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let weight = call.input(weight)?;
+        expect_shape(&out, &[&a, &b, &weight])?;
+        call.run("lerp", move || formulas::arithmetic::lerp(&mut out, &a, &b, &weight))
     }
 
     fn lerp_da(
@@ -774,13 +1125,20 @@ impl Arithmetic for CpuOperators {
         weight: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let weight = view(weight)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&weight, &dout],
-            |da| { formulas::arithmetic::lerp_da(da, &weight, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let weight = call.input(weight)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&weight, &dout])?;
+        call.run(
+            "lerp_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::lerp_da(da, &weight, &dout) },
+                )
+            },
         )
     }
 
@@ -791,13 +1149,20 @@ impl Arithmetic for CpuOperators {
         weight: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let weight = view(weight)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&weight, &dout],
-            |db| { formulas::arithmetic::lerp_db(db, &weight, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let weight = call.input(weight)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&weight, &dout])?;
+        call.run(
+            "lerp_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::lerp_db(db, &weight, &dout) },
+                )
+            },
         )
     }
 
@@ -809,14 +1174,23 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            dweight,
-            &[&a, &b, &dout],
-            |dweight| { formulas::arithmetic::lerp_dweight(dweight, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut dweight = call.output(dweight)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "lerp_dweight",
+            move || {
+                gradient(
+                    &mut dweight,
+                    &dims,
+                    |dweight| {
+                        formulas::arithmetic::lerp_dweight(dweight, &a, &b, &dout)
+                    },
+                )
+            },
         )
     }
 
@@ -829,15 +1203,15 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::arithmetic::addcmul(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(a)?,
-                &view(b)?,
-                scale,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&x, &a, &b])?;
+        call.run(
+            "addcmul",
+            move || formulas::arithmetic::addcmul(&mut out, &x, &a, &b, scale),
         )
     }
 
@@ -847,9 +1221,20 @@ impl Arithmetic for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::arithmetic::addcmul_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "addcmul_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::arithmetic::addcmul_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn addcmul_da(
@@ -860,13 +1245,20 @@ impl Arithmetic for CpuOperators {
         dout: &TensorRef<'_>,
         scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&b, &dout],
-            |da| { formulas::arithmetic::addcmul_da(da, &b, &dout, scale) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&b, &dout])?;
+        call.run(
+            "addcmul_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::addcmul_da(da, &b, &dout, scale) },
+                )
+            },
         )
     }
 
@@ -878,13 +1270,20 @@ impl Arithmetic for CpuOperators {
         dout: &TensorRef<'_>,
         scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &dout],
-            |db| { formulas::arithmetic::addcmul_db(db, &a, &dout, scale) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &dout])?;
+        call.run(
+            "addcmul_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::addcmul_db(db, &a, &dout, scale) },
+                )
+            },
         )
     }
 
@@ -897,15 +1296,15 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::arithmetic::addcdiv(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(a)?,
-                &view(b)?,
-                scale,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&x, &a, &b])?;
+        call.run(
+            "addcdiv",
+            move || formulas::arithmetic::addcdiv(&mut out, &x, &a, &b, scale),
         )
     }
 
@@ -915,9 +1314,20 @@ impl Arithmetic for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::arithmetic::addcdiv_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "addcdiv_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::arithmetic::addcdiv_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn addcdiv_da(
@@ -928,13 +1338,20 @@ impl Arithmetic for CpuOperators {
         dout: &TensorRef<'_>,
         scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&b, &dout],
-            |da| { formulas::arithmetic::addcdiv_da(da, &b, &dout, scale) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&b, &dout])?;
+        call.run(
+            "addcdiv_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::addcdiv_da(da, &b, &dout, scale) },
+                )
+            },
         )
     }
 
@@ -947,14 +1364,21 @@ impl Arithmetic for CpuOperators {
         dout: &TensorRef<'_>,
         scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::addcdiv_db(db, &a, &b, &dout, scale) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "addcdiv_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::addcdiv_db(db, &a, &b, &dout, scale) },
+                )
+            },
         )
     }
 
@@ -965,8 +1389,12 @@ impl Arithmetic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::arithmetic::logaddexp(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("logaddexp", move || formulas::arithmetic::logaddexp(&mut out, &a, &b))
     }
 
     fn logaddexp_da(
@@ -977,14 +1405,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&a, &b, &dout],
-            |da| { formulas::arithmetic::logaddexp_da(da, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "logaddexp_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::arithmetic::logaddexp_da(da, &a, &b, &dout) },
+                )
+            },
         )
     }
 
@@ -996,14 +1431,21 @@ impl Arithmetic for CpuOperators {
         b: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let a = view(a)?;
-        let b = view(b)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&a, &b, &dout],
-            |db| { formulas::arithmetic::logaddexp_db(db, &a, &b, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&a, &b, &dout])?;
+        call.run(
+            "logaddexp_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::arithmetic::logaddexp_db(db, &a, &b, &dout) },
+                )
+            },
         )
     }
 }

@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Assignment, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, view, view_mut, views, ready};
+use crate::host::{done, optional_mut, ready, view, view_mut, views};
 
 impl Assignment for CpuOperators {
     fn scatter(

@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Blocks, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, ready};
+use crate::queue::Call;
 
 impl Blocks for CpuOperators {
     fn unfold(
@@ -18,15 +18,22 @@ impl Blocks for CpuOperators {
         paddings: &[i64],
         dilations: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::unfold(
-                &mut view_mut(out)?,
-                &view(x)?,
-                kernel_sizes,
-                strides,
-                paddings,
-                dilations,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let kernel_sizes = kernel_sizes.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let dilations = dilations.to_vec();
+        call.run(
+            "unfold",
+            move || tenon_kernels::shape::unfold(
+                &mut out,
+                &x,
+                &kernel_sizes,
+                &strides,
+                &paddings,
+                &dilations,
             ),
         )
     }
@@ -41,15 +48,22 @@ impl Blocks for CpuOperators {
         paddings: &[i64],
         dilations: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::unfold_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                kernel_sizes,
-                strides,
-                paddings,
-                dilations,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let kernel_sizes = kernel_sizes.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let dilations = dilations.to_vec();
+        call.run(
+            "unfold_grad",
+            move || tenon_kernels::shape::unfold_grad(
+                &mut dx,
+                &dout,
+                &kernel_sizes,
+                &strides,
+                &paddings,
+                &dilations,
             ),
         )
     }
@@ -64,15 +78,22 @@ impl Blocks for CpuOperators {
         paddings: &[i64],
         dilations: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::fold(
-                &mut view_mut(out)?,
-                &view(x)?,
-                kernel_sizes,
-                strides,
-                paddings,
-                dilations,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let kernel_sizes = kernel_sizes.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let dilations = dilations.to_vec();
+        call.run(
+            "fold",
+            move || tenon_kernels::shape::fold(
+                &mut out,
+                &x,
+                &kernel_sizes,
+                &strides,
+                &paddings,
+                &dilations,
             ),
         )
     }
@@ -87,15 +108,22 @@ impl Blocks for CpuOperators {
         paddings: &[i64],
         dilations: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::fold_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                kernel_sizes,
-                strides,
-                paddings,
-                dilations,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let kernel_sizes = kernel_sizes.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let dilations = dilations.to_vec();
+        call.run(
+            "fold_grad",
+            move || tenon_kernels::shape::fold_grad(
+                &mut dx,
+                &dout,
+                &kernel_sizes,
+                &strides,
+                &paddings,
+                &dilations,
             ),
         )
     }
@@ -108,13 +136,17 @@ impl Blocks for CpuOperators {
         upscale_factor: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::pixel_shuffle(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let data_format = data_format.to_owned();
+        call.run(
+            "pixel_shuffle",
+            move || tenon_kernels::shape::pixel_shuffle(
+                &mut out,
+                &x,
                 upscale_factor,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -127,13 +159,17 @@ impl Blocks for CpuOperators {
         upscale_factor: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::pixel_shuffle_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let data_format = data_format.to_owned();
+        call.run(
+            "pixel_shuffle_grad",
+            move || tenon_kernels::shape::pixel_shuffle_grad(
+                &mut dx,
+                &dout,
                 upscale_factor,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -146,13 +182,17 @@ impl Blocks for CpuOperators {
         downscale_factor: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::pixel_unshuffle(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let data_format = data_format.to_owned();
+        call.run(
+            "pixel_unshuffle",
+            move || tenon_kernels::shape::pixel_unshuffle(
+                &mut out,
+                &x,
                 downscale_factor,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -165,13 +205,17 @@ impl Blocks for CpuOperators {
         downscale_factor: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::pixel_unshuffle_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let data_format = data_format.to_owned();
+        call.run(
+            "pixel_unshuffle_grad",
+            move || tenon_kernels::shape::pixel_unshuffle_grad(
+                &mut dx,
+                &dout,
                 downscale_factor,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -184,13 +228,17 @@ impl Blocks for CpuOperators {
         groups: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::channel_shuffle(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let data_format = data_format.to_owned();
+        call.run(
+            "channel_shuffle",
+            move || tenon_kernels::shape::channel_shuffle(
+                &mut out,
+                &x,
                 groups,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -203,13 +251,17 @@ impl Blocks for CpuOperators {
         groups: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::channel_shuffle_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let data_format = data_format.to_owned();
+        call.run(
+            "channel_shuffle_grad",
+            move || tenon_kernels::shape::channel_shuffle_grad(
+                &mut dx,
+                &dout,
                 groups,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -223,14 +275,18 @@ impl Blocks for CpuOperators {
         shift_ratio: f64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::temporal_shift(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let data_format = data_format.to_owned();
+        call.run(
+            "temporal_shift",
+            move || tenon_kernels::shape::temporal_shift(
+                &mut out,
+                &x,
                 seg_num,
                 shift_ratio,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -244,14 +300,18 @@ impl Blocks for CpuOperators {
         shift_ratio: f64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::temporal_shift_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let data_format = data_format.to_owned();
+        call.run(
+            "temporal_shift_grad",
+            move || tenon_kernels::shape::temporal_shift_grad(
+                &mut dx,
+                &dout,
                 seg_num,
                 shift_ratio,
-                data_format,
+                &data_format,
             ),
         )
     }

@@ -6,7 +6,7 @@ use tenon::device::Result;
 use tenon::operators::{Comparison, Launch, TensorMut, TensorRef};
 use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, ready};
+use crate::queue::{Call, expect_shape};
 
 impl Comparison for CpuOperators {
     fn equal(
@@ -16,8 +16,12 @@ impl Comparison for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::comparison::equal(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("equal", move || formulas::comparison::equal(&mut out, &a, &b))
     }
 
     fn not_equal(
@@ -27,8 +31,12 @@ impl Comparison for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::comparison::not_equal(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("not_equal", move || formulas::comparison::not_equal(&mut out, &a, &b))
     }
 
     fn less_than(
@@ -38,8 +46,12 @@ impl Comparison for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::comparison::less_than(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("less_than", move || formulas::comparison::less_than(&mut out, &a, &b))
     }
 
     fn less_equal(
@@ -49,8 +61,15 @@ impl Comparison for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::comparison::less_equal(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "less_equal",
+            move || formulas::comparison::less_equal(&mut out, &a, &b),
+        )
     }
 
     fn greater_than(
@@ -60,9 +79,14 @@ impl Comparison for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::comparison::greater_than(&mut view_mut(out)?, &view(a)?, &view(b)?),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "greater_than",
+            move || formulas::comparison::greater_than(&mut out, &a, &b),
         )
     }
 
@@ -73,13 +97,14 @@ impl Comparison for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::comparison::greater_equal(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "greater_equal",
+            move || formulas::comparison::greater_equal(&mut out, &a, &b),
         )
     }
 
@@ -93,12 +118,17 @@ impl Comparison for CpuOperators {
         atol: f64,
         equal_nan: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::comparison::is_close(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "is_close",
+            move || formulas::comparison::is_close(
+                &mut out,
+                &a,
+                &b,
                 rtol,
                 atol,
                 equal_nan,
@@ -112,8 +142,11 @@ impl Comparison for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::comparison::is_nan(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("is_nan", move || formulas::comparison::is_nan(&mut out, &x))
     }
 
     fn is_inf(
@@ -122,8 +155,11 @@ impl Comparison for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::comparison::is_inf(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("is_inf", move || formulas::comparison::is_inf(&mut out, &x))
     }
 
     fn is_finite(
@@ -132,7 +168,10 @@ impl Comparison for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::comparison::is_finite(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("is_finite", move || formulas::comparison::is_finite(&mut out, &x))
     }
 }

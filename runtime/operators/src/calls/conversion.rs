@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Conversion, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, ready};
+use crate::queue::Call;
 
 impl Conversion for CpuOperators {
     fn cast(
@@ -14,7 +14,9 @@ impl Conversion for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::cast::cast(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("cast", move || tenon_kernels::cast::cast(&mut out, &x))
     }
 }

@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Convolution, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, view, view_mut, ready};
+use crate::host::{done, ready, view, view_mut};
+use crate::queue::Call;
 
 impl Convolution for CpuOperators {
     fn conv(
@@ -21,18 +22,27 @@ impl Convolution for CpuOperators {
         groups: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::conv::conv(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(filter)?,
-                strides,
-                paddings,
-                padding_algorithm,
-                dilations,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let filter = call.input(filter)?;
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let padding_algorithm = padding_algorithm.to_owned();
+        let dilations = dilations.to_vec();
+        let data_format = data_format.to_owned();
+        call.run(
+            "conv",
+            move || tenon_kernels::conv::conv(
+                &mut out,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                &padding_algorithm,
+                &dilations,
                 groups,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -52,20 +62,31 @@ impl Convolution for CpuOperators {
         groups: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::conv::conv_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dfilter)?.as_mut(),
-                &view(x)?,
-                &view(filter)?,
-                &view(dout)?,
-                strides,
-                paddings,
-                padding_algorithm,
-                dilations,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dfilter = call.optional_output(dfilter)?;
+        let x = call.input(x)?;
+        let filter = call.input(filter)?;
+        let dout = call.input(dout)?;
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let padding_algorithm = padding_algorithm.to_owned();
+        let dilations = dilations.to_vec();
+        let data_format = data_format.to_owned();
+        call.run(
+            "conv_grad",
+            move || tenon_kernels::conv::conv_grad(
+                dx.as_mut(),
+                dfilter.as_mut(),
+                &x,
+                &filter,
+                &dout,
+                &strides,
+                &paddings,
+                &padding_algorithm,
+                &dilations,
                 groups,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -83,18 +104,27 @@ impl Convolution for CpuOperators {
         groups: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::conv::conv_transpose(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(filter)?,
-                strides,
-                paddings,
-                padding_algorithm,
-                dilations,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let filter = call.input(filter)?;
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let padding_algorithm = padding_algorithm.to_owned();
+        let dilations = dilations.to_vec();
+        let data_format = data_format.to_owned();
+        call.run(
+            "conv_transpose",
+            move || tenon_kernels::conv::conv_transpose(
+                &mut out,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                &padding_algorithm,
+                &dilations,
                 groups,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -114,20 +144,31 @@ impl Convolution for CpuOperators {
         groups: i64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::conv::conv_transpose_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dfilter)?.as_mut(),
-                &view(x)?,
-                &view(filter)?,
-                &view(dout)?,
-                strides,
-                paddings,
-                padding_algorithm,
-                dilations,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dfilter = call.optional_output(dfilter)?;
+        let x = call.input(x)?;
+        let filter = call.input(filter)?;
+        let dout = call.input(dout)?;
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let padding_algorithm = padding_algorithm.to_owned();
+        let dilations = dilations.to_vec();
+        let data_format = data_format.to_owned();
+        call.run(
+            "conv_transpose_grad",
+            move || tenon_kernels::conv::conv_transpose_grad(
+                dx.as_mut(),
+                dfilter.as_mut(),
+                &x,
+                &filter,
+                &dout,
+                &strides,
+                &paddings,
+                &padding_algorithm,
+                &dilations,
                 groups,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -148,21 +189,30 @@ impl Convolution for CpuOperators {
         adaptive: bool,
         padding_algorithm: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::pool::pool(
-                &mut view_mut(out)?,
-                &view(x)?,
-                kernel_size,
-                strides,
-                paddings,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let kernel_size = kernel_size.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let data_format = data_format.to_owned();
+        let pooling_type = pooling_type.to_owned();
+        let padding_algorithm = padding_algorithm.to_owned();
+        call.run(
+            "pool",
+            move || tenon_kernels::pool::pool(
+                &mut out,
+                &x,
+                &kernel_size,
+                &strides,
+                &paddings,
                 ceil_mode,
                 exclusive,
-                data_format,
-                pooling_type,
+                &data_format,
+                &pooling_type,
                 global_pooling,
                 adaptive,
-                padding_algorithm,
+                &padding_algorithm,
             ),
         )
     }
@@ -184,22 +234,32 @@ impl Convolution for CpuOperators {
         adaptive: bool,
         padding_algorithm: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::pool::pool_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(dout)?,
-                kernel_size,
-                strides,
-                paddings,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let kernel_size = kernel_size.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let data_format = data_format.to_owned();
+        let pooling_type = pooling_type.to_owned();
+        let padding_algorithm = padding_algorithm.to_owned();
+        call.run(
+            "pool_grad",
+            move || tenon_kernels::pool::pool_grad(
+                &mut dx,
+                &x,
+                &dout,
+                &kernel_size,
+                &strides,
+                &paddings,
                 ceil_mode,
                 exclusive,
-                data_format,
-                pooling_type,
+                &data_format,
+                &pooling_type,
                 global_pooling,
                 adaptive,
-                padding_algorithm,
+                &padding_algorithm,
             ),
         )
     }
@@ -217,15 +277,22 @@ impl Convolution for CpuOperators {
         adaptive: bool,
         ceil_mode: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::pool::max_pool_with_index(
-                &mut view_mut(out)?,
-                &mut view_mut(mask)?,
-                &view(x)?,
-                kernel_size,
-                strides,
-                paddings,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut mask = call.output(mask)?;
+        let x = call.input(x)?;
+        let kernel_size = kernel_size.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        call.run(
+            "max_pool_with_index",
+            move || tenon_kernels::pool::max_pool_with_index(
+                &mut out,
+                &mut mask,
+                &x,
+                &kernel_size,
+                &strides,
+                &paddings,
                 global_pooling,
                 adaptive,
                 ceil_mode,

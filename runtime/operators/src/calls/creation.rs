@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Creation, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, ready};
+use crate::host::{done, ready, view, view_mut};
 
 impl Creation for CpuOperators {
     fn arange_tensor(

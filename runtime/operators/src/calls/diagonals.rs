@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Diagonals, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, ready};
+use crate::queue::Call;
 
 impl Diagonals for CpuOperators {
     fn diagonal(
@@ -17,15 +17,12 @@ impl Diagonals for CpuOperators {
         axis1: i64,
         axis2: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::diagonal(
-                &mut view_mut(out)?,
-                &view(x)?,
-                offset,
-                axis1,
-                axis2,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "diagonal",
+            move || tenon_kernels::shape::diagonal(&mut out, &x, offset, axis1, axis2),
         )
     }
 
@@ -38,11 +35,14 @@ impl Diagonals for CpuOperators {
         axis1: i64,
         axis2: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::diagonal_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "diagonal_grad",
+            move || tenon_kernels::shape::diagonal_grad(
+                &mut dx,
+                &dout,
                 offset,
                 axis1,
                 axis2,
@@ -59,15 +59,12 @@ impl Diagonals for CpuOperators {
         dim1: i64,
         dim2: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::diag_embed(
-                &mut view_mut(out)?,
-                &view(x)?,
-                offset,
-                dim1,
-                dim2,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "diag_embed",
+            move || tenon_kernels::shape::diag_embed(&mut out, &x, offset, dim1, dim2),
         )
     }
 
@@ -79,14 +76,12 @@ impl Diagonals for CpuOperators {
         offset: i64,
         padding_value: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::diag(
-                &mut view_mut(out)?,
-                &view(x)?,
-                offset,
-                padding_value,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "diag",
+            move || tenon_kernels::shape::diag(&mut out, &x, offset, padding_value),
         )
     }
 
@@ -97,8 +92,13 @@ impl Diagonals for CpuOperators {
         dout: &TensorRef<'_>,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::diag_grad(&mut view_mut(dx)?, &view(dout)?, offset))
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "diag_grad",
+            move || tenon_kernels::shape::diag_grad(&mut dx, &dout, offset),
+        )
     }
 
     fn fill_diagonal(
@@ -110,11 +110,14 @@ impl Diagonals for CpuOperators {
         offset: i64,
         wrap: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::fill_diagonal(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "fill_diagonal",
+            move || tenon_kernels::shape::fill_diagonal(
+                &mut out,
+                &x,
                 value,
                 offset,
                 wrap,
@@ -130,11 +133,14 @@ impl Diagonals for CpuOperators {
         offset: i64,
         wrap: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::fill_diagonal_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "fill_diagonal_grad",
+            move || tenon_kernels::shape::fill_diagonal_grad(
+                &mut dx,
+                &dout,
                 offset,
                 wrap,
             ),
@@ -151,12 +157,16 @@ impl Diagonals for CpuOperators {
         dim1: i64,
         dim2: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::fill_diagonal_tensor(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(values)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let values = call.input(values)?;
+        call.run(
+            "fill_diagonal_tensor",
+            move || tenon_kernels::shape::fill_diagonal_tensor(
+                &mut out,
+                &x,
+                &values,
                 offset,
                 dim1,
                 dim2,
@@ -173,11 +183,14 @@ impl Diagonals for CpuOperators {
         dim1: i64,
         dim2: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::fill_diagonal_tensor_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "fill_diagonal_tensor_grad",
+            move || tenon_kernels::shape::fill_diagonal_tensor_grad(
+                &mut dx,
+                &dout,
                 offset,
                 dim1,
                 dim2,
@@ -193,14 +206,12 @@ impl Diagonals for CpuOperators {
         diagonal: i64,
         lower: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::tril_triu(
-                &mut view_mut(out)?,
-                &view(x)?,
-                diagonal,
-                lower,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "tril_triu",
+            move || tenon_kernels::shape::tril_triu(&mut out, &x, diagonal, lower),
         )
     }
 
@@ -213,15 +224,12 @@ impl Diagonals for CpuOperators {
         axis1: i64,
         axis2: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::trace(
-                &mut view_mut(out)?,
-                &view(x)?,
-                offset,
-                axis1,
-                axis2,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "trace",
+            move || tenon_kernels::shape::trace(&mut out, &x, offset, axis1, axis2),
         )
     }
 
@@ -234,11 +242,14 @@ impl Diagonals for CpuOperators {
         axis1: i64,
         axis2: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::trace_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "trace_grad",
+            move || tenon_kernels::shape::trace_grad(
+                &mut dx,
+                &dout,
                 offset,
                 axis1,
                 axis2,

@@ -6,7 +6,7 @@ use tenon::device::Result;
 use tenon::operators::{Elementary, Launch, TensorMut, TensorRef};
 use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::host::{done, gradient, view, view_mut, ready};
+use crate::queue::{Call, common_shape, expect_shape, gradient};
 
 impl Elementary for CpuOperators {
     fn copy(
@@ -15,8 +15,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::copy(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("copy", move || formulas::elementary::copy(&mut out, &x))
     }
 
     fn copy_dx(
@@ -25,9 +28,20 @@ impl Elementary for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::copy_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "copy_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::copy_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn negative(
@@ -36,8 +50,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::negative(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("negative", move || formulas::elementary::negative(&mut out, &x))
     }
 
     fn negative_dx(
@@ -46,9 +63,20 @@ impl Elementary for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::negative_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "negative_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::negative_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn abs(
@@ -57,8 +85,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::abs(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("abs", move || formulas::elementary::abs(&mut out, &x))
     }
 
     fn abs_dx(
@@ -68,10 +99,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::abs_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "abs_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::abs_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn sign(
@@ -80,8 +122,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::sign(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("sign", move || formulas::elementary::sign(&mut out, &x))
     }
 
     fn sign_dx(
@@ -90,9 +135,20 @@ impl Elementary for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::sign_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "sign_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::sign_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn angle(
@@ -101,8 +157,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::angle(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("angle", move || formulas::elementary::angle(&mut out, &x))
     }
 
     fn angle_dx(
@@ -111,9 +170,20 @@ impl Elementary for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::angle_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "angle_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::angle_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn square(
@@ -122,8 +192,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::square(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("square", move || formulas::elementary::square(&mut out, &x))
     }
 
     fn square_dx(
@@ -133,13 +206,20 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::square_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "square_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::square_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -149,8 +229,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::reciprocal(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("reciprocal", move || formulas::elementary::reciprocal(&mut out, &x))
     }
 
     fn reciprocal_dx(
@@ -160,13 +243,20 @@ impl Elementary for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::elementary::reciprocal_dx(dx, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "reciprocal_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::reciprocal_dx(dx, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -176,8 +266,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::sqrt(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("sqrt", move || formulas::elementary::sqrt(&mut out, &x))
     }
 
     fn sqrt_dx(
@@ -187,13 +280,20 @@ impl Elementary for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::elementary::sqrt_dx(dx, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "sqrt_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::sqrt_dx(dx, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -203,8 +303,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::rsqrt(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("rsqrt", move || formulas::elementary::rsqrt(&mut out, &x))
     }
 
     fn rsqrt_dx(
@@ -214,13 +317,20 @@ impl Elementary for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::elementary::rsqrt_dx(dx, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "rsqrt_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::rsqrt_dx(dx, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -230,8 +340,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::exp(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("exp", move || formulas::elementary::exp(&mut out, &x))
     }
 
     fn exp_dx(
@@ -241,13 +354,20 @@ impl Elementary for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::elementary::exp_dx(dx, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "exp_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::exp_dx(dx, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -257,8 +377,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::expm1(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("expm1", move || formulas::elementary::expm1(&mut out, &x))
     }
 
     fn expm1_dx(
@@ -268,13 +391,20 @@ impl Elementary for CpuOperators {
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let out = view(out)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&out, &dout],
-            |dx| { formulas::elementary::expm1_dx(dx, &out, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&out, &dout])?;
+        call.run(
+            "expm1_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::expm1_dx(dx, &out, &dout) },
+                )
+            },
         )
     }
 
@@ -284,8 +414,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::log(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("log", move || formulas::elementary::log(&mut out, &x))
     }
 
     fn log_dx(
@@ -295,10 +428,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::log_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "log_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::log_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn log2(
@@ -307,8 +451,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::log2(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("log2", move || formulas::elementary::log2(&mut out, &x))
     }
 
     fn log2_dx(
@@ -318,10 +465,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::log2_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "log2_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::log2_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn log10(
@@ -330,8 +488,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::log10(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("log10", move || formulas::elementary::log10(&mut out, &x))
     }
 
     fn log10_dx(
@@ -341,13 +502,20 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::log10_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "log10_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::log10_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -357,8 +525,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::log1p(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("log1p", move || formulas::elementary::log1p(&mut out, &x))
     }
 
     fn log1p_dx(
@@ -368,13 +539,20 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::log1p_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "log1p_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::log1p_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -385,8 +563,11 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         eps: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::logit(&mut view_mut(out)?, &view(x)?, eps))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("logit", move || formulas::elementary::logit(&mut out, &x, eps))
     }
 
     fn logit_dx(
@@ -397,13 +578,20 @@ impl Elementary for CpuOperators {
         dout: &TensorRef<'_>,
         eps: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::logit_dx(dx, &x, &dout, eps) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "logit_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::logit_dx(dx, &x, &dout, eps) },
+                )
+            },
         )
     }
 
@@ -413,8 +601,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::sin(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("sin", move || formulas::elementary::sin(&mut out, &x))
     }
 
     fn sin_dx(
@@ -424,10 +615,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::sin_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "sin_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::sin_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn cos(
@@ -436,8 +638,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::cos(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("cos", move || formulas::elementary::cos(&mut out, &x))
     }
 
     fn cos_dx(
@@ -447,10 +652,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::cos_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "cos_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::cos_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn tan(
@@ -459,8 +675,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::tan(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("tan", move || formulas::elementary::tan(&mut out, &x))
     }
 
     fn tan_dx(
@@ -470,10 +689,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::tan_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "tan_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::tan_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn asin(
@@ -482,8 +712,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::asin(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("asin", move || formulas::elementary::asin(&mut out, &x))
     }
 
     fn asin_dx(
@@ -493,10 +726,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::asin_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "asin_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::asin_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn acos(
@@ -505,8 +749,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::acos(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("acos", move || formulas::elementary::acos(&mut out, &x))
     }
 
     fn acos_dx(
@@ -516,10 +763,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::acos_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "acos_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::acos_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn atan(
@@ -528,8 +786,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::atan(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("atan", move || formulas::elementary::atan(&mut out, &x))
     }
 
     fn atan_dx(
@@ -539,10 +800,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::atan_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "atan_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::atan_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn sinh(
@@ -551,8 +823,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::sinh(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("sinh", move || formulas::elementary::sinh(&mut out, &x))
     }
 
     fn sinh_dx(
@@ -562,10 +837,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::sinh_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "sinh_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::sinh_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn cosh(
@@ -574,8 +860,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::cosh(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("cosh", move || formulas::elementary::cosh(&mut out, &x))
     }
 
     fn cosh_dx(
@@ -585,10 +874,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::cosh_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "cosh_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::cosh_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn asinh(
@@ -597,8 +897,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::asinh(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("asinh", move || formulas::elementary::asinh(&mut out, &x))
     }
 
     fn asinh_dx(
@@ -608,13 +911,20 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::asinh_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "asinh_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::asinh_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -624,8 +934,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::acosh(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("acosh", move || formulas::elementary::acosh(&mut out, &x))
     }
 
     fn acosh_dx(
@@ -635,13 +948,20 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::acosh_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "acosh_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::acosh_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -651,8 +971,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::atanh(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("atanh", move || formulas::elementary::atanh(&mut out, &x))
     }
 
     fn atanh_dx(
@@ -662,13 +985,20 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::atanh_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "atanh_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::atanh_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -678,8 +1008,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::erf(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("erf", move || formulas::elementary::erf(&mut out, &x))
     }
 
     fn erf_dx(
@@ -689,10 +1022,21 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&x, &dout], |dx| { formulas::elementary::erf_dx(dx, &x, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "erf_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::erf_dx(dx, &x, &dout) },
+                )
+            },
+        )
     }
 
     fn lgamma(
@@ -701,8 +1045,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::lgamma(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("lgamma", move || formulas::elementary::lgamma(&mut out, &x))
     }
 
     fn lgamma_dx(
@@ -712,13 +1059,20 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::lgamma_dx(dx, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "lgamma_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::lgamma_dx(dx, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -728,8 +1082,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::digamma(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("digamma", move || formulas::elementary::digamma(&mut out, &x))
     }
 
     fn floor(
@@ -738,8 +1095,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::floor(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("floor", move || formulas::elementary::floor(&mut out, &x))
     }
 
     fn floor_dx(
@@ -748,9 +1108,20 @@ impl Elementary for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::floor_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "floor_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::floor_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn ceil(
@@ -759,8 +1130,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::ceil(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("ceil", move || formulas::elementary::ceil(&mut out, &x))
     }
 
     fn ceil_dx(
@@ -769,9 +1143,20 @@ impl Elementary for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::ceil_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "ceil_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::ceil_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn trunc(
@@ -780,8 +1165,11 @@ impl Elementary for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::trunc(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("trunc", move || formulas::elementary::trunc(&mut out, &x))
     }
 
     fn trunc_dx(
@@ -790,9 +1178,20 @@ impl Elementary for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::trunc_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "trunc_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::trunc_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn round(
@@ -802,8 +1201,11 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         decimals: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::round(&mut view_mut(out)?, &view(x)?, decimals))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("round", move || formulas::elementary::round(&mut out, &x, decimals))
     }
 
     fn round_dx(
@@ -812,9 +1214,20 @@ impl Elementary for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::round_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "round_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::round_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn scale(
@@ -826,11 +1239,15 @@ impl Elementary for CpuOperators {
         bias: f64,
         bias_after_scale: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::elementary::scale(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "scale",
+            move || formulas::elementary::scale(
+                &mut out,
+                &x,
                 scale,
                 bias,
                 bias_after_scale,
@@ -845,9 +1262,20 @@ impl Elementary for CpuOperators {
         dout: &TensorRef<'_>,
         scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::scale_dx(dx, &dout, scale) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "scale_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::scale_dx(dx, &dout, scale) },
+                )
+            },
+        )
     }
 
     fn div_scale(
@@ -857,8 +1285,14 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::div_scale(&mut view_mut(out)?, &view(x)?, scale))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "div_scale",
+            move || formulas::elementary::div_scale(&mut out, &x, scale),
+        )
     }
 
     fn div_scale_dx(
@@ -868,12 +1302,19 @@ impl Elementary for CpuOperators {
         dout: &TensorRef<'_>,
         scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&dout],
-            |dx| { formulas::elementary::div_scale_dx(dx, &dout, scale) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "div_scale_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::div_scale_dx(dx, &dout, scale) },
+                )
+            },
         )
     }
 
@@ -884,8 +1325,14 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         value: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::increment(&mut view_mut(out)?, &view(x)?, value))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run(
+            "increment",
+            move || formulas::elementary::increment(&mut out, &x, value),
+        )
     }
 
     fn increment_dx(
@@ -894,9 +1341,20 @@ impl Elementary for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(dx, &[&dout], |dx| { formulas::elementary::increment_dx(dx, &dout) })
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "increment_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::increment_dx(dx, &dout) },
+                )
+            },
+        )
     }
 
     fn pow(
@@ -906,8 +1364,11 @@ impl Elementary for CpuOperators {
         x: &TensorRef<'_>,
         exponent: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::pow(&mut view_mut(out)?, &view(x)?, exponent))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("pow", move || formulas::elementary::pow(&mut out, &x, exponent))
     }
 
     fn pow_dx(
@@ -918,13 +1379,20 @@ impl Elementary for CpuOperators {
         dout: &TensorRef<'_>,
         exponent: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::pow_dx(dx, &x, &dout, exponent) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "pow_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::pow_dx(dx, &x, &dout, exponent) },
+                )
+            },
         )
     }
 
@@ -936,8 +1404,11 @@ impl Elementary for CpuOperators {
         lower: f64,
         upper: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::elementary::clip(&mut view_mut(out)?, &view(x)?, lower, upper))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("clip", move || formulas::elementary::clip(&mut out, &x, lower, upper))
     }
 
     fn clip_dx(
@@ -949,13 +1420,20 @@ impl Elementary for CpuOperators {
         lower: f64,
         upper: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::elementary::clip_dx(dx, &x, &dout, lower, upper) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "clip_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::elementary::clip_dx(dx, &x, &dout, lower, upper) },
+                )
+            },
         )
     }
 }

@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Expansion, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, views, views_mut, ready};
+use crate::host::{done, ready, view, view_mut};
+use crate::queue::Call;
 
 impl Expansion for CpuOperators {
     fn expand(
@@ -14,8 +15,10 @@ impl Expansion for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::expand(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("expand", move || tenon_kernels::shape::expand(&mut out, &x))
     }
 
     fn expand_grad(
@@ -24,8 +27,13 @@ impl Expansion for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::expand_grad(&mut view_mut(dx)?, &view(dout)?))
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "expand_grad",
+            move || tenon_kernels::shape::expand_grad(&mut dx, &dout),
+        )
     }
 
     fn broadcast_tensors(
@@ -34,8 +42,13 @@ impl Expansion for CpuOperators {
         out: &mut [Option<TensorMut<'_>>],
         x: &[TensorRef<'_>],
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::broadcast_tensors(&mut views_mut(out)?, &views(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.outputs(out)?;
+        let x = call.inputs(x)?;
+        call.run(
+            "broadcast_tensors",
+            move || tenon_kernels::shape::broadcast_tensors(&mut out, &x),
+        )
     }
 
     fn broadcast_tensors_grad(
@@ -44,12 +57,12 @@ impl Expansion for CpuOperators {
         dx: &mut [Option<TensorMut<'_>>],
         dout: &[TensorRef<'_>],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::broadcast_tensors_grad(
-                &mut views_mut(dx)?,
-                &views(dout)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.outputs(dx)?;
+        let dout = call.inputs(dout)?;
+        call.run(
+            "broadcast_tensors_grad",
+            move || tenon_kernels::shape::broadcast_tensors_grad(&mut dx, &dout),
         )
     }
 
@@ -60,8 +73,11 @@ impl Expansion for CpuOperators {
         x: &TensorRef<'_>,
         repeat_times: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::tile(&mut view_mut(out)?, &view(x)?, repeat_times))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let repeat_times = repeat_times.to_vec();
+        call.run("tile", move || tenon_kernels::shape::tile(&mut out, &x, &repeat_times))
     }
 
     fn tile_grad(
@@ -71,13 +87,13 @@ impl Expansion for CpuOperators {
         dout: &TensorRef<'_>,
         repeat_times: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::tile_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                repeat_times,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let repeat_times = repeat_times.to_vec();
+        call.run(
+            "tile_grad",
+            move || tenon_kernels::shape::tile_grad(&mut dx, &dout, &repeat_times),
         )
     }
 
@@ -144,11 +160,14 @@ impl Expansion for CpuOperators {
         repeats: i64,
         dim: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::repeat_interleave_evenly(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "repeat_interleave_evenly",
+            move || tenon_kernels::shape::repeat_interleave_evenly(
+                &mut out,
+                &x,
                 repeats,
                 dim,
             ),
@@ -163,11 +182,14 @@ impl Expansion for CpuOperators {
         repeats: i64,
         dim: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::repeat_interleave_evenly_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "repeat_interleave_evenly_grad",
+            move || tenon_kernels::shape::repeat_interleave_evenly_grad(
+                &mut dx,
+                &dout,
                 repeats,
                 dim,
             ),
@@ -182,14 +204,13 @@ impl Expansion for CpuOperators {
         paddings: &[i64],
         pad_value: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::pad(
-                &mut view_mut(out)?,
-                &view(x)?,
-                paddings,
-                pad_value,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let paddings = paddings.to_vec();
+        call.run(
+            "pad",
+            move || tenon_kernels::shape::pad(&mut out, &x, &paddings, pad_value),
         )
     }
 
@@ -200,8 +221,14 @@ impl Expansion for CpuOperators {
         dout: &TensorRef<'_>,
         paddings: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::pad_grad(&mut view_mut(dx)?, &view(dout)?, paddings))
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let paddings = paddings.to_vec();
+        call.run(
+            "pad_grad",
+            move || tenon_kernels::shape::pad_grad(&mut dx, &dout, &paddings),
+        )
     }
 
     fn pad3d(
@@ -214,15 +241,21 @@ impl Expansion for CpuOperators {
         pad_value: f64,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::pad3d(
-                &mut view_mut(out)?,
-                &view(x)?,
-                paddings,
-                mode,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let paddings = paddings.to_vec();
+        let mode = mode.to_owned();
+        let data_format = data_format.to_owned();
+        call.run(
+            "pad3d",
+            move || tenon_kernels::shape::pad3d(
+                &mut out,
+                &x,
+                &paddings,
+                &mode,
                 pad_value,
-                data_format,
+                &data_format,
             ),
         )
     }
@@ -236,14 +269,20 @@ impl Expansion for CpuOperators {
         mode: &str,
         data_format: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::pad3d_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                paddings,
-                mode,
-                data_format,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let paddings = paddings.to_vec();
+        let mode = mode.to_owned();
+        let data_format = data_format.to_owned();
+        call.run(
+            "pad3d_grad",
+            move || tenon_kernels::shape::pad3d_grad(
+                &mut dx,
+                &dout,
+                &paddings,
+                &mode,
+                &data_format,
             ),
         )
     }

@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Gating, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, optional_mut, view, view_mut, ready};
+use crate::queue::Call;
 
 impl Gating for CpuOperators {
     fn swiglu_halves(
@@ -15,13 +15,13 @@ impl Gating for CpuOperators {
         x: &TensorRef<'_>,
         gated: Option<&TensorRef<'_>>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::swiglu::swiglu(
-                &mut view_mut(out)?,
-                &view(x)?,
-                optional(gated)?.as_ref(),
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let gated = call.optional(gated)?;
+        call.run(
+            "swiglu_halves",
+            move || tenon_kernels::swiglu::swiglu(&mut out, &x, gated.as_ref()),
         )
     }
 
@@ -34,14 +34,20 @@ impl Gating for CpuOperators {
         gated: Option<&TensorRef<'_>>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::swiglu::swiglu_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dgated)?.as_mut(),
-                &view(x)?,
-                optional(gated)?.as_ref(),
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dgated = call.optional_output(dgated)?;
+        let x = call.input(x)?;
+        let gated = call.optional(gated)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "swiglu_halves_grad",
+            move || tenon_kernels::swiglu::swiglu_grad(
+                dx.as_mut(),
+                dgated.as_mut(),
+                &x,
+                gated.as_ref(),
+                &dout,
             ),
         )
     }

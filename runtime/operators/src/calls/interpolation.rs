@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Interpolation, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, optional_views, view, view_mut, ready};
+use crate::host::{done, optional, optional_views, ready, view, view_mut};
 
 impl Interpolation for CpuOperators {
     fn interpolate(

@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Joining, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, views, views_mut, ready};
+use crate::queue::Call;
 
 impl Joining for CpuOperators {
     fn concat(
@@ -15,8 +15,10 @@ impl Joining for CpuOperators {
         x: &[TensorRef<'_>],
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::concat(&mut view_mut(out)?, &views(x)?, axis))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.inputs(x)?;
+        call.run("concat", move || tenon_kernels::shape::concat(&mut out, &x, axis))
     }
 
     fn split(
@@ -26,8 +28,10 @@ impl Joining for CpuOperators {
         x: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::split(&mut views_mut(out)?, &view(x)?, axis))
+        let mut call = Call::new(launch);
+        let mut out = call.outputs(out)?;
+        let x = call.input(x)?;
+        call.run("split", move || tenon_kernels::shape::split(&mut out, &x, axis))
     }
 
     fn stack(
@@ -37,8 +41,10 @@ impl Joining for CpuOperators {
         x: &[TensorRef<'_>],
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::stack(&mut view_mut(out)?, &views(x)?, axis))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.inputs(x)?;
+        call.run("stack", move || tenon_kernels::shape::stack(&mut out, &x, axis))
     }
 
     fn unstack(
@@ -48,8 +54,10 @@ impl Joining for CpuOperators {
         x: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::unstack(&mut views_mut(out)?, &view(x)?, axis))
+        let mut call = Call::new(launch);
+        let mut out = call.outputs(out)?;
+        let x = call.input(x)?;
+        call.run("unstack", move || tenon_kernels::shape::unstack(&mut out, &x, axis))
     }
 
     fn meshgrid(
@@ -58,8 +66,10 @@ impl Joining for CpuOperators {
         out: &mut [Option<TensorMut<'_>>],
         x: &[TensorRef<'_>],
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::meshgrid(&mut views_mut(out)?, &views(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.outputs(out)?;
+        let x = call.inputs(x)?;
+        call.run("meshgrid", move || tenon_kernels::shape::meshgrid(&mut out, &x))
     }
 
     fn meshgrid_grad(
@@ -68,7 +78,12 @@ impl Joining for CpuOperators {
         dx: &mut [Option<TensorMut<'_>>],
         dout: &[TensorRef<'_>],
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::meshgrid_grad(&mut views_mut(dx)?, &views(dout)?))
+        let mut call = Call::new(launch);
+        let mut dx = call.outputs(dx)?;
+        let dout = call.inputs(dout)?;
+        call.run(
+            "meshgrid_grad",
+            move || tenon_kernels::shape::meshgrid_grad(&mut dx, &dout),
+        )
     }
 }

@@ -6,7 +6,7 @@ use tenon::device::Result;
 use tenon::operators::{Logic, Launch, TensorMut, TensorRef};
 use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::host::{done, gradient, view, view_mut, ready};
+use crate::queue::{Call, common_shape, expect_shape, gradient};
 
 impl Logic for CpuOperators {
     fn logical_and(
@@ -16,8 +16,12 @@ impl Logic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::logic::logical_and(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("logical_and", move || formulas::logic::logical_and(&mut out, &a, &b))
     }
 
     fn logical_or(
@@ -27,8 +31,12 @@ impl Logic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::logic::logical_or(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("logical_or", move || formulas::logic::logical_or(&mut out, &a, &b))
     }
 
     fn logical_xor(
@@ -38,8 +46,12 @@ impl Logic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::logic::logical_xor(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("logical_xor", move || formulas::logic::logical_xor(&mut out, &a, &b))
     }
 
     fn logical_not(
@@ -48,8 +60,11 @@ impl Logic for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::logic::logical_not(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("logical_not", move || formulas::logic::logical_not(&mut out, &x))
     }
 
     fn bitwise_and(
@@ -59,8 +74,12 @@ impl Logic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::logic::bitwise_and(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("bitwise_and", move || formulas::logic::bitwise_and(&mut out, &a, &b))
     }
 
     fn bitwise_or(
@@ -70,8 +89,12 @@ impl Logic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::logic::bitwise_or(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("bitwise_or", move || formulas::logic::bitwise_or(&mut out, &a, &b))
     }
 
     fn bitwise_xor(
@@ -81,8 +104,12 @@ impl Logic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::logic::bitwise_xor(&mut view_mut(out)?, &view(a)?, &view(b)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run("bitwise_xor", move || formulas::logic::bitwise_xor(&mut out, &a, &b))
     }
 
     fn bitwise_not(
@@ -91,8 +118,11 @@ impl Logic for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::logic::bitwise_not(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("bitwise_not", move || formulas::logic::bitwise_not(&mut out, &x))
     }
 
     fn bitwise_left_shift(
@@ -102,13 +132,14 @@ impl Logic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::logic::bitwise_left_shift(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "bitwise_left_shift",
+            move || formulas::logic::bitwise_left_shift(&mut out, &a, &b),
         )
     }
 
@@ -119,13 +150,14 @@ impl Logic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::logic::bitwise_right_shift(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "bitwise_right_shift",
+            move || formulas::logic::bitwise_right_shift(&mut out, &a, &b),
         )
     }
 
@@ -137,14 +169,14 @@ impl Logic for CpuOperators {
         b: &TensorRef<'_>,
         bits: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::logic::bitwise_right_shift_logical(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
-                bits,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&a, &b])?;
+        call.run(
+            "bitwise_right_shift_logical",
+            move || formulas::logic::bitwise_right_shift_logical(&mut out, &a, &b, bits),
         )
     }
 
@@ -156,15 +188,13 @@ impl Logic for CpuOperators {
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::logic::select(
-                &mut view_mut(out)?,
-                &view(condition)?,
-                &view(a)?,
-                &view(b)?,
-            ),
-        )
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let condition = call.input(condition)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        expect_shape(&out, &[&condition, &a, &b])?;
+        call.run("select", move || formulas::logic::select(&mut out, &condition, &a, &b))
     }
 
     fn select_da(
@@ -174,13 +204,20 @@ impl Logic for CpuOperators {
         condition: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let condition = view(condition)?;
-        let dout = view(dout)?;
-        gradient(
-            da,
-            &[&condition, &dout],
-            |da| { formulas::logic::select_da(da, &condition, &dout) },
+        let mut call = Call::new(launch);
+        let mut da = call.output(da)?;
+        let condition = call.input(condition)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&condition, &dout])?;
+        call.run(
+            "select_da",
+            move || {
+                gradient(
+                    &mut da,
+                    &dims,
+                    |da| { formulas::logic::select_da(da, &condition, &dout) },
+                )
+            },
         )
     }
 
@@ -191,13 +228,20 @@ impl Logic for CpuOperators {
         condition: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let condition = view(condition)?;
-        let dout = view(dout)?;
-        gradient(
-            db,
-            &[&condition, &dout],
-            |db| { formulas::logic::select_db(db, &condition, &dout) },
+        let mut call = Call::new(launch);
+        let mut db = call.output(db)?;
+        let condition = call.input(condition)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&condition, &dout])?;
+        call.run(
+            "select_db",
+            move || {
+                gradient(
+                    &mut db,
+                    &dims,
+                    |db| { formulas::logic::select_db(db, &condition, &dout) },
+                )
+            },
         )
     }
 
@@ -209,14 +253,15 @@ impl Logic for CpuOperators {
         mask: &TensorRef<'_>,
         value: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::logic::masked_fill(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(mask)?,
-                &view(value)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let mask = call.input(mask)?;
+        let value = call.input(value)?;
+        expect_shape(&out, &[&x, &mask, &value])?;
+        call.run(
+            "masked_fill",
+            move || formulas::logic::masked_fill(&mut out, &x, &mask, &value),
         )
     }
 
@@ -227,13 +272,20 @@ impl Logic for CpuOperators {
         mask: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let mask = view(mask)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&mask, &dout],
-            |dx| { formulas::logic::masked_fill_dx(dx, &mask, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let mask = call.input(mask)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&mask, &dout])?;
+        call.run(
+            "masked_fill_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::logic::masked_fill_dx(dx, &mask, &dout) },
+                )
+            },
         )
     }
 
@@ -244,13 +296,22 @@ impl Logic for CpuOperators {
         mask: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let mask = view(mask)?;
-        let dout = view(dout)?;
-        gradient(
-            dvalue,
-            &[&mask, &dout],
-            |dvalue| { formulas::logic::masked_fill_dvalue(dvalue, &mask, &dout) },
+        let mut call = Call::new(launch);
+        let mut dvalue = call.output(dvalue)?;
+        let mask = call.input(mask)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&mask, &dout])?;
+        call.run(
+            "masked_fill_dvalue",
+            move || {
+                gradient(
+                    &mut dvalue,
+                    &dims,
+                    |dvalue| {
+                        formulas::logic::masked_fill_dvalue(dvalue, &mask, &dout)
+                    },
+                )
+            },
         )
     }
 }

@@ -6,7 +6,8 @@ use tenon::device::Result;
 use tenon::operators::{Loss, Launch, TensorMut, TensorRef};
 use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::host::{done, gradient, optional, optional_mut, view, view_mut, ready};
+use crate::host::{done, optional, optional_mut, ready, view, view_mut};
+use crate::queue::{Call, common_shape, expect_shape, gradient};
 
 impl Loss for CpuOperators {
     fn squared_error(
@@ -16,9 +17,14 @@ impl Loss for CpuOperators {
         x: &TensorRef<'_>,
         label: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::loss::squared_error(&mut view_mut(out)?, &view(x)?, &view(label)?),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        expect_shape(&out, &[&x, &label])?;
+        call.run(
+            "squared_error",
+            move || formulas::loss::squared_error(&mut out, &x, &label),
         )
     }
 
@@ -30,14 +36,21 @@ impl Loss for CpuOperators {
         label: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &label, &dout],
-            |dx| { formulas::loss::squared_error_dx(dx, &x, &label, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "squared_error_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::loss::squared_error_dx(dx, &x, &label, &dout) },
+                )
+            },
         )
     }
 
@@ -49,14 +62,23 @@ impl Loss for CpuOperators {
         label: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dlabel,
-            &[&x, &label, &dout],
-            |dlabel| { formulas::loss::squared_error_dlabel(dlabel, &x, &label, &dout) },
+        let mut call = Call::new(launch);
+        let mut dlabel = call.output(dlabel)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "squared_error_dlabel",
+            move || {
+                gradient(
+                    &mut dlabel,
+                    &dims,
+                    |dlabel| {
+                        formulas::loss::squared_error_dlabel(dlabel, &x, &label, &dout)
+                    },
+                )
+            },
         )
     }
 
@@ -67,8 +89,11 @@ impl Loss for CpuOperators {
         x: &TensorRef<'_>,
         delta: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::loss::huber(&mut view_mut(out)?, &view(x)?, delta))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        expect_shape(&out, &[&x])?;
+        call.run("huber", move || formulas::loss::huber(&mut out, &x, delta))
     }
 
     fn huber_dx(
@@ -79,13 +104,20 @@ impl Loss for CpuOperators {
         dout: &TensorRef<'_>,
         delta: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &dout],
-            |dx| { formulas::loss::huber_dx(dx, &x, &dout, delta) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "huber_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::loss::huber_dx(dx, &x, &dout, delta) },
+                )
+            },
         )
     }
 
@@ -97,14 +129,14 @@ impl Loss for CpuOperators {
         label: &TensorRef<'_>,
         beta: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::loss::smooth_l1_loss(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(label)?,
-                beta,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        expect_shape(&out, &[&x, &label])?;
+        call.run(
+            "smooth_l1_loss",
+            move || formulas::loss::smooth_l1_loss(&mut out, &x, &label, beta),
         )
     }
 
@@ -117,14 +149,23 @@ impl Loss for CpuOperators {
         dout: &TensorRef<'_>,
         beta: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &label, &dout],
-            |dx| { formulas::loss::smooth_l1_loss_dx(dx, &x, &label, &dout, beta) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "smooth_l1_loss_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::loss::smooth_l1_loss_dx(dx, &x, &label, &dout, beta)
+                    },
+                )
+            },
         )
     }
 
@@ -137,15 +178,28 @@ impl Loss for CpuOperators {
         dout: &TensorRef<'_>,
         beta: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dlabel,
-            &[&x, &label, &dout],
-            |dlabel| {
-                formulas::loss::smooth_l1_loss_dlabel(dlabel, &x, &label, &dout, beta)
+        let mut call = Call::new(launch);
+        let mut dlabel = call.output(dlabel)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "smooth_l1_loss_dlabel",
+            move || {
+                gradient(
+                    &mut dlabel,
+                    &dims,
+                    |dlabel| {
+                        formulas::loss::smooth_l1_loss_dlabel(
+                            dlabel,
+                            &x,
+                            &label,
+                            &dout,
+                            beta,
+                        )
+                    },
+                )
             },
         )
     }
@@ -157,8 +211,12 @@ impl Loss for CpuOperators {
         x: &TensorRef<'_>,
         label: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::loss::bce_loss(&mut view_mut(out)?, &view(x)?, &view(label)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        expect_shape(&out, &[&x, &label])?;
+        call.run("bce_loss", move || formulas::loss::bce_loss(&mut out, &x, &label))
     }
 
     fn bce_loss_dx(
@@ -169,14 +227,21 @@ impl Loss for CpuOperators {
         label: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &label, &dout],
-            |dx| { formulas::loss::bce_loss_dx(dx, &x, &label, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "bce_loss_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::loss::bce_loss_dx(dx, &x, &label, &dout) },
+                )
+            },
         )
     }
 
@@ -187,13 +252,20 @@ impl Loss for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let dout = view(dout)?;
-        gradient(
-            dlabel,
-            &[&x, &dout],
-            |dlabel| { formulas::loss::bce_loss_dlabel(dlabel, &x, &dout) },
+        let mut call = Call::new(launch);
+        let mut dlabel = call.output(dlabel)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &dout])?;
+        call.run(
+            "bce_loss_dlabel",
+            move || {
+                gradient(
+                    &mut dlabel,
+                    &dims,
+                    |dlabel| { formulas::loss::bce_loss_dlabel(dlabel, &x, &dout) },
+                )
+            },
         )
     }
 
@@ -205,12 +277,17 @@ impl Loss for CpuOperators {
         label: &TensorRef<'_>,
         ignore_index: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::loss::sigmoid_cross_entropy(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(label)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        expect_shape(&out, &[&x, &label])?;
+        call.run(
+            "sigmoid_cross_entropy",
+            move || formulas::loss::sigmoid_cross_entropy(
+                &mut out,
+                &x,
+                &label,
                 ignore_index,
             ),
         )
@@ -225,20 +302,27 @@ impl Loss for CpuOperators {
         dout: &TensorRef<'_>,
         ignore_index: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &label, &dout],
-            |dx| {
-                formulas::loss::sigmoid_cross_entropy_dx(
-                    dx,
-                    &x,
-                    &label,
-                    &dout,
-                    ignore_index,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "sigmoid_cross_entropy_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::loss::sigmoid_cross_entropy_dx(
+                            dx,
+                            &x,
+                            &label,
+                            &dout,
+                            ignore_index,
+                        )
+                    },
                 )
             },
         )
@@ -253,20 +337,27 @@ impl Loss for CpuOperators {
         dout: &TensorRef<'_>,
         ignore_index: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dlabel,
-            &[&x, &label, &dout],
-            |dlabel| {
-                formulas::loss::sigmoid_cross_entropy_dlabel(
-                    dlabel,
-                    &x,
-                    &label,
-                    &dout,
-                    ignore_index,
+        let mut call = Call::new(launch);
+        let mut dlabel = call.output(dlabel)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "sigmoid_cross_entropy_dlabel",
+            move || {
+                gradient(
+                    &mut dlabel,
+                    &dims,
+                    |dlabel| {
+                        formulas::loss::sigmoid_cross_entropy_dlabel(
+                            dlabel,
+                            &x,
+                            &label,
+                            &dout,
+                            ignore_index,
+                        )
+                    },
                 )
             },
         )
@@ -281,13 +372,19 @@ impl Loss for CpuOperators {
         weight: &TensorRef<'_>,
         ignore_index: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::loss::weighted_sigmoid_cross_entropy(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(label)?,
-                &view(weight)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let weight = call.input(weight)?;
+        expect_shape(&out, &[&x, &label, &weight])?;
+        call.run(
+            "weighted_sigmoid_cross_entropy",
+            move || formulas::loss::weighted_sigmoid_cross_entropy(
+                &mut out,
+                &x,
+                &label,
+                &weight,
                 ignore_index,
             ),
         )
@@ -303,22 +400,29 @@ impl Loss for CpuOperators {
         dout: &TensorRef<'_>,
         ignore_index: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let weight = view(weight)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &label, &weight, &dout],
-            |dx| {
-                formulas::loss::weighted_sigmoid_cross_entropy_dx(
-                    dx,
-                    &x,
-                    &label,
-                    &weight,
-                    &dout,
-                    ignore_index,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let weight = call.input(weight)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &weight, &dout])?;
+        call.run(
+            "weighted_sigmoid_cross_entropy_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::loss::weighted_sigmoid_cross_entropy_dx(
+                            dx,
+                            &x,
+                            &label,
+                            &weight,
+                            &dout,
+                            ignore_index,
+                        )
+                    },
                 )
             },
         )
@@ -383,14 +487,14 @@ impl Loss for CpuOperators {
         label: &TensorRef<'_>,
         epsilon: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::loss::log_loss(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(label)?,
-                epsilon,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        expect_shape(&out, &[&x, &label])?;
+        call.run(
+            "log_loss",
+            move || formulas::loss::log_loss(&mut out, &x, &label, epsilon),
         )
     }
 
@@ -403,14 +507,21 @@ impl Loss for CpuOperators {
         dout: &TensorRef<'_>,
         epsilon: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &label, &dout],
-            |dx| { formulas::loss::log_loss_dx(dx, &x, &label, &dout, epsilon) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "log_loss_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::loss::log_loss_dx(dx, &x, &label, &dout, epsilon) },
+                )
+            },
         )
     }
 
@@ -422,14 +533,14 @@ impl Loss for CpuOperators {
         label: &TensorRef<'_>,
         log_target: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::loss::kldiv_loss(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(label)?,
-                log_target,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        expect_shape(&out, &[&x, &label])?;
+        call.run(
+            "kldiv_loss",
+            move || formulas::loss::kldiv_loss(&mut out, &x, &label, log_target),
         )
     }
 
@@ -441,13 +552,20 @@ impl Loss for CpuOperators {
         dout: &TensorRef<'_>,
         log_target: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&label, &dout],
-            |dx| { formulas::loss::kldiv_loss_dx(dx, &label, &dout, log_target) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&label, &dout])?;
+        call.run(
+            "kldiv_loss_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::loss::kldiv_loss_dx(dx, &label, &dout, log_target) },
+                )
+            },
         )
     }
 
@@ -458,8 +576,12 @@ impl Loss for CpuOperators {
         x: &TensorRef<'_>,
         label: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(formulas::loss::hinge_loss(&mut view_mut(out)?, &view(x)?, &view(label)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        expect_shape(&out, &[&x, &label])?;
+        call.run("hinge_loss", move || formulas::loss::hinge_loss(&mut out, &x, &label))
     }
 
     fn hinge_loss_dx(
@@ -470,14 +592,21 @@ impl Loss for CpuOperators {
         label: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &label, &dout],
-            |dx| { formulas::loss::hinge_loss_dx(dx, &x, &label, &dout) },
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "hinge_loss_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| { formulas::loss::hinge_loss_dx(dx, &x, &label, &dout) },
+                )
+            },
         )
     }
 
@@ -489,14 +618,14 @@ impl Loss for CpuOperators {
         prior: &TensorRef<'_>,
         epsilon: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::loss::label_smooth(
-                &mut view_mut(out)?,
-                &view(label)?,
-                &view(prior)?,
-                epsilon,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let label = call.input(label)?;
+        let prior = call.input(prior)?;
+        expect_shape(&out, &[&label, &prior])?;
+        call.run(
+            "label_smooth",
+            move || formulas::loss::label_smooth(&mut out, &label, &prior, epsilon),
         )
     }
 
@@ -507,12 +636,21 @@ impl Loss for CpuOperators {
         dout: &TensorRef<'_>,
         epsilon: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let dout = view(dout)?;
-        gradient(
-            dlabel,
-            &[&dout],
-            |dlabel| { formulas::loss::label_smooth_dlabel(dlabel, &dout, epsilon) },
+        let mut call = Call::new(launch);
+        let mut dlabel = call.output(dlabel)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&dout])?;
+        call.run(
+            "label_smooth_dlabel",
+            move || {
+                gradient(
+                    &mut dlabel,
+                    &dims,
+                    |dlabel| {
+                        formulas::loss::label_smooth_dlabel(dlabel, &dout, epsilon)
+                    },
+                )
+            },
         )
     }
 

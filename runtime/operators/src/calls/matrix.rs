@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Matrix, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, view, view_mut, ready};
+use crate::host::{done, view};
+use crate::queue::Call;
 
 impl Matrix for CpuOperators {
     fn matmul(
@@ -17,12 +18,16 @@ impl Matrix for CpuOperators {
         transpose_a: bool,
         transpose_b: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::matmul::matmul(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        call.run(
+            "matmul",
+            move || tenon_kernels::matmul::matmul(
+                &mut out,
+                &a,
+                &b,
                 transpose_a,
                 transpose_b,
             ),
@@ -37,7 +42,7 @@ impl Matrix for CpuOperators {
         transpose_a: bool,
         transpose_b: bool,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        let _ = launch;
         done(
             tenon_kernels::matmul::shape(&view(a)?, &view(b)?, transpose_a, transpose_b),
         )
@@ -54,14 +59,20 @@ impl Matrix for CpuOperators {
         transpose_a: bool,
         transpose_b: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::matmul::matmul_grad(
-                optional_mut(da)?.as_mut(),
-                optional_mut(db)?.as_mut(),
-                &view(a)?,
-                &view(b)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut da = call.optional_output(da)?;
+        let mut db = call.optional_output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "matmul_grad",
+            move || tenon_kernels::matmul::matmul_grad(
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &dout,
                 transpose_a,
                 transpose_b,
             ),
@@ -75,8 +86,11 @@ impl Matrix for CpuOperators {
         x: &TensorRef<'_>,
         other: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::dot(&mut view_mut(out)?, &view(x)?, &view(other)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let other = call.input(other)?;
+        call.run("dot", move || tenon_kernels::shape::dot(&mut out, &x, &other))
     }
 
     fn dot_grad(
@@ -88,14 +102,20 @@ impl Matrix for CpuOperators {
         other: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::dot_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dother)?.as_mut(),
-                &view(x)?,
-                &view(other)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dother = call.optional_output(dother)?;
+        let x = call.input(x)?;
+        let other = call.input(other)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "dot_grad",
+            move || tenon_kernels::shape::dot_grad(
+                dx.as_mut(),
+                dother.as_mut(),
+                &x,
+                &other,
+                &dout,
             ),
         )
     }
@@ -108,14 +128,13 @@ impl Matrix for CpuOperators {
         other: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::cross(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(other)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let other = call.input(other)?;
+        call.run(
+            "cross",
+            move || tenon_kernels::shape::cross(&mut out, &x, &other, axis),
         )
     }
 
@@ -129,14 +148,20 @@ impl Matrix for CpuOperators {
         dout: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::cross_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dother)?.as_mut(),
-                &view(x)?,
-                &view(other)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dother = call.optional_output(dother)?;
+        let x = call.input(x)?;
+        let other = call.input(other)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "cross_grad",
+            move || tenon_kernels::shape::cross_grad(
+                dx.as_mut(),
+                dother.as_mut(),
+                &x,
+                &other,
+                &dout,
                 axis,
             ),
         )
@@ -149,8 +174,11 @@ impl Matrix for CpuOperators {
         x: &TensorRef<'_>,
         other: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::kron(&mut view_mut(out)?, &view(x)?, &view(other)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let other = call.input(other)?;
+        call.run("kron", move || tenon_kernels::shape::kron(&mut out, &x, &other))
     }
 
     fn kron_grad(
@@ -162,14 +190,20 @@ impl Matrix for CpuOperators {
         other: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::kron_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dother)?.as_mut(),
-                &view(x)?,
-                &view(other)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dother = call.optional_output(dother)?;
+        let x = call.input(x)?;
+        let other = call.input(other)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "kron_grad",
+            move || tenon_kernels::shape::kron_grad(
+                dx.as_mut(),
+                dother.as_mut(),
+                &x,
+                &other,
+                &dout,
             ),
         )
     }
@@ -183,12 +217,16 @@ impl Matrix for CpuOperators {
         x_num_col_dims: i64,
         y_num_col_dims: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::matmul::matmul_with_flatten(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        call.run(
+            "matmul_with_flatten",
+            move || tenon_kernels::matmul::matmul_with_flatten(
+                &mut out,
+                &a,
+                &b,
                 x_num_col_dims,
                 y_num_col_dims,
             ),
@@ -206,14 +244,20 @@ impl Matrix for CpuOperators {
         x_num_col_dims: i64,
         y_num_col_dims: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::matmul::matmul_with_flatten_grad(
-                optional_mut(da)?.as_mut(),
-                optional_mut(db)?.as_mut(),
-                &view(a)?,
-                &view(b)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut da = call.optional_output(da)?;
+        let mut db = call.optional_output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "matmul_with_flatten_grad",
+            move || tenon_kernels::matmul::matmul_with_flatten_grad(
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &dout,
                 x_num_col_dims,
                 y_num_col_dims,
             ),
@@ -230,16 +274,14 @@ impl Matrix for CpuOperators {
         beta: f64,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::matmul::addmm(
-                &mut view_mut(out)?,
-                &view(input)?,
-                &view(a)?,
-                &view(b)?,
-                beta,
-                alpha,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let input = call.input(input)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        call.run(
+            "addmm",
+            move || tenon_kernels::matmul::addmm(&mut out, &input, &a, &b, beta, alpha),
         )
     }
 
@@ -255,15 +297,22 @@ impl Matrix for CpuOperators {
         beta: f64,
         alpha: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::matmul::addmm_grad(
-                optional_mut(dinput)?.as_mut(),
-                optional_mut(da)?.as_mut(),
-                optional_mut(db)?.as_mut(),
-                &view(a)?,
-                &view(b)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dinput = call.optional_output(dinput)?;
+        let mut da = call.optional_output(da)?;
+        let mut db = call.optional_output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "addmm_grad",
+            move || tenon_kernels::matmul::addmm_grad(
+                dinput.as_mut(),
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &dout,
                 beta,
                 alpha,
             ),

@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Normalization, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, optional_mut, view, view_mut, ready};
+use crate::queue::Call;
 
 impl Normalization for CpuOperators {
     fn softmax(
@@ -15,8 +15,10 @@ impl Normalization for CpuOperators {
         x: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::softmax::softmax(&mut view_mut(out)?, &view(x)?, axis))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("softmax", move || tenon_kernels::softmax::softmax(&mut out, &x, axis))
     }
 
     fn softmax_grad(
@@ -27,14 +29,13 @@ impl Normalization for CpuOperators {
         dout: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::softmax::softmax_grad(
-                &mut view_mut(dx)?,
-                &view(out)?,
-                &view(dout)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "softmax_grad",
+            move || tenon_kernels::softmax::softmax_grad(&mut dx, &out, &dout, axis),
         )
     }
 
@@ -45,8 +46,13 @@ impl Normalization for CpuOperators {
         x: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::softmax::log_softmax(&mut view_mut(out)?, &view(x)?, axis))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "log_softmax",
+            move || tenon_kernels::softmax::log_softmax(&mut out, &x, axis),
+        )
     }
 
     fn log_softmax_grad(
@@ -57,14 +63,13 @@ impl Normalization for CpuOperators {
         dout: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::softmax::log_softmax_grad(
-                &mut view_mut(dx)?,
-                &view(out)?,
-                &view(dout)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "log_softmax_grad",
+            move || tenon_kernels::softmax::log_softmax_grad(&mut dx, &out, &dout, axis),
         )
     }
 
@@ -80,15 +85,22 @@ impl Normalization for CpuOperators {
         epsilon: f64,
         begin_norm_axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::layer_norm(
-                &mut view_mut(out)?,
-                optional_mut(mean)?.as_mut(),
-                optional_mut(variance)?.as_mut(),
-                &view(x)?,
-                optional(scale)?.as_ref(),
-                optional(bias)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut mean = call.optional_output(mean)?;
+        let mut variance = call.optional_output(variance)?;
+        let x = call.input(x)?;
+        let scale = call.optional(scale)?;
+        let bias = call.optional(bias)?;
+        call.run(
+            "layer_norm",
+            move || tenon_kernels::norm::layer_norm(
+                &mut out,
+                mean.as_mut(),
+                variance.as_mut(),
+                &x,
+                scale.as_ref(),
+                bias.as_ref(),
                 epsilon,
                 begin_norm_axis,
             ),
@@ -109,17 +121,26 @@ impl Normalization for CpuOperators {
         epsilon: f64,
         begin_norm_axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::layer_norm_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dscale)?.as_mut(),
-                optional_mut(dbias)?.as_mut(),
-                &view(x)?,
-                optional(scale)?.as_ref(),
-                &view(mean)?,
-                &view(variance)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dscale = call.optional_output(dscale)?;
+        let mut dbias = call.optional_output(dbias)?;
+        let x = call.input(x)?;
+        let scale = call.optional(scale)?;
+        let mean = call.input(mean)?;
+        let variance = call.input(variance)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "layer_norm_grad",
+            move || tenon_kernels::norm::layer_norm_grad(
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &mean,
+                &variance,
+                &dout,
                 epsilon,
                 begin_norm_axis,
             ),
@@ -191,18 +212,26 @@ impl Normalization for CpuOperators {
         groups: i64,
         data_layout: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::group_norm(
-                &mut view_mut(out)?,
-                optional_mut(mean)?.as_mut(),
-                optional_mut(variance)?.as_mut(),
-                &view(x)?,
-                optional(scale)?.as_ref(),
-                optional(bias)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut mean = call.optional_output(mean)?;
+        let mut variance = call.optional_output(variance)?;
+        let x = call.input(x)?;
+        let scale = call.optional(scale)?;
+        let bias = call.optional(bias)?;
+        let data_layout = data_layout.to_owned();
+        call.run(
+            "group_norm",
+            move || tenon_kernels::norm::group_norm(
+                &mut out,
+                mean.as_mut(),
+                variance.as_mut(),
+                &x,
+                scale.as_ref(),
+                bias.as_ref(),
                 epsilon,
                 groups,
-                data_layout,
+                &data_layout,
             ),
         )
     }
@@ -222,20 +251,30 @@ impl Normalization for CpuOperators {
         groups: i64,
         data_layout: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::group_norm_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dscale)?.as_mut(),
-                optional_mut(dbias)?.as_mut(),
-                &view(x)?,
-                optional(scale)?.as_ref(),
-                &view(mean)?,
-                &view(variance)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dscale = call.optional_output(dscale)?;
+        let mut dbias = call.optional_output(dbias)?;
+        let x = call.input(x)?;
+        let scale = call.optional(scale)?;
+        let mean = call.input(mean)?;
+        let variance = call.input(variance)?;
+        let dout = call.input(dout)?;
+        let data_layout = data_layout.to_owned();
+        call.run(
+            "group_norm_grad",
+            move || tenon_kernels::norm::group_norm_grad(
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &mean,
+                &variance,
+                &dout,
                 epsilon,
                 groups,
-                data_layout,
+                &data_layout,
             ),
         )
     }
@@ -251,15 +290,22 @@ impl Normalization for CpuOperators {
         bias: Option<&TensorRef<'_>>,
         epsilon: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::instance_norm(
-                &mut view_mut(out)?,
-                optional_mut(saved_mean)?.as_mut(),
-                optional_mut(saved_variance)?.as_mut(),
-                &view(x)?,
-                optional(scale)?.as_ref(),
-                optional(bias)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut saved_mean = call.optional_output(saved_mean)?;
+        let mut saved_variance = call.optional_output(saved_variance)?;
+        let x = call.input(x)?;
+        let scale = call.optional(scale)?;
+        let bias = call.optional(bias)?;
+        call.run(
+            "instance_norm",
+            move || tenon_kernels::norm::instance_norm(
+                &mut out,
+                saved_mean.as_mut(),
+                saved_variance.as_mut(),
+                &x,
+                scale.as_ref(),
+                bias.as_ref(),
                 epsilon,
             ),
         )
@@ -277,17 +323,26 @@ impl Normalization for CpuOperators {
         saved_variance: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::instance_norm_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dscale)?.as_mut(),
-                optional_mut(dbias)?.as_mut(),
-                &view(x)?,
-                optional(scale)?.as_ref(),
-                &view(saved_mean)?,
-                &view(saved_variance)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dscale = call.optional_output(dscale)?;
+        let mut dbias = call.optional_output(dbias)?;
+        let x = call.input(x)?;
+        let scale = call.optional(scale)?;
+        let saved_mean = call.input(saved_mean)?;
+        let saved_variance = call.input(saved_variance)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "instance_norm_grad",
+            move || tenon_kernels::norm::instance_norm_grad(
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &saved_mean,
+                &saved_variance,
+                &dout,
             ),
         )
     }
@@ -310,22 +365,34 @@ impl Normalization for CpuOperators {
         data_layout: &str,
         use_running_statistics: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::batch_norm(
-                &mut view_mut(out)?,
-                optional_mut(mean_out)?.as_mut(),
-                optional_mut(variance_out)?.as_mut(),
-                optional_mut(saved_mean)?.as_mut(),
-                optional_mut(saved_variance)?.as_mut(),
-                &view(x)?,
-                &view(mean)?,
-                &view(variance)?,
-                optional(scale)?.as_ref(),
-                optional(bias)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut mean_out = call.optional_output(mean_out)?;
+        let mut variance_out = call.optional_output(variance_out)?;
+        let mut saved_mean = call.optional_output(saved_mean)?;
+        let mut saved_variance = call.optional_output(saved_variance)?;
+        let x = call.input(x)?;
+        let mean = call.input(mean)?;
+        let variance = call.input(variance)?;
+        let scale = call.optional(scale)?;
+        let bias = call.optional(bias)?;
+        let data_layout = data_layout.to_owned();
+        call.run(
+            "batch_norm",
+            move || tenon_kernels::norm::batch_norm(
+                &mut out,
+                mean_out.as_mut(),
+                variance_out.as_mut(),
+                saved_mean.as_mut(),
+                saved_variance.as_mut(),
+                &x,
+                &mean,
+                &variance,
+                scale.as_ref(),
+                bias.as_ref(),
                 momentum,
                 epsilon,
-                data_layout,
+                &data_layout,
                 use_running_statistics,
             ),
         )
@@ -347,18 +414,28 @@ impl Normalization for CpuOperators {
         use_global_stats: bool,
         trainable_statistics: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::batch_norm_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dscale)?.as_mut(),
-                optional_mut(dbias)?.as_mut(),
-                &view(x)?,
-                optional(scale)?.as_ref(),
-                &view(saved_mean)?,
-                &view(saved_variance)?,
-                &view(dout)?,
-                data_layout,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dscale = call.optional_output(dscale)?;
+        let mut dbias = call.optional_output(dbias)?;
+        let x = call.input(x)?;
+        let scale = call.optional(scale)?;
+        let saved_mean = call.input(saved_mean)?;
+        let saved_variance = call.input(saved_variance)?;
+        let dout = call.input(dout)?;
+        let data_layout = data_layout.to_owned();
+        call.run(
+            "batch_norm_grad",
+            move || tenon_kernels::norm::batch_norm_grad(
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &saved_mean,
+                &saved_variance,
+                &dout,
+                &data_layout,
                 is_test,
                 use_global_stats,
                 trainable_statistics,

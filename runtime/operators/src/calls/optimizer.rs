@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Optimizer, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, optional_mut, view, view_mut, ready};
+use crate::queue::Call;
 
 impl Optimizer for CpuOperators {
     fn sgd(
@@ -19,15 +19,22 @@ impl Optimizer for CpuOperators {
         master_param: Option<&TensorRef<'_>>,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::sgd(
-                &mut view_mut(param_out)?,
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(learning_rate)?,
-                &view(grad)?,
-                optional(master_param)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let learning_rate = call.input(learning_rate)?;
+        let grad = call.input(grad)?;
+        let master_param = call.optional(master_param)?;
+        call.run(
+            "sgd",
+            move || tenon_kernels::optimizer::sgd(
+                &mut param_out,
+                master_param_out.as_mut(),
+                &param,
+                &learning_rate,
+                &grad,
+                master_param.as_ref(),
                 multi_precision,
             ),
         )
@@ -51,20 +58,30 @@ impl Optimizer for CpuOperators {
         multi_precision: bool,
         rescale_grad: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::momentum(
-                &mut view_mut(param_out)?,
-                &mut view_mut(velocity_out)?,
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(velocity)?,
-                &view(learning_rate)?,
-                optional(master_param)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut velocity_out = call.output(velocity_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let velocity = call.input(velocity)?;
+        let learning_rate = call.input(learning_rate)?;
+        let master_param = call.optional(master_param)?;
+        let regularization_method = regularization_method.to_owned();
+        call.run(
+            "momentum",
+            move || tenon_kernels::optimizer::momentum(
+                &mut param_out,
+                &mut velocity_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &velocity,
+                &learning_rate,
+                master_param.as_ref(),
                 mu,
                 use_nesterov,
-                regularization_method,
+                &regularization_method,
                 regularization_coeff,
                 multi_precision,
                 rescale_grad,
@@ -99,26 +116,44 @@ impl Optimizer for CpuOperators {
         use_global_beta_pow: bool,
         amsgrad: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::adam(
-                &mut view_mut(param_out)?,
-                &mut view_mut(moment1_out)?,
-                &mut view_mut(moment2_out)?,
-                optional_mut(moment2_max_out)?.as_mut(),
-                optional_mut(beta1_pow_out)?.as_mut(),
-                optional_mut(beta2_pow_out)?.as_mut(),
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(learning_rate)?,
-                &view(moment1)?,
-                &view(moment2)?,
-                optional(moment2_max)?.as_ref(),
-                &view(beta1_pow)?,
-                &view(beta2_pow)?,
-                optional(master_param)?.as_ref(),
-                optional(skip_update)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut moment1_out = call.output(moment1_out)?;
+        let mut moment2_out = call.output(moment2_out)?;
+        let mut moment2_max_out = call.optional_output(moment2_max_out)?;
+        let mut beta1_pow_out = call.optional_output(beta1_pow_out)?;
+        let mut beta2_pow_out = call.optional_output(beta2_pow_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let learning_rate = call.input(learning_rate)?;
+        let moment1 = call.input(moment1)?;
+        let moment2 = call.input(moment2)?;
+        let moment2_max = call.optional(moment2_max)?;
+        let beta1_pow = call.input(beta1_pow)?;
+        let beta2_pow = call.input(beta2_pow)?;
+        let master_param = call.optional(master_param)?;
+        let skip_update = call.optional(skip_update)?;
+        call.run(
+            "adam",
+            move || tenon_kernels::optimizer::adam(
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                moment2_max_out.as_mut(),
+                beta1_pow_out.as_mut(),
+                beta2_pow_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                moment2_max.as_ref(),
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_ref(),
+                skip_update.as_ref(),
                 beta1,
                 beta2,
                 epsilon,
@@ -159,26 +194,44 @@ impl Optimizer for CpuOperators {
         use_global_beta_pow: bool,
         amsgrad: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::adamw(
-                &mut view_mut(param_out)?,
-                &mut view_mut(moment1_out)?,
-                &mut view_mut(moment2_out)?,
-                optional_mut(moment2_max_out)?.as_mut(),
-                optional_mut(beta1_pow_out)?.as_mut(),
-                optional_mut(beta2_pow_out)?.as_mut(),
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(learning_rate)?,
-                &view(moment1)?,
-                &view(moment2)?,
-                optional(moment2_max)?.as_ref(),
-                &view(beta1_pow)?,
-                &view(beta2_pow)?,
-                optional(master_param)?.as_ref(),
-                optional(skip_update)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut moment1_out = call.output(moment1_out)?;
+        let mut moment2_out = call.output(moment2_out)?;
+        let mut moment2_max_out = call.optional_output(moment2_max_out)?;
+        let mut beta1_pow_out = call.optional_output(beta1_pow_out)?;
+        let mut beta2_pow_out = call.optional_output(beta2_pow_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let learning_rate = call.input(learning_rate)?;
+        let moment1 = call.input(moment1)?;
+        let moment2 = call.input(moment2)?;
+        let moment2_max = call.optional(moment2_max)?;
+        let beta1_pow = call.input(beta1_pow)?;
+        let beta2_pow = call.input(beta2_pow)?;
+        let master_param = call.optional(master_param)?;
+        let skip_update = call.optional(skip_update)?;
+        call.run(
+            "adamw",
+            move || tenon_kernels::optimizer::adamw(
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                moment2_max_out.as_mut(),
+                beta1_pow_out.as_mut(),
+                beta2_pow_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                moment2_max.as_ref(),
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_ref(),
+                skip_update.as_ref(),
                 beta1,
                 beta2,
                 epsilon,
@@ -206,17 +259,26 @@ impl Optimizer for CpuOperators {
         epsilon: f64,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::adagrad(
-                &mut view_mut(param_out)?,
-                &mut view_mut(moment_out)?,
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(moment)?,
-                &view(learning_rate)?,
-                optional(master_param)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut moment_out = call.output(moment_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let moment = call.input(moment)?;
+        let learning_rate = call.input(learning_rate)?;
+        let master_param = call.optional(master_param)?;
+        call.run(
+            "adagrad",
+            move || tenon_kernels::optimizer::adagrad(
+                &mut param_out,
+                &mut moment_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &moment,
+                &learning_rate,
+                master_param.as_ref(),
                 epsilon,
                 multi_precision,
             ),
@@ -235,15 +297,22 @@ impl Optimizer for CpuOperators {
         decay: f64,
         epsilon: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::decayed_adagrad(
-                &mut view_mut(param_out)?,
-                &mut view_mut(moment_out)?,
-                &view(param)?,
-                &view(grad)?,
-                &view(moment)?,
-                &view(learning_rate)?,
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut moment_out = call.output(moment_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let moment = call.input(moment)?;
+        let learning_rate = call.input(learning_rate)?;
+        call.run(
+            "decayed_adagrad",
+            move || tenon_kernels::optimizer::decayed_adagrad(
+                &mut param_out,
+                &mut moment_out,
+                &param,
+                &grad,
+                &moment,
+                &learning_rate,
                 decay,
                 epsilon,
             ),
@@ -267,19 +336,30 @@ impl Optimizer for CpuOperators {
         epsilon: f64,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::adadelta(
-                &mut view_mut(param_out)?,
-                &mut view_mut(avg_squared_grad_out)?,
-                &mut view_mut(avg_squared_update_out)?,
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(avg_squared_grad)?,
-                &view(avg_squared_update)?,
-                &view(learning_rate)?,
-                optional(master_param)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut avg_squared_grad_out = call.output(avg_squared_grad_out)?;
+        let mut avg_squared_update_out = call.output(avg_squared_update_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let avg_squared_grad = call.input(avg_squared_grad)?;
+        let avg_squared_update = call.input(avg_squared_update)?;
+        let learning_rate = call.input(learning_rate)?;
+        let master_param = call.optional(master_param)?;
+        call.run(
+            "adadelta",
+            move || tenon_kernels::optimizer::adadelta(
+                &mut param_out,
+                &mut avg_squared_grad_out,
+                &mut avg_squared_update_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &avg_squared_grad,
+                &avg_squared_update,
+                &learning_rate,
+                master_param.as_ref(),
                 rho,
                 epsilon,
                 multi_precision,
@@ -306,20 +386,32 @@ impl Optimizer for CpuOperators {
         epsilon: f64,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::adamax(
-                &mut view_mut(param_out)?,
-                &mut view_mut(moment_out)?,
-                &mut view_mut(inf_norm_out)?,
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(learning_rate)?,
-                &view(moment)?,
-                &view(inf_norm)?,
-                &view(beta1_pow)?,
-                optional(master_param)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut moment_out = call.output(moment_out)?;
+        let mut inf_norm_out = call.output(inf_norm_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let learning_rate = call.input(learning_rate)?;
+        let moment = call.input(moment)?;
+        let inf_norm = call.input(inf_norm)?;
+        let beta1_pow = call.input(beta1_pow)?;
+        let master_param = call.optional(master_param)?;
+        call.run(
+            "adamax",
+            move || tenon_kernels::optimizer::adamax(
+                &mut param_out,
+                &mut moment_out,
+                &mut inf_norm_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment,
+                &inf_norm,
+                &beta1_pow,
+                master_param.as_ref(),
                 beta1,
                 beta2,
                 epsilon,
@@ -349,21 +441,34 @@ impl Optimizer for CpuOperators {
         centered: bool,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::rmsprop(
-                &mut view_mut(param_out)?,
-                &mut view_mut(moment_out)?,
-                &mut view_mut(mean_square_out)?,
-                optional_mut(mean_grad_out)?.as_mut(),
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(mean_square)?,
-                &view(grad)?,
-                &view(moment)?,
-                &view(learning_rate)?,
-                optional(mean_grad)?.as_ref(),
-                optional(master_param)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut moment_out = call.output(moment_out)?;
+        let mut mean_square_out = call.output(mean_square_out)?;
+        let mut mean_grad_out = call.optional_output(mean_grad_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let mean_square = call.input(mean_square)?;
+        let grad = call.input(grad)?;
+        let moment = call.input(moment)?;
+        let learning_rate = call.input(learning_rate)?;
+        let mean_grad = call.optional(mean_grad)?;
+        let master_param = call.optional(master_param)?;
+        call.run(
+            "rmsprop",
+            move || tenon_kernels::optimizer::rmsprop(
+                &mut param_out,
+                &mut moment_out,
+                &mut mean_square_out,
+                mean_grad_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &mean_square,
+                &grad,
+                &moment,
+                &learning_rate,
+                mean_grad.as_ref(),
+                master_param.as_ref(),
                 epsilon,
                 decay,
                 momentum,
@@ -398,24 +503,40 @@ impl Optimizer for CpuOperators {
         always_adapt: bool,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::lamb(
-                &mut view_mut(param_out)?,
-                &mut view_mut(moment1_out)?,
-                &mut view_mut(moment2_out)?,
-                optional_mut(beta1_pow_out)?.as_mut(),
-                optional_mut(beta2_pow_out)?.as_mut(),
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(learning_rate)?,
-                &view(moment1)?,
-                &view(moment2)?,
-                &view(beta1_pow)?,
-                &view(beta2_pow)?,
-                optional(master_param)?.as_ref(),
-                optional(skip_update)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut moment1_out = call.output(moment1_out)?;
+        let mut moment2_out = call.output(moment2_out)?;
+        let mut beta1_pow_out = call.optional_output(beta1_pow_out)?;
+        let mut beta2_pow_out = call.optional_output(beta2_pow_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let learning_rate = call.input(learning_rate)?;
+        let moment1 = call.input(moment1)?;
+        let moment2 = call.input(moment2)?;
+        let beta1_pow = call.input(beta1_pow)?;
+        let beta2_pow = call.input(beta2_pow)?;
+        let master_param = call.optional(master_param)?;
+        let skip_update = call.optional(skip_update)?;
+        call.run(
+            "lamb",
+            move || tenon_kernels::optimizer::lamb(
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                beta1_pow_out.as_mut(),
+                beta2_pow_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_ref(),
+                skip_update.as_ref(),
                 weight_decay,
                 beta1,
                 beta2,
@@ -451,25 +572,42 @@ impl Optimizer for CpuOperators {
         momentum_decay: f64,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::nadam(
-                &mut view_mut(param_out)?,
-                &mut view_mut(momentum_decay_pow_out)?,
-                &mut view_mut(beta2_pow_out)?,
-                &mut view_mut(mu_product_out)?,
-                &mut view_mut(moment1_out)?,
-                &mut view_mut(moment2_out)?,
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(learning_rate)?,
-                &view(momentum_decay_pow)?,
-                &view(beta2_pow)?,
-                &view(mu_product)?,
-                &view(moment1)?,
-                &view(moment2)?,
-                optional(master_param)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut momentum_decay_pow_out = call.output(momentum_decay_pow_out)?;
+        let mut beta2_pow_out = call.output(beta2_pow_out)?;
+        let mut mu_product_out = call.output(mu_product_out)?;
+        let mut moment1_out = call.output(moment1_out)?;
+        let mut moment2_out = call.output(moment2_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let learning_rate = call.input(learning_rate)?;
+        let momentum_decay_pow = call.input(momentum_decay_pow)?;
+        let beta2_pow = call.input(beta2_pow)?;
+        let mu_product = call.input(mu_product)?;
+        let moment1 = call.input(moment1)?;
+        let moment2 = call.input(moment2)?;
+        let master_param = call.optional(master_param)?;
+        call.run(
+            "nadam",
+            move || tenon_kernels::optimizer::nadam(
+                &mut param_out,
+                &mut momentum_decay_pow_out,
+                &mut beta2_pow_out,
+                &mut mu_product_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &momentum_decay_pow,
+                &beta2_pow,
+                &mu_product,
+                &moment1,
+                &moment2,
+                master_param.as_ref(),
                 beta1,
                 beta2,
                 epsilon,
@@ -503,25 +641,42 @@ impl Optimizer for CpuOperators {
         epsilon: f64,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::radam(
-                &mut view_mut(param_out)?,
-                &mut view_mut(beta1_pow_out)?,
-                &mut view_mut(beta2_pow_out)?,
-                &mut view_mut(rho_out)?,
-                &mut view_mut(moment1_out)?,
-                &mut view_mut(moment2_out)?,
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(learning_rate)?,
-                &view(beta1_pow)?,
-                &view(beta2_pow)?,
-                &view(rho)?,
-                &view(moment1)?,
-                &view(moment2)?,
-                optional(master_param)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut beta1_pow_out = call.output(beta1_pow_out)?;
+        let mut beta2_pow_out = call.output(beta2_pow_out)?;
+        let mut rho_out = call.output(rho_out)?;
+        let mut moment1_out = call.output(moment1_out)?;
+        let mut moment2_out = call.output(moment2_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let learning_rate = call.input(learning_rate)?;
+        let beta1_pow = call.input(beta1_pow)?;
+        let beta2_pow = call.input(beta2_pow)?;
+        let rho = call.input(rho)?;
+        let moment1 = call.input(moment1)?;
+        let moment2 = call.input(moment2)?;
+        let master_param = call.optional(master_param)?;
+        call.run(
+            "radam",
+            move || tenon_kernels::optimizer::radam(
+                &mut param_out,
+                &mut beta1_pow_out,
+                &mut beta2_pow_out,
+                &mut rho_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &beta1_pow,
+                &beta2_pow,
+                &rho,
+                &moment1,
+                &moment2,
+                master_param.as_ref(),
                 beta1,
                 beta2,
                 epsilon,
@@ -546,20 +701,32 @@ impl Optimizer for CpuOperators {
         etas: &TensorRef<'_>,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::rprop(
-                &mut view_mut(param_out)?,
-                &mut view_mut(prev_out)?,
-                &mut view_mut(learning_rate_out)?,
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(prev)?,
-                &view(learning_rate)?,
-                optional(master_param)?.as_ref(),
-                &view(learning_rate_range)?,
-                &view(etas)?,
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut prev_out = call.output(prev_out)?;
+        let mut learning_rate_out = call.output(learning_rate_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let prev = call.input(prev)?;
+        let learning_rate = call.input(learning_rate)?;
+        let master_param = call.optional(master_param)?;
+        let learning_rate_range = call.input(learning_rate_range)?;
+        let etas = call.input(etas)?;
+        call.run(
+            "rprop",
+            move || tenon_kernels::optimizer::rprop(
+                &mut param_out,
+                &mut prev_out,
+                &mut learning_rate_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &prev,
+                &learning_rate,
+                master_param.as_ref(),
+                &learning_rate_range,
+                &etas,
                 multi_precision,
             ),
         )
@@ -581,20 +748,32 @@ impl Optimizer for CpuOperators {
         master_param: Option<&TensorRef<'_>>,
         multi_precision: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::asgd(
-                &mut view_mut(param_out)?,
-                &mut view_mut(d_out)?,
-                &mut view_mut(old_grad_out)?,
-                optional_mut(master_param_out)?.as_mut(),
-                &view(param)?,
-                &view(grad)?,
-                &view(learning_rate)?,
-                &view(d)?,
-                &view(old_grad)?,
-                &view(batches)?,
-                optional(master_param)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.output(param_out)?;
+        let mut d_out = call.output(d_out)?;
+        let mut old_grad_out = call.output(old_grad_out)?;
+        let mut master_param_out = call.optional_output(master_param_out)?;
+        let param = call.input(param)?;
+        let grad = call.input(grad)?;
+        let learning_rate = call.input(learning_rate)?;
+        let d = call.input(d)?;
+        let old_grad = call.input(old_grad)?;
+        let batches = call.input(batches)?;
+        let master_param = call.optional(master_param)?;
+        call.run(
+            "asgd",
+            move || tenon_kernels::optimizer::asgd(
+                &mut param_out,
+                &mut d_out,
+                &mut old_grad_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &d,
+                &old_grad,
+                &batches,
+                master_param.as_ref(),
                 multi_precision,
             ),
         )
@@ -620,22 +799,36 @@ impl Optimizer for CpuOperators {
         max_average_window: i64,
         min_average_window: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::average_accumulates(
-                &mut view_mut(out_sum_1)?,
-                &mut view_mut(out_sum_2)?,
-                &mut view_mut(out_sum_3)?,
-                &mut view_mut(out_num_accumulates)?,
-                &mut view_mut(out_old_num_accumulates)?,
-                &mut view_mut(out_num_updates)?,
-                &view(param)?,
-                &view(in_sum_1)?,
-                &view(in_sum_2)?,
-                &view(in_sum_3)?,
-                &view(in_num_accumulates)?,
-                &view(in_old_num_accumulates)?,
-                &view(in_num_updates)?,
+        let mut call = Call::new(launch);
+        let mut out_sum_1 = call.output(out_sum_1)?;
+        let mut out_sum_2 = call.output(out_sum_2)?;
+        let mut out_sum_3 = call.output(out_sum_3)?;
+        let mut out_num_accumulates = call.output(out_num_accumulates)?;
+        let mut out_old_num_accumulates = call.output(out_old_num_accumulates)?;
+        let mut out_num_updates = call.output(out_num_updates)?;
+        let param = call.input(param)?;
+        let in_sum_1 = call.input(in_sum_1)?;
+        let in_sum_2 = call.input(in_sum_2)?;
+        let in_sum_3 = call.input(in_sum_3)?;
+        let in_num_accumulates = call.input(in_num_accumulates)?;
+        let in_old_num_accumulates = call.input(in_old_num_accumulates)?;
+        let in_num_updates = call.input(in_num_updates)?;
+        call.run(
+            "average_accumulates",
+            move || tenon_kernels::optimizer::average_accumulates(
+                &mut out_sum_1,
+                &mut out_sum_2,
+                &mut out_sum_3,
+                &mut out_num_accumulates,
+                &mut out_old_num_accumulates,
+                &mut out_num_updates,
+                &param,
+                &in_sum_1,
+                &in_sum_2,
+                &in_sum_3,
+                &in_num_accumulates,
+                &in_old_num_accumulates,
+                &in_num_updates,
                 average_window,
                 max_average_window,
                 min_average_window,

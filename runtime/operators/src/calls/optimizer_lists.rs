@@ -5,9 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{OptimizerLists, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{
-    done, optional, optional_views, view, view_mut, views, views_mut, ready,
-};
+use crate::queue::{Call, borrowed, texts};
 
 impl OptimizerLists for CpuOperators {
     fn merged_momentum(
@@ -28,21 +26,32 @@ impl OptimizerLists for CpuOperators {
         multi_precision: bool,
         rescale_grad: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::merged_momentum(
-                &mut views_mut(param_out)?,
-                &mut views_mut(velocity_out)?,
-                &mut views_mut(master_param_out)?,
-                &views(param)?,
-                &views(grad)?,
-                &views(velocity)?,
-                &views(learning_rate)?,
-                optional_views(master_param)?.as_deref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.outputs(param_out)?;
+        let mut velocity_out = call.outputs(velocity_out)?;
+        let mut master_param_out = call.outputs(master_param_out)?;
+        let param = call.inputs(param)?;
+        let grad = call.inputs(grad)?;
+        let velocity = call.inputs(velocity)?;
+        let learning_rate = call.inputs(learning_rate)?;
+        let master_param = call.optional_inputs(master_param)?;
+        let regularization_method = texts(regularization_method);
+        let regularization_coeff = regularization_coeff.to_vec();
+        call.run(
+            "merged_momentum",
+            move || tenon_kernels::optimizer::merged_momentum(
+                &mut param_out,
+                &mut velocity_out,
+                &mut master_param_out,
+                &param,
+                &grad,
+                &velocity,
+                &learning_rate,
+                master_param.as_deref(),
                 mu,
                 use_nesterov,
-                regularization_method,
-                regularization_coeff,
+                &borrowed(&regularization_method),
+                &regularization_coeff,
                 multi_precision,
                 rescale_grad,
             ),
@@ -67,18 +76,28 @@ impl OptimizerLists for CpuOperators {
         multi_precision: bool,
         rescale_grad: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::lars_momentum(
-                &mut views_mut(param_out)?,
-                &mut views_mut(velocity_out)?,
-                &mut views_mut(master_param_out)?,
-                &views(param)?,
-                &views(velocity)?,
-                &views(learning_rate)?,
-                &views(grad)?,
-                optional_views(master_param)?.as_deref(),
-                weight_decay,
+        let mut call = Call::new(launch);
+        let mut param_out = call.outputs(param_out)?;
+        let mut velocity_out = call.outputs(velocity_out)?;
+        let mut master_param_out = call.outputs(master_param_out)?;
+        let param = call.inputs(param)?;
+        let velocity = call.inputs(velocity)?;
+        let learning_rate = call.inputs(learning_rate)?;
+        let grad = call.inputs(grad)?;
+        let master_param = call.optional_inputs(master_param)?;
+        let weight_decay = weight_decay.to_vec();
+        call.run(
+            "lars_momentum",
+            move || tenon_kernels::optimizer::lars_momentum(
+                &mut param_out,
+                &mut velocity_out,
+                &mut master_param_out,
+                &param,
+                &velocity,
+                &learning_rate,
+                &grad,
+                master_param.as_deref(),
+                &weight_decay,
                 mu,
                 lars_coeff,
                 epsilon,
@@ -114,25 +133,42 @@ impl OptimizerLists for CpuOperators {
         use_global_beta_pow: bool,
         amsgrad: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::merged_adam(
-                &mut views_mut(param_out)?,
-                &mut views_mut(moment1_out)?,
-                &mut views_mut(moment2_out)?,
-                &mut views_mut(moment2_max_out)?,
-                &mut views_mut(beta1_pow_out)?,
-                &mut views_mut(beta2_pow_out)?,
-                &mut views_mut(master_param_out)?,
-                &views(param)?,
-                &views(grad)?,
-                &views(learning_rate)?,
-                &views(moment1)?,
-                &views(moment2)?,
-                optional_views(moment2_max)?.as_deref(),
-                &views(beta1_pow)?,
-                &views(beta2_pow)?,
-                optional_views(master_param)?.as_deref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.outputs(param_out)?;
+        let mut moment1_out = call.outputs(moment1_out)?;
+        let mut moment2_out = call.outputs(moment2_out)?;
+        let mut moment2_max_out = call.outputs(moment2_max_out)?;
+        let mut beta1_pow_out = call.outputs(beta1_pow_out)?;
+        let mut beta2_pow_out = call.outputs(beta2_pow_out)?;
+        let mut master_param_out = call.outputs(master_param_out)?;
+        let param = call.inputs(param)?;
+        let grad = call.inputs(grad)?;
+        let learning_rate = call.inputs(learning_rate)?;
+        let moment1 = call.inputs(moment1)?;
+        let moment2 = call.inputs(moment2)?;
+        let moment2_max = call.optional_inputs(moment2_max)?;
+        let beta1_pow = call.inputs(beta1_pow)?;
+        let beta2_pow = call.inputs(beta2_pow)?;
+        let master_param = call.optional_inputs(master_param)?;
+        call.run(
+            "merged_adam",
+            move || tenon_kernels::optimizer::merged_adam(
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                &mut moment2_max_out,
+                &mut beta1_pow_out,
+                &mut beta2_pow_out,
+                &mut master_param_out,
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                moment2_max.as_deref(),
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_deref(),
                 beta1,
                 beta2,
                 epsilon,
@@ -172,26 +208,44 @@ impl OptimizerLists for CpuOperators {
         use_global_beta_pow: bool,
         amsgrad: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::fused_adam(
-                &mut views_mut(param_out)?,
-                &mut views_mut(moment1_out)?,
-                &mut views_mut(moment2_out)?,
-                &mut views_mut(moment2_max_out)?,
-                &mut views_mut(beta1_pow_out)?,
-                &mut views_mut(beta2_pow_out)?,
-                &mut views_mut(master_param_out)?,
-                &views(param)?,
-                &views(grad)?,
-                &view(learning_rate)?,
-                &views(moment1)?,
-                &views(moment2)?,
-                optional_views(moment2_max)?.as_deref(),
-                &views(beta1_pow)?,
-                &views(beta2_pow)?,
-                optional_views(master_param)?.as_deref(),
-                optional(skip_update)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut param_out = call.outputs(param_out)?;
+        let mut moment1_out = call.outputs(moment1_out)?;
+        let mut moment2_out = call.outputs(moment2_out)?;
+        let mut moment2_max_out = call.outputs(moment2_max_out)?;
+        let mut beta1_pow_out = call.outputs(beta1_pow_out)?;
+        let mut beta2_pow_out = call.outputs(beta2_pow_out)?;
+        let mut master_param_out = call.outputs(master_param_out)?;
+        let param = call.inputs(param)?;
+        let grad = call.inputs(grad)?;
+        let learning_rate = call.input(learning_rate)?;
+        let moment1 = call.inputs(moment1)?;
+        let moment2 = call.inputs(moment2)?;
+        let moment2_max = call.optional_inputs(moment2_max)?;
+        let beta1_pow = call.inputs(beta1_pow)?;
+        let beta2_pow = call.inputs(beta2_pow)?;
+        let master_param = call.optional_inputs(master_param)?;
+        let skip_update = call.optional(skip_update)?;
+        call.run(
+            "fused_adam",
+            move || tenon_kernels::optimizer::fused_adam(
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                &mut moment2_max_out,
+                &mut beta1_pow_out,
+                &mut beta2_pow_out,
+                &mut master_param_out,
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                moment2_max.as_deref(),
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_deref(),
+                skip_update.as_ref(),
                 beta1,
                 beta2,
                 epsilon,
@@ -212,13 +266,18 @@ impl OptimizerLists for CpuOperators {
         xs: &[TensorRef<'_>],
         scale: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::check_finite_and_unscale(
-                &mut views_mut(outs)?,
-                &mut view_mut(found_infinite)?,
-                &views(xs)?,
-                &view(scale)?,
+        let mut call = Call::new(launch);
+        let mut outs = call.outputs(outs)?;
+        let mut found_infinite = call.output(found_infinite)?;
+        let xs = call.inputs(xs)?;
+        let scale = call.input(scale)?;
+        call.run(
+            "check_finite_and_unscale",
+            move || tenon_kernels::optimizer::check_finite_and_unscale(
+                &mut outs,
+                &mut found_infinite,
+                &xs,
+                &scale,
             ),
         )
     }
@@ -241,18 +300,28 @@ impl OptimizerLists for CpuOperators {
         decr_ratio: f64,
         stop_update: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::optimizer::update_loss_scaling(
-                &mut views_mut(outs)?,
-                &mut view_mut(loss_scaling)?,
-                &mut view_mut(out_good_steps)?,
-                &mut view_mut(out_bad_steps)?,
-                &views(xs)?,
-                &view(found_infinite)?,
-                &view(prev_loss_scaling)?,
-                &view(in_good_steps)?,
-                &view(in_bad_steps)?,
+        let mut call = Call::new(launch);
+        let mut outs = call.outputs(outs)?;
+        let mut loss_scaling = call.output(loss_scaling)?;
+        let mut out_good_steps = call.output(out_good_steps)?;
+        let mut out_bad_steps = call.output(out_bad_steps)?;
+        let xs = call.inputs(xs)?;
+        let found_infinite = call.input(found_infinite)?;
+        let prev_loss_scaling = call.input(prev_loss_scaling)?;
+        let in_good_steps = call.input(in_good_steps)?;
+        let in_bad_steps = call.input(in_bad_steps)?;
+        call.run(
+            "update_loss_scaling",
+            move || tenon_kernels::optimizer::update_loss_scaling(
+                &mut outs,
+                &mut loss_scaling,
+                &mut out_good_steps,
+                &mut out_bad_steps,
+                &xs,
+                &found_infinite,
+                &prev_loss_scaling,
+                &in_good_steps,
+                &in_bad_steps,
                 incr_every_n_steps,
                 decr_every_n_nan_or_inf,
                 incr_ratio,

@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Random, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, view, view_mut, ready};
+use crate::host::{done, ready, view, view_mut};
+use crate::queue::Call;
 
 impl Random for CpuOperators {
     fn dropout(
@@ -21,16 +22,22 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::dropout(
-                &mut view_mut(out)?,
-                optional_mut(mask)?.as_mut(),
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut mask = call.optional_output(mask)?;
+        let x = call.input(x)?;
+        let mode = mode.to_owned();
+        let axis = axis.to_vec();
+        call.run(
+            "dropout",
+            move || tenon_kernels::random::dropout(
+                &mut out,
+                mask.as_mut(),
+                &x,
                 p,
                 is_test,
-                mode,
-                axis,
+                &mode,
+                &axis,
                 seed,
                 offset,
             ),
@@ -47,15 +54,20 @@ impl Random for CpuOperators {
         is_test: bool,
         mode: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::dropout_grad(
-                &mut view_mut(dx)?,
-                &view(mask)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let mask = call.input(mask)?;
+        let dout = call.input(dout)?;
+        let mode = mode.to_owned();
+        call.run(
+            "dropout_grad",
+            move || tenon_kernels::random::dropout_grad(
+                &mut dx,
+                &mask,
+                &dout,
                 p,
                 is_test,
-                mode,
+                &mode,
             ),
         )
     }
@@ -72,10 +84,12 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::uniform_with_diagonal(
-                &mut view_mut(out)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        call.run(
+            "uniform",
+            move || tenon_kernels::random::uniform_with_diagonal(
+                &mut out,
                 min,
                 max,
                 diag_num,
@@ -96,9 +110,11 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::gaussian(&mut view_mut(out)?, mean, std, seed, offset),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        call.run(
+            "gaussian",
+            move || tenon_kernels::random::gaussian(&mut out, mean, std, seed, offset),
         )
     }
 
@@ -113,10 +129,12 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::truncated_gaussian(
-                &mut view_mut(out)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        call.run(
+            "truncated_gaussian",
+            move || tenon_kernels::random::truncated_gaussian(
+                &mut out,
                 mean,
                 std,
                 a,
@@ -135,14 +153,11 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::exponential(
-                &mut view_mut(out)?,
-                lambda_,
-                seed,
-                offset,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        call.run(
+            "exponential",
+            move || tenon_kernels::random::exponential(&mut out, lambda_, seed, offset),
         )
     }
 
@@ -174,9 +189,11 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::randint(&mut view_mut(out)?, low, high, seed, offset),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        call.run(
+            "randint",
+            move || tenon_kernels::random::randint(&mut out, low, high, seed, offset),
         )
     }
 
@@ -187,8 +204,12 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::random::randperm(&mut view_mut(out)?, seed, offset))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        call.run(
+            "randperm",
+            move || tenon_kernels::random::randperm(&mut out, seed, offset),
+        )
     }
 
     fn multinomial(

@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Recurrent, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, optional_mut, view, view_mut, views, views_mut, ready};
+use crate::host::{done, optional, optional_mut, ready, view, view_mut, views, views_mut};
 
 impl Recurrent for CpuOperators {
     fn rnn(

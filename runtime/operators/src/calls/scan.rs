@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Scan, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, ready};
+use crate::host::{done, ready, view, view_mut};
+use crate::queue::Call;
 
 impl Scan for CpuOperators {
     fn cumsum(
@@ -18,11 +19,14 @@ impl Scan for CpuOperators {
         exclusive: bool,
         reverse: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::scan::cumsum(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "cumsum",
+            move || tenon_kernels::scan::cumsum(
+                &mut out,
+                &x,
                 axis,
                 flatten,
                 exclusive,
@@ -41,11 +45,14 @@ impl Scan for CpuOperators {
         exclusive: bool,
         reverse: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::scan::cumsum_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "cumsum_grad",
+            move || tenon_kernels::scan::cumsum_grad(
+                &mut dx,
+                &dout,
                 axis,
                 flatten,
                 exclusive,
@@ -63,15 +70,12 @@ impl Scan for CpuOperators {
         exclusive: bool,
         reverse: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::scan::cumprod(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
-                exclusive,
-                reverse,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "cumprod",
+            move || tenon_kernels::scan::cumprod(&mut out, &x, axis, exclusive, reverse),
         )
     }
 
@@ -85,12 +89,16 @@ impl Scan for CpuOperators {
         exclusive: bool,
         reverse: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::scan::cumprod_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "cumprod_grad",
+            move || tenon_kernels::scan::cumprod_grad(
+                &mut dx,
+                &x,
+                &dout,
                 axis,
                 exclusive,
                 reverse,
@@ -108,11 +116,14 @@ impl Scan for CpuOperators {
         exclusive: bool,
         reverse: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::scan::logcumsumexp(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "logcumsumexp",
+            move || tenon_kernels::scan::logcumsumexp(
+                &mut out,
+                &x,
                 axis,
                 flatten,
                 exclusive,
@@ -133,13 +144,18 @@ impl Scan for CpuOperators {
         exclusive: bool,
         reverse: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::scan::logcumsumexp_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(out)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "logcumsumexp_grad",
+            move || tenon_kernels::scan::logcumsumexp_grad(
+                &mut dx,
+                &x,
+                &out,
+                &dout,
                 axis,
                 flatten,
                 exclusive,
@@ -156,14 +172,13 @@ impl Scan for CpuOperators {
         x: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::scan::cummax(
-                &mut view_mut(out)?,
-                &mut view_mut(indices)?,
-                &view(x)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        call.run(
+            "cummax",
+            move || tenon_kernels::scan::cummax(&mut out, &mut indices, &x, axis),
         )
     }
 
@@ -175,14 +190,13 @@ impl Scan for CpuOperators {
         x: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::scan::cummin(
-                &mut view_mut(out)?,
-                &mut view_mut(indices)?,
-                &view(x)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        call.run(
+            "cummin",
+            move || tenon_kernels::scan::cummin(&mut out, &mut indices, &x, axis),
         )
     }
 

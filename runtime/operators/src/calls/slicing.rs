@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Slicing, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, view, view_mut, views, views_mut, ready};
+use crate::host::{done, ready, view, view_mut, views, views_mut};
+use crate::queue::Call;
 
 impl Slicing for CpuOperators {
     fn slice(
@@ -18,15 +19,22 @@ impl Slicing for CpuOperators {
         ends: &[i64],
         decrease_axis: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::slice(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axes,
-                starts,
-                ends,
-                decrease_axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axes = axes.to_vec();
+        let starts = starts.to_vec();
+        let ends = ends.to_vec();
+        let decrease_axis = decrease_axis.to_vec();
+        call.run(
+            "slice",
+            move || tenon_kernels::shape::slice(
+                &mut out,
+                &x,
+                &axes,
+                &starts,
+                &ends,
+                &decrease_axis,
             ),
         )
     }
@@ -41,15 +49,22 @@ impl Slicing for CpuOperators {
         ends: &[i64],
         decrease_axis: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::slice_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                axes,
-                starts,
-                ends,
-                decrease_axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let axes = axes.to_vec();
+        let starts = starts.to_vec();
+        let ends = ends.to_vec();
+        let decrease_axis = decrease_axis.to_vec();
+        call.run(
+            "slice_grad",
+            move || tenon_kernels::shape::slice_grad(
+                &mut dx,
+                &dout,
+                &axes,
+                &starts,
+                &ends,
+                &decrease_axis,
             ),
         )
     }
@@ -64,15 +79,22 @@ impl Slicing for CpuOperators {
         ends: &[i64],
         strides: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::strided_slice(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axes,
-                starts,
-                ends,
-                strides,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axes = axes.to_vec();
+        let starts = starts.to_vec();
+        let ends = ends.to_vec();
+        let strides = strides.to_vec();
+        call.run(
+            "strided_slice",
+            move || tenon_kernels::shape::strided_slice(
+                &mut out,
+                &x,
+                &axes,
+                &starts,
+                &ends,
+                &strides,
             ),
         )
     }
@@ -87,15 +109,22 @@ impl Slicing for CpuOperators {
         ends: &[i64],
         strides: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::strided_slice_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                axes,
-                starts,
-                ends,
-                strides,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let axes = axes.to_vec();
+        let starts = starts.to_vec();
+        let ends = ends.to_vec();
+        let strides = strides.to_vec();
+        call.run(
+            "strided_slice_grad",
+            move || tenon_kernels::shape::strided_slice_grad(
+                &mut dx,
+                &dout,
+                &axes,
+                &starts,
+                &ends,
+                &strides,
             ),
         )
     }
@@ -166,18 +195,28 @@ impl Slicing for CpuOperators {
         decrease_axes: &[i64],
         none_axes: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::set_value_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dvalues)?.as_mut(),
-                &view(dout)?,
-                axes,
-                starts,
-                ends,
-                steps,
-                decrease_axes,
-                none_axes,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dvalues = call.optional_output(dvalues)?;
+        let dout = call.input(dout)?;
+        let axes = axes.to_vec();
+        let starts = starts.to_vec();
+        let ends = ends.to_vec();
+        let steps = steps.to_vec();
+        let decrease_axes = decrease_axes.to_vec();
+        let none_axes = none_axes.to_vec();
+        call.run(
+            "set_value_grad",
+            move || tenon_kernels::shape::set_value_grad(
+                dx.as_mut(),
+                dvalues.as_mut(),
+                &dout,
+                &axes,
+                &starts,
+                &ends,
+                &steps,
+                &decrease_axes,
+                &none_axes,
             ),
         )
     }
@@ -189,8 +228,11 @@ impl Slicing for CpuOperators {
         x: &TensorRef<'_>,
         axis: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::flip(&mut view_mut(out)?, &view(x)?, axis))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run("flip", move || tenon_kernels::shape::flip(&mut out, &x, &axis))
     }
 
     fn roll(
@@ -201,8 +243,15 @@ impl Slicing for CpuOperators {
         shifts: &[i64],
         axis: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::roll(&mut view_mut(out)?, &view(x)?, shifts, axis))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let shifts = shifts.to_vec();
+        let axis = axis.to_vec();
+        call.run(
+            "roll",
+            move || tenon_kernels::shape::roll(&mut out, &x, &shifts, &axis),
+        )
     }
 
     fn roll_grad(
@@ -213,14 +262,14 @@ impl Slicing for CpuOperators {
         shifts: &[i64],
         axis: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::roll_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                shifts,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let shifts = shifts.to_vec();
+        let axis = axis.to_vec();
+        call.run(
+            "roll_grad",
+            move || tenon_kernels::shape::roll_grad(&mut dx, &dout, &shifts, &axis),
         )
     }
 
@@ -231,8 +280,14 @@ impl Slicing for CpuOperators {
         x: &TensorRef<'_>,
         axis: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::transpose(&mut view_mut(out)?, &view(x)?, axis))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "transpose",
+            move || tenon_kernels::shape::transpose(&mut out, &x, &axis),
+        )
     }
 
     fn transpose_grad(
@@ -242,9 +297,13 @@ impl Slicing for CpuOperators {
         dout: &TensorRef<'_>,
         axis: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::transpose_grad(&mut view_mut(dx)?, &view(dout)?, axis),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        call.run(
+            "transpose_grad",
+            move || tenon_kernels::shape::transpose_grad(&mut dx, &dout, &axis),
         )
     }
 

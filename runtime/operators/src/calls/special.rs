@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Special, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view, view_mut, ready};
+use crate::queue::Call;
 
 impl Special for CpuOperators {
     fn erfinv(
@@ -14,8 +14,10 @@ impl Special for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::special::erfinv(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("erfinv", move || tenon_kernels::special::erfinv(&mut out, &x))
     }
 
     fn i0(
@@ -24,8 +26,10 @@ impl Special for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::special::i0(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("i0", move || tenon_kernels::special::i0(&mut out, &x))
     }
 
     fn polygamma(
@@ -35,8 +39,13 @@ impl Special for CpuOperators {
         x: &TensorRef<'_>,
         order: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::special::polygamma(&mut view_mut(out)?, &view(x)?, order))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "polygamma",
+            move || tenon_kernels::special::polygamma(&mut out, &x, order),
+        )
     }
 
     fn gammaincc(
@@ -46,9 +55,13 @@ impl Special for CpuOperators {
         a: &TensorRef<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::special::gammaincc(&mut view_mut(out)?, &view(a)?, &view(x)?),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let x = call.input(x)?;
+        call.run(
+            "gammaincc",
+            move || tenon_kernels::special::gammaincc(&mut out, &a, &x),
         )
     }
 
@@ -61,15 +74,12 @@ impl Special for CpuOperators {
         axis: i64,
         max_norm: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::special::renorm(
-                &mut view_mut(out)?,
-                &view(x)?,
-                p,
-                axis,
-                max_norm,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "renorm",
+            move || tenon_kernels::special::renorm(&mut out, &x, p, axis, max_norm),
         )
     }
 }

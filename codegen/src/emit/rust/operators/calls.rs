@@ -1,13 +1,15 @@
 //! The implementation of the traits: each method calls its kernel.
 
-use proc_macro2::{Ident, TokenStream};
+use std::collections::BTreeSet;
+
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
 use crate::emit::text::sentence;
 use crate::emit::{EmitError, Emitter, Job, Takes};
-use crate::model::{Arity, Method, OperatorGroup, Operators, OutputPlace, Work};
+use crate::model::{Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Work};
 use crate::out::Output;
 
 /// The methods of all operators, as calls of the crate of kernels.
@@ -40,15 +42,14 @@ fn module(group: &OperatorGroup) -> TokenStream {
     let methods = methods(group);
     let name = trait_name(group);
     let doc = format!(" {}", sentence(&group.summary));
-    let is = |found: fn(&Work) -> bool| methods.iter().any(|method| found(&method.work));
-    let formulas = is(|work| matches!(work, Work::Formula(_) | Work::Gradient(..))).then(|| {
+    let formulas = methods.iter().any(|method| matches!(method.work, Work::Formula(_) | Work::Gradient(..)));
+    let formulas = formulas.then(|| {
         quote!(
             use tenon_kernels::formulas;
         )
     });
-    let done = is(|work| !matches!(work, Work::Gradient(..))).then(|| quote!(done,));
-    let gradient = is(|work| matches!(work, Work::Gradient(..))).then(|| quote!(gradient,));
-    let operands = Operands::of(&methods).imports();
+    let imports = Imports::of(&methods);
+    let (at_once, queued) = (imports.at_once(), imports.queued());
     let group = names::snake(&group.name);
     let methods = methods.iter().map(|method| {
         let (signature, body) = (signature(method), body(&group, method));
@@ -62,7 +63,8 @@ fn module(group: &OperatorGroup) -> TokenStream {
         #formulas
 
         use crate::CpuOperators;
-        use crate::host::{#done #gradient #operands ready};
+        #at_once
+        #queued
 
         impl #name for CpuOperators {
             #(#methods)*
@@ -72,47 +74,29 @@ fn module(group: &OperatorGroup) -> TokenStream {
 
 fn body(group: &Ident, method: &Method) -> TokenStream {
     match method.work {
+        Work::Shape(path) => shape(method, path),
+        Work::Kernel(path) if method.operator.checks_elements => at_once(method, path),
         Work::Kernel(path) => kernel(method, path),
-        Work::Formula(_) => {
-            let (function, arguments) = (names::snake(&method.name), arguments(method));
-            let (out, _) = &method.outputs()[0];
-            let out = names::snake(out);
-            quote! {
-                ready(launch)?;
-                done(formulas::#group::#function(&mut view_mut(#out)?, #(#arguments),*))
-            }
-        }
+        Work::Formula(_) => formula(group, method),
         Work::Gradient(..) => of_gradient(group, method),
-        Work::Shape(path) => {
-            let (function, arguments) = (function(path), arguments(method));
-            quote! {
-                ready(launch)?;
-                done(#function(#(#arguments),*))
-            }
-        }
     }
 }
 
-/// A gradient, which is summed over the dimensions along which its operand was repeated.
-fn of_gradient(group: &Ident, method: &Method) -> TokenStream {
-    let function = names::snake(&method.name);
-    let (out, _) = &method.outputs()[0];
-    let out = names::snake(out);
-    let name = |variable| names::snake(&method.operator.variable_name(variable));
-    let operands: Vec<Ident> = method.inputs.iter().map(|variable| name(*variable)).collect();
-    let used = method.formula().map(|(formulas, formula)| formulas.uses(formula)).unwrap_or_default();
-    let tensors = method.inputs.iter().filter(|variable| used.contains(variable)).map(|input| name(*input));
-    let attributes = attributes(method);
+/// The shape of an output. It waits for the elements that it depends on.
+fn shape(method: &Method, path: &str) -> TokenStream {
+    let (function, arguments) = (function(path), arguments(method));
+    let wait = match method.operator.checks_elements {
+        true => quote!(ready(launch)?;),
+        false => quote!(let _ = launch;),
+    };
     quote! {
-        ready(launch)?;
-        #(let #operands = view(#operands)?;)*
-        gradient(#out, &[#(&#operands),*], |#out| {
-            formulas::#group::#function(#out, #(&#tensors,)* #(#attributes),*)
-        })
+        #wait
+        done(#function(#(#arguments),*))
     }
 }
 
-fn kernel(method: &Method, path: &str) -> TokenStream {
+/// A kernel that may refuse elements: the call returns its error.
+fn at_once(method: &Method, path: &str) -> TokenStream {
     let function = function(path);
     let operator = method.operator;
     let arguments = arguments(method);
@@ -129,6 +113,80 @@ fn kernel(method: &Method, path: &str) -> TokenStream {
         ready(launch)?;
         done(#function(#(#outputs,)* #(#arguments,)* #random))
     }
+}
+
+fn kernel(method: &Method, path: &str) -> TokenStream {
+    let function = function(path);
+    let operator = method.operator;
+    let name = method.name.as_str();
+    let makes = operator.outputs.iter().map(|output| {
+        let name = names::snake(&output.name);
+        match output.arity {
+            Arity::One => quote!(let mut #name = call.output(#name)?;),
+            Arity::Optional => quote!(let mut #name = call.optional_output(#name)?;),
+            Arity::List | Arity::OptionalList => quote!(let mut #name = call.outputs(#name)?;),
+        }
+    });
+    let outputs = operator.outputs.iter().map(|output| {
+        let name = names::snake(&output.name);
+        match output.arity {
+            Arity::One | Arity::List | Arity::OptionalList => quote!(&mut #name),
+            Arity::Optional => quote!(#name.as_mut()),
+        }
+    });
+    let (own, arguments) = owned(method);
+    let random = operator.random.then(|| quote!(seed, offset));
+    quote! {
+        let mut call = Call::new(launch);
+        #(#makes)*
+        #own
+        call.run(#name, move || #function(#(#outputs,)* #(#arguments,)* #random))
+    }
+}
+
+fn formula(group: &Ident, method: &Method) -> TokenStream {
+    let function = names::snake(&method.name);
+    let name = method.name.as_str();
+    let (out, _) = &method.outputs()[0];
+    let out = names::snake(out);
+    let (own, arguments) = owned(method);
+    let inputs = inputs(method);
+    quote! {
+        let mut call = Call::new(launch);
+        let mut #out = call.output(#out)?;
+        #own
+        expect_shape(&#out, &[#(&#inputs),*])?;
+        call.run(#name, move || formulas::#group::#function(&mut #out, #(#arguments),*))
+    }
+}
+
+/// A gradient, which is summed over the dimensions along which its operand was repeated.
+fn of_gradient(group: &Ident, method: &Method) -> TokenStream {
+    let function = names::snake(&method.name);
+    let name = method.name.as_str();
+    let (out, _) = &method.outputs()[0];
+    let out = names::snake(out);
+    let inputs = inputs(method);
+    let input = |variable| names::snake(&method.operator.variable_name(variable));
+    let used = method.formula().map(|(formulas, formula)| formulas.uses(formula)).unwrap_or_default();
+    let tensors = method.inputs.iter().filter(|variable| used.contains(variable)).map(|it| input(*it));
+    let attributes = attributes(method);
+    quote! {
+        let mut call = Call::new(launch);
+        let mut #out = call.output(#out)?;
+        #(let #inputs = call.input(#inputs)?;)*
+        let dims = common_shape(&[#(&#inputs),*])?;
+        call.run(#name, move || {
+            gradient(&mut #out, &dims, |#out| {
+                formulas::#group::#function(#out, #(&#tensors,)* #(#attributes),*)
+            })
+        })
+    }
+}
+
+fn inputs(method: &Method) -> Vec<Ident> {
+    let name = |variable| names::snake(&method.operator.variable_name(variable));
+    method.inputs.iter().map(|variable| name(*variable)).collect()
 }
 
 /// The path of a function of the kernels.
@@ -159,46 +217,95 @@ fn attributes(method: &Method) -> Vec<TokenStream> {
     method.attributes.iter().map(attribute).collect()
 }
 
-/// The functions that make views of the tensors of some methods.
-#[derive(Default)]
-struct Operands {
-    names: Vec<&'static str>,
+/// Makes the inputs and the attributes part of work that may run later, and returns them as a kernel takes them.
+fn owned(method: &Method) -> (TokenStream, Vec<TokenStream>) {
+    let mut own = TokenStream::new();
+    let mut arguments = Vec::new();
+    for variable in &method.inputs {
+        let name = names::snake(&method.operator.variable_name(*variable));
+        let (make, argument) = match method.operator.arity(*variable) {
+            Arity::One => (quote!(input), quote!(&#name)),
+            Arity::Optional => (quote!(optional), quote!(#name.as_ref())),
+            Arity::List => (quote!(inputs), quote!(&#name)),
+            Arity::OptionalList => (quote!(optional_inputs), quote!(#name.as_deref())),
+        };
+        own.extend(quote!(let #name = call.#make(#name)?;));
+        arguments.push(argument);
+    }
+    for index in &method.attributes {
+        let attribute = &method.operator.attributes[*index];
+        let name = names::snake(&attribute.name);
+        let (copy, argument) = match attribute.ty {
+            AttributeType::Bool | AttributeType::I64 | AttributeType::F64 => (None, quote!(#name)),
+            AttributeType::Integers | AttributeType::Numbers => {
+                (Some(quote!(#name.to_vec())), quote!(&#name))
+            }
+            AttributeType::Text => (Some(quote!(#name.to_owned())), quote!(&#name)),
+            AttributeType::Texts => (Some(quote!(texts(#name))), quote!(&borrowed(&#name))),
+        };
+        own.extend(copy.map(|copy| quote!(let #name = #copy;)));
+        arguments.push(argument);
+    }
+    (own, arguments)
 }
 
-impl Operands {
+/// The functions that some methods call.
+#[derive(Default)]
+struct Imports {
+    at_once: BTreeSet<&'static str>,
+    queued: BTreeSet<&'static str>,
+}
+
+impl Imports {
     fn of(methods: &[Method]) -> Self {
-        let mut operands = Operands::default();
+        let mut imports = Imports::default();
         for method in methods {
-            for variable in &method.inputs {
-                operands.add(match method.operator.arity(*variable) {
-                    Arity::One => "view",
-                    Arity::Optional => "optional",
-                    Arity::List => "views",
-                    Arity::OptionalList => "optional_views",
-                });
-            }
-            for (_, output) in method.outputs() {
-                match output.map(|output| output.arity) {
-                    // `gradient` makes the view of its output.
-                    None => {}
-                    Some(Arity::One) => operands.add("view_mut"),
-                    Some(Arity::Optional) => operands.add("optional_mut"),
-                    Some(Arity::List | Arity::OptionalList) => operands.add("views_mut"),
+            imports.add(method);
+        }
+        imports
+    }
+
+    fn add(&mut self, method: &Method) {
+        let checks_elements = method.operator.checks_elements;
+        match method.work {
+            Work::Shape(_) => self.add_at_once(method, checks_elements),
+            Work::Kernel(_) if checks_elements => self.add_at_once(method, true),
+            Work::Kernel(_) => {
+                let mut types = method.attributes.iter().map(|index| method.operator.attributes[*index].ty);
+                if types.any(|ty| ty == AttributeType::Texts) {
+                    self.queued.extend(["borrowed", "texts"]);
                 }
+                self.queued.insert("Call");
             }
-        }
-        operands.names.sort_unstable();
-        operands
-    }
-
-    fn add(&mut self, name: &'static str) {
-        if !self.names.contains(&name) {
-            self.names.push(name);
+            Work::Formula(_) => self.queued.extend(["Call", "expect_shape"]),
+            Work::Gradient(..) => self.queued.extend(["Call", "common_shape", "gradient"]),
         }
     }
 
-    fn imports(&self) -> TokenStream {
-        let names = self.names.iter().map(|name| names::snake(name));
-        quote!(#(#names,)*)
+    fn add_at_once(&mut self, method: &Method, waits: bool) {
+        self.at_once.insert("done");
+        self.at_once.extend(waits.then_some("ready"));
+        self.at_once.extend(method.inputs.iter().map(|variable| match method.operator.arity(*variable) {
+            Arity::One => "view",
+            Arity::Optional => "optional",
+            Arity::List => "views",
+            Arity::OptionalList => "optional_views",
+        }));
+        let outputs = method.outputs().into_iter().filter_map(|(_, output)| output);
+        self.at_once.extend(outputs.map(|output| match output.arity {
+            Arity::One => "view_mut",
+            Arity::Optional => "optional_mut",
+            Arity::List | Arity::OptionalList => "views_mut",
+        }));
+    }
+
+    fn at_once(&self) -> Option<TokenStream> {
+        let names = self.at_once.iter().map(|name| names::snake(name));
+        (!self.at_once.is_empty()).then(|| quote!(use crate::host::{#(#names),*};))
+    }
+
+    fn queued(&self) -> Option<TokenStream> {
+        let names = self.queued.iter().map(|name| Ident::new(name, Span::call_site()));
+        (!self.queued.is_empty()).then(|| quote!(use crate::queue::{#(#names),*};))
     }
 }

@@ -1,0 +1,209 @@
+//! Queues kernels on streams, so that the host goes on while they compute.
+
+use tenon::DevicePtr;
+use tenon::device::{Device as _, DeviceId, Error, Plugin, Result};
+use tenon::operators::{Launch, TensorMut, TensorRef};
+use tenon_cpu::{Cpu, Space};
+use tenon_kernels::{View, ViewMut, reduce};
+
+use crate::host::{self, done, ready};
+
+/// Operators on fewer elements than this take a few microseconds: less than to hand them to a thread.
+const INLINE_ELEMENTS: usize = 4096;
+
+/// Bytes of host memory that are copied rather than waited for.
+const COPIED_BYTES: usize = 4096;
+
+/// One call of an operator that may compute after it has returned.
+///
+/// The tensors become views without a lifetime. The host keeps device memory allocated until the work on the stream is
+/// done; other memory lives only as long as the call, so that small inputs are copied, and anything else is computed
+/// before the call returns.
+pub(crate) struct Call {
+    launch: Launch,
+    elements: usize,
+    copies: Vec<Box<[u128]>>,
+    is_bound_to_caller: bool,
+}
+
+impl Call {
+    pub(crate) fn new(launch: Launch) -> Self {
+        Self { launch, elements: 0, copies: Vec::new(), is_bound_to_caller: false }
+    }
+
+    pub(crate) fn input(&mut self, tensor: &TensorRef<'_>) -> Result<View<'static>> {
+        self.elements += tensor.len();
+        let bytes = tensor.len() * tensor.data_type().size().unwrap_or_default();
+        let is_copied = match Owner::of(tensor.first(), self.launch.device) {
+            _ if bytes == 0 => false,
+            Owner::Device => false,
+            Owner::Host if tensor.is_contiguous() && bytes <= COPIED_BYTES => true,
+            Owner::Host | Owner::Other => {
+                self.is_bound_to_caller = true;
+                false
+            }
+        };
+        if !is_copied {
+            // SAFETY: memory of the device stays allocated until the work on the stream is done, and this call adds its work
+            // there. For other memory, the call does not return before it has computed.
+            return unsafe { host::lasting_view(tensor, tensor.first()) };
+        }
+        let mut copy = vec![0_u128; bytes.div_ceil(size_of::<u128>())].into_boxed_slice();
+        // SAFETY: the elements are `bytes` bytes of host memory, and the copy has room for them.
+        unsafe {
+            copy.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(tensor.first().as_ptr().cast(), bytes);
+        }
+        let first = DevicePtr::from_ptr(copy.as_ptr());
+        self.copies.push(copy);
+        // SAFETY: the work keeps the copy, which is aligned for every type of elements.
+        unsafe { host::lasting_view(tensor, first) }
+    }
+
+    pub(crate) fn output(&mut self, tensor: &mut TensorMut<'_>) -> Result<ViewMut<'static>> {
+        self.elements += tensor.len();
+        let owner = Owner::of(tensor.first(), self.launch.device);
+        self.is_bound_to_caller |= !tensor.is_empty() && owner != Owner::Device;
+        // SAFETY: as for inputs.
+        unsafe { host::lasting_view_mut(tensor) }
+    }
+
+    pub(crate) fn optional(&mut self, tensor: Option<&TensorRef<'_>>) -> Result<Option<View<'static>>> {
+        tensor.map(|tensor| self.input(tensor)).transpose()
+    }
+
+    pub(crate) fn inputs(&mut self, tensors: &[TensorRef<'_>]) -> Result<Vec<View<'static>>> {
+        tensors.iter().map(|tensor| self.input(tensor)).collect()
+    }
+
+    pub(crate) fn optional_inputs(
+        &mut self,
+        tensors: Option<&[TensorRef<'_>]>,
+    ) -> Result<Option<Vec<View<'static>>>> {
+        tensors.map(|tensors| self.inputs(tensors)).transpose()
+    }
+
+    pub(crate) fn optional_output(
+        &mut self,
+        tensor: Option<&mut TensorMut<'_>>,
+    ) -> Result<Option<ViewMut<'static>>> {
+        tensor.map(|tensor| self.output(tensor)).transpose()
+    }
+
+    pub(crate) fn outputs(
+        &mut self,
+        tensors: &mut [Option<TensorMut<'_>>],
+    ) -> Result<Vec<Option<ViewMut<'static>>>> {
+        tensors.iter_mut().map(|tensor| self.optional_output(tensor.as_mut())).collect()
+    }
+
+    /// Runs a kernel in the order of the stream: at once if it is short and the stream is idle, on a thread of the device
+    /// otherwise.
+    pub(crate) fn run(
+        self,
+        name: &'static str,
+        mut kernel: impl FnMut() -> tenon_kernels::Result<()> + Send + 'static,
+    ) -> Result<()> {
+        if !self.is_queued() {
+            ready(self.launch)?;
+            return done(kernel());
+        }
+        let copies = self.copies;
+        let kernel = move || {
+            // The kernel reads them.
+            let _kept = &copies;
+            kernel().map_err(|error| error.to_string())
+        };
+        Ok(Cpu::instance().launch_kernel(self.launch.device, self.launch.stream, name, kernel)?)
+    }
+
+    fn is_queued(&self) -> bool {
+        let cpu = Cpu::instance();
+        let has_threads = cpu.config().is_ok_and(|config| config.threads > 1);
+        // The null stream means one of each device, and a stream may be that of a device that is not current: both are
+        // for `ready`, which finds them.
+        if self.is_bound_to_caller || self.launch.stream.is_null() || !has_threads {
+            return false;
+        }
+        match cpu.query_stream(self.launch.device, self.launch.stream) {
+            Ok(is_idle) => !is_idle || self.elements >= INLINE_ELEMENTS,
+            Err(_) => false,
+        }
+    }
+}
+
+/// Where memory belongs to.
+#[derive(PartialEq, Eq)]
+enum Owner {
+    /// The device of the call.
+    Device,
+    /// The host, which lets no work on a stream write it meanwhile.
+    Host,
+    /// Another device, or the host by an allocation of the device.
+    Other,
+}
+
+impl Owner {
+    fn of(ptr: DevicePtr, device: DeviceId) -> Self {
+        match Cpu::instance().pointer_info(ptr.addr()) {
+            Ok(info) if info.space == Space::Device && info.device == device => Self::Device,
+            Ok(_) => Self::Other,
+            Err(_) => Self::Host,
+        }
+    }
+}
+
+/// Copies an attribute.
+pub(crate) fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+/// Returns a copied attribute as a kernel takes it.
+pub(crate) fn borrowed(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
+}
+
+/// Refuses an output of another shape than inputs have together.
+pub(crate) fn expect_shape(out: &ViewMut<'_>, inputs: &[&View<'_>]) -> Result<()> {
+    let dims = common_shape(inputs)?;
+    let missing = out.dims().len().checked_sub(dims.len());
+    let fits = missing.is_some_and(|missing| {
+        dims.iter().zip(&out.dims()[missing..]).all(|(&dim, &wanted)| dim == wanted || dim == 1)
+    });
+    if fits {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("the shape {dims:?} cannot be broadcast to {:?}", out.dims())))
+}
+
+/// Returns the common shape of some operands.
+pub(crate) fn common_shape(operands: &[&View<'_>]) -> Result<Vec<usize>> {
+    operands.iter().map(|operand| operand.dims()).try_fold(Vec::new(), broadcast)
+}
+
+fn broadcast(dims: Vec<usize>, other: &[usize]) -> Result<Vec<usize>> {
+    let rank = dims.len().max(other.len());
+    let at =
+        |dims: &[usize], index: usize| (index + dims.len()).checked_sub(rank).map_or(1, |index| dims[index]);
+    (0..rank)
+        .map(|index| match (at(&dims, index), at(other, index)) {
+            (left, 1) => Ok(left),
+            (1, right) => Ok(right),
+            (left, right) if left == right => Ok(left),
+            _ => {
+                Err(Error::invalid(format!("the shapes {dims:?} and {other:?} cannot be broadcast together")))
+            }
+        })
+        .collect()
+}
+
+/// Computes the gradient by an operand: the sum over the dimensions along which the operand was repeated.
+pub(crate) fn gradient(
+    out: &mut ViewMut<'_>,
+    dims: &[usize],
+    compute: impl FnOnce(&mut ViewMut<'_>) -> tenon_kernels::Result<()>,
+) -> tenon_kernels::Result<()> {
+    match out.dims() == dims {
+        true => compute(out),
+        false => reduce::sum_of(out, dims, compute),
+    }
+}
