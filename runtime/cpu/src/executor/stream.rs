@@ -38,6 +38,8 @@ pub(super) struct Inbox {
     pub(super) listed: bool,
     /// True if the batch of a parked stream has work left.
     pub(super) rest: bool,
+    /// The least count of work that somebody waits for, while `progress` has `WAITED`.
+    awaited: u64,
     failure: Option<Error>,
     capture: Option<Arc<Capture>>,
 }
@@ -84,6 +86,7 @@ impl StreamState {
                 phase: Phase::Idle,
                 listed: false,
                 rest: false,
+                awaited: u64::MAX,
                 failure: None,
                 capture: None,
             }),
@@ -242,7 +245,12 @@ impl StreamState {
     pub(super) fn complete_one(&self) {
         if self.progress.0.fetch_add(ONE, Ordering::AcqRel) & WAITED != 0 {
             // The lock is what makes the waiter either see the new count or be asleep by now.
-            let inbox = self.inbox.lock();
+            let mut inbox = self.inbox.lock();
+            // To wake a thread for each piece before the last one would cost more than most of them.
+            if self.completed() < inbox.awaited {
+                return;
+            }
+            inbox.awaited = u64::MAX;
             self.progress.0.fetch_and(!WAITED, Ordering::AcqRel);
             drop(inbox);
             self.done.notify_all();
@@ -264,6 +272,7 @@ impl StreamState {
                 inbox = self.inbox.lock();
                 continue;
             }
+            inbox.awaited = inbox.awaited.min(place);
             if self.progress.0.fetch_or(WAITED, Ordering::AcqRel) / ONE >= place {
                 return;
             }
