@@ -29,8 +29,9 @@ impl Record {
         Some(self.time_ns.load(Ordering::Acquire)).filter(|&time| time != 0)
     }
 
+    /// Returns true if the stream has passed the record, and counts it as done: whoever sees this finds the stream as far.
     pub(crate) fn is_done(&self) -> bool {
-        self.time_ns().is_some()
+        self.time_ns().is_some() && self.stream.completed() >= self.place
     }
 
     /// Resumes the stream when the record completes. Returns false if it is complete already.
@@ -43,11 +44,14 @@ impl Record {
         true
     }
 
-    pub(crate) fn complete(&self, now_ns: u64) {
-        let mut waiters = self.waiters.lock();
+    /// Notes the time at which the stream passes the record.
+    pub(super) fn pass(&self, now_ns: u64) {
         self.time_ns.store(now_ns, Ordering::Release);
-        let waiting = std::mem::take(&mut *waiters);
-        drop(waiters);
+    }
+
+    /// Resumes the streams that wait for the record, which is done.
+    pub(super) fn resume_waiters(&self) {
+        let waiting = std::mem::take(&mut *self.waiters.lock());
         for stream in waiting {
             stream.resume();
         }
@@ -94,6 +98,7 @@ impl EventState {
     pub(crate) fn mark(&self) -> Mark {
         let mut mark = self.mark.lock();
         if let Mark::Pending(record) = &*mark
+            && record.is_done()
             && let Some(time) = record.time_ns()
         {
             *mark = Mark::Done(time);

@@ -63,6 +63,11 @@ impl StreamState {
                     start(self.clone());
                     return;
                 }
+                Work::Record(record) => {
+                    record.pass(self.shared.clock.now_ns());
+                    self.complete_one();
+                    record.resume_waiters();
+                }
                 work => {
                     work.execute(&self.shared, self);
                     self.complete_one();

@@ -106,7 +106,7 @@ impl Work {
         }
     }
 
-    /// Does the work. `Wait`, `Callback` and `Fork` park the stream instead and never come here.
+    /// Does the work. `Record`, `Wait`, `Callback` and `Fork` are for the stream itself and never come here.
     pub(crate) fn execute(self, shared: &Shared, stream: &StreamState) {
         match self {
             Self::Copy { kind, raw, guards } => {
@@ -121,11 +121,10 @@ impl Work {
                 let result = traced(shared, stream, Activity::Kernel, name, || task.call());
                 report(stream, "kernel", result);
             }
-            Self::Record(record) => record.complete(shared.clock.now_ns()),
             Self::Join(join) => join.arrive(stream.take_failure()),
             Self::Release(guard) => drop(guard),
-            Self::Wait(_) | Self::Callback { .. } | Self::Fork(_) => {
-                debug_assert!(false, "this work parks its stream");
+            Self::Record(_) | Self::Wait(_) | Self::Callback { .. } | Self::Fork(_) => {
+                debug_assert!(false, "this work is for the stream itself");
             }
         }
     }
