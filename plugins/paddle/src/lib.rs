@@ -51,6 +51,9 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
             device_type,
         )
     };
+    if registered == Ok(Loaded::ByPaddle) {
+        tenon_operators::compute_on_streams();
+    }
     if registered != Ok(Loaded::ByAnother) {
         Backend::instance().set_default_devices(DEVICES_IN_PADDLE);
     }

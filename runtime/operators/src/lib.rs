@@ -1,7 +1,7 @@
 //! The operators of the CPU device: the traits of [`tenon::operators`](mod@tenon::operators) on the kernels of `tenon-kernels`.
 //!
-//! `calls` is generated from `spec/ops`. Kernels run on the streams of the device, and the host goes on: see `queue`. An
-//! operator that may refuse elements of its inputs waits for its stream and computes before it returns.
+//! `calls` is generated from `spec/ops`. An operator waits for its stream and computes before its call returns, or runs on
+//! the stream while the host goes on: see [`compute_on_streams`].
 
 #[rustfmt::skip]
 mod calls;
@@ -14,6 +14,15 @@ use tenon::operators::Operators;
 /// The operators of the CPU device.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuOperators;
+
+/// Lets operators run on their streams after their calls have returned, for all calls from now on.
+///
+/// This is for hosts that read, write and free memory only in the order of the stream, as PaddlePaddle does. Operators still
+/// compute before they return if they may refuse elements of their inputs, such as indices; if they are short and the stream
+/// is idle; and if the device has one thread.
+pub fn compute_on_streams() {
+    queue::enable();
+}
 
 impl Operators for CpuOperators {
     /// Every operator has a kernel, for every type of elements that the spec lists.

@@ -1,5 +1,7 @@
 //! Queues kernels on streams, so that the host goes on while they compute.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tenon::DevicePtr;
 use tenon::device::{Device as _, DeviceId, Error, Plugin, Result};
 use tenon::operators::{Launch, TensorMut, TensorRef};
@@ -13,6 +15,13 @@ const INLINE_ELEMENTS: usize = 4096;
 
 /// Bytes of host memory that are copied rather than waited for.
 const COPIED_BYTES: usize = 4096;
+
+/// Whether operators may run after their calls have returned.
+static IS_ENABLED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn enable() {
+    IS_ENABLED.store(true, Ordering::Relaxed);
+}
 
 /// One call of an operator that may compute after it has returned.
 ///
@@ -117,6 +126,9 @@ impl Call {
     }
 
     fn is_queued(&self) -> bool {
+        if !IS_ENABLED.load(Ordering::Relaxed) {
+            return false;
+        }
         let cpu = Cpu::instance();
         let has_threads = cpu.config().is_ok_and(|config| config.threads > 1);
         // The null stream means one of each device, and a stream may be that of a device that is not current: both are

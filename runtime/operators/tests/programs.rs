@@ -98,6 +98,7 @@ struct Machine {
 
 impl Machine {
     fn new(len: usize) -> Self {
+        tenon_operators::compute_on_streams();
         let cpu = Cpu::instance();
         let mut machine = Self {
             cpu,
@@ -254,7 +255,7 @@ fn check(len: usize, steps: &[(usize, Step)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Each operator is worth a thread.
     #[test]

@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Attention, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, optional_mut, view, view_mut, ready};
+use crate::queue::Call;
 
 impl Attention for CpuOperators {
     fn attention(
@@ -20,15 +20,22 @@ impl Attention for CpuOperators {
         scale: f64,
         causal: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::attention::attention(
-                &mut view_mut(out)?,
-                optional_mut(lse)?.as_mut(),
-                &view(q)?,
-                &view(k)?,
-                &view(v)?,
-                optional(mask)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut lse = call.optional_output(lse)?;
+        let q = call.input(q)?;
+        let k = call.input(k)?;
+        let v = call.input(v)?;
+        let mask = call.optional(mask)?;
+        call.run(
+            "attention",
+            move || tenon_kernels::attention::attention(
+                &mut out,
+                lse.as_mut(),
+                &q,
+                &k,
+                &v,
+                mask.as_ref(),
                 scale,
                 causal,
             ),
@@ -49,17 +56,26 @@ impl Attention for CpuOperators {
         scale: f64,
         causal: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::attention::attention_grad(
-                optional_mut(dq)?.as_mut(),
-                optional_mut(dk)?.as_mut(),
-                optional_mut(dv)?.as_mut(),
-                &view(q)?,
-                &view(k)?,
-                &view(v)?,
-                optional(mask)?.as_ref(),
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dq = call.optional_output(dq)?;
+        let mut dk = call.optional_output(dk)?;
+        let mut dv = call.optional_output(dv)?;
+        let q = call.input(q)?;
+        let k = call.input(k)?;
+        let v = call.input(v)?;
+        let mask = call.optional(mask)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "attention_grad",
+            move || tenon_kernels::attention::attention_grad(
+                dq.as_mut(),
+                dk.as_mut(),
+                dv.as_mut(),
+                &q,
+                &k,
+                &v,
+                mask.as_ref(),
+                &dout,
                 scale,
                 causal,
             ),

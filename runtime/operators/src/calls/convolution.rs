@@ -328,16 +328,24 @@ impl Convolution for CpuOperators {
         paddings: &[i64],
         dilations: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::pool::dilated_max_pool(
-                &mut view_mut(out)?,
-                &mut view_mut(mask)?,
-                &view(x)?,
-                kernel_size,
-                strides,
-                paddings,
-                dilations,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut mask = call.output(mask)?;
+        let x = call.input(x)?;
+        let kernel_size = kernel_size.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let dilations = dilations.to_vec();
+        call.run(
+            "dilated_max_pool",
+            move || tenon_kernels::pool::dilated_max_pool(
+                &mut out,
+                &mut mask,
+                &x,
+                &kernel_size,
+                &strides,
+                &paddings,
+                &dilations,
             ),
         )
     }

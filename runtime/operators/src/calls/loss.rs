@@ -437,12 +437,17 @@ impl Loss for CpuOperators {
         alpha: f64,
         gamma: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            formulas::loss::sigmoid_focal_loss(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(label)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        expect_shape(&out, &[&x, &label])?;
+        call.run(
+            "sigmoid_focal_loss",
+            move || formulas::loss::sigmoid_focal_loss(
+                &mut out,
+                &x,
+                &label,
                 alpha,
                 gamma,
             ),
@@ -459,21 +464,28 @@ impl Loss for CpuOperators {
         alpha: f64,
         gamma: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        let x = view(x)?;
-        let label = view(label)?;
-        let dout = view(dout)?;
-        gradient(
-            dx,
-            &[&x, &label, &dout],
-            |dx| {
-                formulas::loss::sigmoid_focal_loss_dx(
-                    dx,
-                    &x,
-                    &label,
-                    &dout,
-                    alpha,
-                    gamma,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let dout = call.input(dout)?;
+        let dims = common_shape(&[&x, &label, &dout])?;
+        call.run(
+            "sigmoid_focal_loss_dx",
+            move || {
+                gradient(
+                    &mut dx,
+                    &dims,
+                    |dx| {
+                        formulas::loss::sigmoid_focal_loss_dx(
+                            dx,
+                            &x,
+                            &label,
+                            &dout,
+                            alpha,
+                            gamma,
+                        )
+                    },
                 )
             },
         )

@@ -158,14 +158,20 @@ impl Normalization for CpuOperators {
         epsilon: f64,
         begin_norm_axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::rms_norm(
-                &mut view_mut(out)?,
-                optional_mut(reciprocal)?.as_mut(),
-                &view(x)?,
-                optional(scale)?.as_ref(),
-                optional(bias)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut reciprocal = call.optional_output(reciprocal)?;
+        let x = call.input(x)?;
+        let scale = call.optional(scale)?;
+        let bias = call.optional(bias)?;
+        call.run(
+            "rms_norm",
+            move || tenon_kernels::norm::rms_norm(
+                &mut out,
+                reciprocal.as_mut(),
+                &x,
+                scale.as_ref(),
+                bias.as_ref(),
                 epsilon,
                 begin_norm_axis,
             ),
@@ -184,16 +190,24 @@ impl Normalization for CpuOperators {
         dout: &TensorRef<'_>,
         begin_norm_axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::norm::rms_norm_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dscale)?.as_mut(),
-                optional_mut(dbias)?.as_mut(),
-                &view(x)?,
-                optional(scale)?.as_ref(),
-                &view(reciprocal)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dscale = call.optional_output(dscale)?;
+        let mut dbias = call.optional_output(dbias)?;
+        let x = call.input(x)?;
+        let scale = call.optional(scale)?;
+        let reciprocal = call.input(reciprocal)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "rms_norm_grad",
+            move || tenon_kernels::norm::rms_norm_grad(
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &reciprocal,
+                &dout,
                 begin_norm_axis,
             ),
         )
