@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Reduction, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, view, view_mut, ready};
+use crate::queue::Call;
 
 impl Reduction for CpuOperators {
     fn sum(
@@ -17,12 +17,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::sum(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "sum",
+            move || tenon_kernels::reduction::sum(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -38,12 +42,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::sum_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        call.run(
+            "sum_grad",
+            move || tenon_kernels::reduction::sum_grad(
+                &mut dx,
+                &dout,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -59,12 +67,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::nansum(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "nansum",
+            move || tenon_kernels::reduction::nansum(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -81,13 +93,18 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::nansum_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(dout)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        call.run(
+            "nansum_grad",
+            move || tenon_kernels::reduction::nansum_grad(
+                &mut dx,
+                &x,
+                &dout,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -103,12 +120,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::mean(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "mean",
+            move || tenon_kernels::reduction::mean(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -124,12 +145,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::mean_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        call.run(
+            "mean_grad",
+            move || tenon_kernels::reduction::mean_grad(
+                &mut dx,
+                &dout,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -142,8 +167,10 @@ impl Reduction for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::reduction::mean_all(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("mean_all", move || tenon_kernels::reduction::mean_all(&mut out, &x))
     }
 
     fn mean_all_grad(
@@ -152,8 +179,13 @@ impl Reduction for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::reduction::mean_all_grad(&mut view_mut(dx)?, &view(dout)?))
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "mean_all_grad",
+            move || tenon_kernels::reduction::mean_all_grad(&mut dx, &dout),
+        )
     }
 
     fn prod(
@@ -165,12 +197,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::prod(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "prod",
+            move || tenon_kernels::reduction::prod(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -187,13 +223,18 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::prod_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(dout)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        call.run(
+            "prod_grad",
+            move || tenon_kernels::reduction::prod_grad(
+                &mut dx,
+                &x,
+                &dout,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -209,12 +250,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::max(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "max",
+            move || tenon_kernels::reduction::max(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -230,12 +275,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::min(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "min",
+            move || tenon_kernels::reduction::min(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -254,14 +303,20 @@ impl Reduction for CpuOperators {
         reduce_all: bool,
         evenly: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::extremum_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(out)?,
-                &view(dout)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        call.run(
+            "extremum_grad",
+            move || tenon_kernels::reduction::extremum_grad(
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                &axis,
                 keep_dim,
                 reduce_all,
                 evenly,
@@ -278,12 +333,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::any(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "any",
+            move || tenon_kernels::reduction::any(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -299,12 +358,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::all(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "all",
+            move || tenon_kernels::reduction::all(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -320,11 +383,14 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         flatten: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::argmax(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "argmax",
+            move || tenon_kernels::reduction::argmax(
+                &mut out,
+                &x,
                 axis,
                 keep_dim,
                 flatten,
@@ -341,11 +407,14 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         flatten: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::argmin(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "argmin",
+            move || tenon_kernels::reduction::argmin(
+                &mut out,
+                &x,
                 axis,
                 keep_dim,
                 flatten,
@@ -363,12 +432,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         flatten: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::max_with_indices(
-                optional_mut(out)?.as_mut(),
-                &mut view_mut(indices)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.optional_output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        call.run(
+            "max_with_indices",
+            move || tenon_kernels::reduction::max_with_indices(
+                out.as_mut(),
+                &mut indices,
+                &x,
                 axis,
                 keep_dim,
                 flatten,
@@ -386,12 +459,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         flatten: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::min_with_indices(
-                optional_mut(out)?.as_mut(),
-                &mut view_mut(indices)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.optional_output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        call.run(
+            "min_with_indices",
+            move || tenon_kernels::reduction::min_with_indices(
+                out.as_mut(),
+                &mut indices,
+                &x,
                 axis,
                 keep_dim,
                 flatten,
@@ -408,12 +485,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::logsumexp(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "logsumexp",
+            move || tenon_kernels::reduction::logsumexp(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -431,14 +512,20 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::logsumexp_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(out)?,
-                &view(dout)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        call.run(
+            "logsumexp_grad",
+            move || tenon_kernels::reduction::logsumexp_grad(
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -455,11 +542,14 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         asvector: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::p_norm(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "p_norm",
+            move || tenon_kernels::reduction::p_norm(
+                &mut out,
+                &x,
                 porder,
                 axis,
                 keep_dim,
@@ -480,13 +570,18 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         asvector: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::p_norm_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(out)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "p_norm_grad",
+            move || tenon_kernels::reduction::p_norm_grad(
+                &mut dx,
+                &x,
+                &out,
+                &dout,
                 porder,
                 axis,
                 keep_dim,
@@ -504,12 +599,16 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::frobenius_norm(
-                &mut view_mut(out)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "frobenius_norm",
+            move || tenon_kernels::reduction::frobenius_norm(
+                &mut out,
+                &x,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -527,14 +626,20 @@ impl Reduction for CpuOperators {
         keep_dim: bool,
         reduce_all: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::frobenius_norm_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(out)?,
-                &view(dout)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        call.run(
+            "frobenius_norm_grad",
+            move || tenon_kernels::reduction::frobenius_norm_grad(
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                &axis,
                 keep_dim,
                 reduce_all,
             ),
@@ -547,8 +652,13 @@ impl Reduction for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::reduction::squared_l2_norm(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "squared_l2_norm",
+            move || tenon_kernels::reduction::squared_l2_norm(&mut out, &x),
+        )
     }
 
     fn squared_l2_norm_grad(
@@ -558,13 +668,13 @@ impl Reduction for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::squared_l2_norm_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(dout)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "squared_l2_norm_grad",
+            move || tenon_kernels::reduction::squared_l2_norm_grad(&mut dx, &x, &dout),
         )
     }
 
@@ -574,8 +684,10 @@ impl Reduction for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::reduction::l1_norm(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("l1_norm", move || tenon_kernels::reduction::l1_norm(&mut out, &x))
     }
 
     fn l1_norm_grad(
@@ -585,13 +697,13 @@ impl Reduction for CpuOperators {
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::l1_norm_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(dout)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "l1_norm_grad",
+            move || tenon_kernels::reduction::l1_norm_grad(&mut dx, &x, &dout),
         )
     }
 
@@ -601,8 +713,10 @@ impl Reduction for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::reduction::reduce_as(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("reduce_as", move || tenon_kernels::reduction::reduce_as(&mut out, &x))
     }
 
     fn reduce_as_grad(
@@ -611,8 +725,13 @@ impl Reduction for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::reduction::reduce_as_grad(&mut view_mut(dx)?, &view(dout)?))
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "reduce_as_grad",
+            move || tenon_kernels::reduction::reduce_as_grad(&mut dx, &dout),
+        )
     }
 
     fn clip_by_norm(
@@ -622,13 +741,12 @@ impl Reduction for CpuOperators {
         x: &TensorRef<'_>,
         max_norm: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::reduction::clip_by_norm(
-                &mut view_mut(out)?,
-                &view(x)?,
-                max_norm,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "clip_by_norm",
+            move || tenon_kernels::reduction::clip_by_norm(&mut out, &x, max_norm),
         )
     }
 }

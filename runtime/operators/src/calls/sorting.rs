@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Sorting, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, view, view_mut, ready};
+use crate::host::{done, optional_mut, ready, view, view_mut};
 
 impl Sorting for CpuOperators {
     fn argsort(
