@@ -160,7 +160,30 @@ impl Pages<'_> {
             let functions = interface.in_group(GroupId(index)).count().to_string();
             table.row([group.name.clone(), functions, group.summary.clone()]);
         }
-        out + &table.render()
+        out + &table.render() + &self.coverage(interface)
+    }
+
+    /// The numbers of functions that operators compute, and the names of the others.
+    fn coverage(&self, interface: &Interface) -> String {
+        let of = |wanted| {
+            let functions = self.loaded.spec.computable(interface);
+            functions.filter(move |function| function.coverage() == wanted).collect::<Vec<_>>()
+        };
+        let [operator, rule, missing] = [Coverage::Operator, Coverage::Rule, Coverage::Missing].map(of);
+        if operator.len() + rule.len() == 0 {
+            return String::new();
+        }
+        let mut out = format!(
+            "\noperators: {} computed by one operator, {} by several, {} missing\n",
+            operator.len(),
+            rule.len(),
+            missing.len()
+        );
+        let names: Vec<&str> = missing.iter().map(|function| function.c_name.as_str()).collect();
+        if !names.is_empty() {
+            let _ = writeln!(out, "{}", wrap(&names.join(", "), WIDTH).join("\n"));
+        }
+        out
     }
 
     fn group(&self, interface: &Interface, id: GroupId) -> String {

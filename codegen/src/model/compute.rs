@@ -1,6 +1,6 @@
 //! Functions that compute operators: what their steps call, and with which values.
 
-use super::{Function, OperatorId, ParamId};
+use super::{Function, Interface, OperatorId, ParamId, Spec, Ty};
 use crate::source::Span;
 
 /// The meaning of a type in computations.
@@ -116,7 +116,7 @@ pub enum ComputeValue {
     Call(Box<OperatorCall>),
 }
 
-/// How much of a function the operators of a device compute.
+/// The part of a function that the operators of a device compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
     /// One operator is all that it needs.
@@ -128,13 +128,25 @@ pub enum Coverage {
 }
 
 impl Function {
-    /// Returns how much of the function the operators of a device compute.
+    /// Returns which part of the function the operators of a device compute.
     pub fn coverage(&self) -> Coverage {
         match self.compute.as_slice() {
             [] => Coverage::Missing,
             [step] if step.call.is_plain() => Coverage::Operator,
             _ => Coverage::Rule,
         }
+    }
+}
+
+impl Spec {
+    /// Returns the functions of an interface that operators can compute: those with the surroundings of a call.
+    pub fn computable<'a>(&'a self, interface: &'a Interface) -> impl Iterator<Item = &'a Function> {
+        let is_call = |ty: Ty| matches!(ty, Ty::Named(id) if self.ty(id).compute == Some(ComputeKind::Call));
+        interface.functions.iter().filter(move |function| {
+            interface.kind.is_export()
+                && function.is_optional()
+                && function.params.iter().any(|param| is_call(param.ty))
+        })
     }
 }
 

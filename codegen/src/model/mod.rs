@@ -214,6 +214,13 @@ pub enum InterfaceKind {
     },
 }
 
+impl InterfaceKind {
+    /// Returns true for symbols of a library.
+    pub fn is_export(&self) -> bool {
+        matches!(self, InterfaceKind::Export)
+    }
+}
+
 /// A release of a host.
 #[derive(Debug)]
 pub struct Release {

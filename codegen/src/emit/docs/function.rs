@@ -31,6 +31,8 @@ pub struct FunctionPage {
     result: Option<String>,
     statuses: Vec<StatusRow>,
     behaviour: Vec<String>,
+    /// The steps that compute it with operators.
+    steps: Vec<String>,
     absence: Option<Absence>,
     releases: Option<Releases>,
     analogues: Vec<Analogue>,
@@ -117,6 +119,7 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
         },
         statuses: statuses(words, links, function),
         behaviour: words.order(function).iter().map(|line| links.markdown(line)).collect(),
+        steps: function.compute.iter().map(|step| step.text.clone()).collect(),
         absence: can_be_absent(interface, function).then(|| absence(words, links, function)),
         releases: releases(words, links, id),
         analogues: function

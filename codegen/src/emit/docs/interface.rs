@@ -26,6 +26,18 @@ pub struct InterfacePage {
     c_api: Option<String>,
     plugin: Option<PluginItem>,
     libraries: Vec<String>,
+    /// The functions that operators compute, if there are some.
+    coverage: Option<Covered>,
+}
+
+/// The functions that operators compute.
+#[derive(Debug, Serialize)]
+struct Covered {
+    /// Numbers of functions, by the part that operators compute.
+    operator: usize,
+    rule: usize,
+    /// Links to the functions that are not computed.
+    missing: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -96,7 +108,16 @@ pub fn page(spec: &Spec, interface: &Interface, marker: String) -> InterfacePage
             InterfaceKind::Import { libraries } => libraries.clone(),
             _ => Vec::new(),
         },
+        coverage: covered(spec, interface, links),
     }
+}
+
+fn covered(spec: &Spec, interface: &Interface, links: Links) -> Option<Covered> {
+    let of = |wanted| spec.computable(interface).filter(move |function| function.coverage() == wanted);
+    let [operator, rule] = [Coverage::Operator, Coverage::Rule].map(|wanted| of(wanted).count());
+    let link = |function: &Function| format!("[`{}`]({})", function.c_name, links.function(function));
+    let missing = of(Coverage::Missing).map(link).collect();
+    (operator + rule > 0).then_some(Covered { operator, rule, missing })
 }
 
 fn kind_sentence(interface: &Interface) -> String {

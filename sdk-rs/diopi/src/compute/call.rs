@@ -5,7 +5,7 @@ use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
 
 use super::method::{BOOL, COMPLEX, FLOAT, INTEGER, Method};
 use super::number::{Number, Operand, dtype};
-use super::output::{Output, Outputs};
+use super::output::Output;
 use super::tensor::{Tensor, contiguous_strides};
 use crate::error;
 use crate::host::runtime;
@@ -234,12 +234,6 @@ impl Call {
         inputs: &[&Tensor<'_>],
     ) -> Result<Output<'c>> {
         Output::new(self, target, ty, inputs, false)
-    }
-
-    /// Makes the outputs of an operator that writes a list.
-    pub(crate) fn outputs<'c>(&'c self, targets: &[Tensor<'c>]) -> Result<Outputs<'c>> {
-        let elements = targets.iter().map(|target| target.as_output().map(Some)).collect::<Result<_>>()?;
-        Ok(Outputs { elements })
     }
 
     /// Returns the elements of several tensors.

@@ -50,22 +50,3 @@ impl<'c> Output<'c> {
         }
     }
 }
-
-/// The outputs of an operator that writes a list.
-#[derive(Debug)]
-pub(crate) struct Outputs<'c> {
-    pub(super) elements: Vec<Option<TensorMut<'c>>>,
-}
-
-impl<'c> Outputs<'c> {
-    /// Returns the elements for the operator.
-    pub(crate) fn elements(&mut self) -> &mut [Option<TensorMut<'c>>] {
-        &mut self.elements
-    }
-
-    /// Does nothing: lists are written directly.
-    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as for single outputs")]
-    pub(crate) fn finish(self) -> Result<()> {
-        Ok(())
-    }
-}

@@ -247,10 +247,6 @@ impl<'a> Writer<'a> {
             let result = format_ident!("{name}_result");
             let arity = output.map_or(Arity::One, |output| output.arity);
             match (arity, is_optional) {
-                (Arity::List | Arity::OptionalList, _) => {
-                    self.statements.push(quote!(let mut #result = call.outputs(&#target, #(&#plain),*)?;));
-                    results.push(quote!(#result.elements()));
-                }
                 (_, true) => {
                     let made = quote!(call.output(target, #ty, &[#(&#plain),*]));
                     self.statements
@@ -264,7 +260,8 @@ impl<'a> Writer<'a> {
                         .push(quote!(let mut #result = call.output(&#target, #ty, &[#(&#plain),*])?;));
                     results.push(quote!(Some(#result.elements())));
                 }
-                (Arity::One, false) => {
+                // The checks refuse outputs in lists.
+                (Arity::One | Arity::List | Arity::OptionalList, false) => {
                     self.statements
                         .push(quote!(let mut #result = call.output(&#target, #ty, &[#(&#plain),*])?;));
                     results.push(quote!(#result.elements()));

@@ -79,7 +79,14 @@ impl<'a> Resolver<'a> {
             let Some(text) = node.text() else { continue };
             (self.node, self.text) = (node, text.to_owned());
             match syntax::parse(text) {
-                Ok(written) => steps.extend(self.step(&written)),
+                Ok(written) => {
+                    let step = self.step(&written);
+                    if step.is_none() {
+                        // Later steps that use its results are not wrong because of it.
+                        self.locals.extend(written.targets.iter().map(|target| target.name.text.clone()));
+                    }
+                    steps.extend(step);
+                }
                 Err(mistake) => {
                     self.report(Code::ComputeSyntax, &mistake.range, mistake.message);
                 }
@@ -247,6 +254,10 @@ impl<'a> Resolver<'a> {
             self.report(Code::ComputeForm, range, message);
         }
         let outputs = method.outputs();
+        if outputs.iter().any(|(_, output)| output.is_some_and(|output| output.arity.is_list())) {
+            let message = format!("`{}` writes a list of tensors, which only a rule can call", method.name);
+            self.report(Code::ComputeForm, range, message);
+        }
         let required = outputs.iter().rposition(|(_, output)| {
             output.is_none_or(|output| matches!(output.arity, Arity::One | Arity::List))
         });
