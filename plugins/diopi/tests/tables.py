@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 
 from host import Library, Out
 from signatures import functions
@@ -236,14 +235,8 @@ def _compare(case: Case, make: Make, actual: Array, expected: Array) -> None:
             np.testing.assert_array_equal(actual, expected.astype(dtype), err_msg=what)
 
 
-def _need(lib: Library, name: str) -> None:
-    if not lib.has(name):
-        pytest.skip(f"the library has no {name}")
-
-
 def test_results(lib: Library, case: Case, dtype: np.dtype[Any]) -> None:
     """Compares the results of an operator with those of the reference."""
-    _need(lib, case.name)
     for make in case.makes(dtype):
         args = case.args(make)
         expected = case.expected(args)
@@ -258,7 +251,6 @@ def test_in_place(lib: Library, case: Case, dtype: np.dtype[Any]) -> None:
     """Compares the form that works in place with the other one."""
     twin = case.in_place
     assert twin is not None
-    _need(lib, twin)
     for make in case.makes(dtype):
         args = case.args(make)
         result = lib.call(case.name, Out(case.expected(args)[0].shape, dtype), *args)

@@ -40,7 +40,7 @@ def attention(q: Array, k: Array, v: Array, kept: Any = 1, **options: Any) -> Ar
     )
 
 
-def f8(*arrays: Array) -> list[Array]:
+def f8(*arrays: Array) -> Any:
     return [array.astype("f8") for array in arrays]
 
 
@@ -61,7 +61,7 @@ def test_attention_and_gradients(
         draw.writable(2, keys, key_heads, 3),
         draw(2, keys, key_heads, 3),
     )
-    options = {"window": (-1, 0) if causal else (-1, -1)}
+    options: Any = {"window": (-1, 0) if causal else (-1, -1)}
     lse = Out((2, 4, queries), "f4")
     out, sums = lib.call(
         "diopiMultiHeadAttention",
@@ -105,7 +105,7 @@ def test_windows_and_slopes(lib: Library, window: tuple[int, int], has_slopes: b
     draw, generator = Draw("float32"), Generator(lib, 3)
     q, k, v = draw(1, 4, 2, 3), draw(1, 6, 2, 3), draw(1, 6, 2, 3)
     slopes = np.array([0.5, 0.25], "f4") if has_slopes else None
-    options = {"window": window, "slopes": slopes}
+    options: Any = {"window": window, "slopes": slopes}
     out, lse = lib.call(
         "diopiFlashAttention",
         *[like(q), Out((1, 2, 4), "f4"), generator, q, k, v, slopes, 0.0, SCALE, False, *window],
@@ -124,7 +124,7 @@ def test_windows_and_slopes(lib: Library, window: tuple[int, int], has_slopes: b
 def test_dropout(lib: Library, causal: bool, key_heads: int) -> None:
     draw = Draw("float64")
     q, k, v = (draw.writable(2, 5, heads, 3) for heads in (4, key_heads, key_heads))
-    options = {"window": (-1, 0) if causal else (-1, -1)}
+    options: Any = {"window": (-1, 0) if causal else (-1, -1)}
     outs = [like(q), Out((2, 4, 5), "f4")]
     generator = Generator(lib, 3)
     kept = Out((2, 4, 5, 5), "?")
@@ -158,7 +158,7 @@ def test_sequences_of_different_lengths(
     spans = [
         slice(start, end) for start, end in zip(LENGTHS, LENGTHS[1:], strict=False) if end > start
     ]
-    options = {"window": (-1, 0) if causal else (-1, -1)}
+    options: Any = {"window": (-1, 0) if causal else (-1, -1)}
 
     def reference(q: Array, k: Array, v: Array) -> Array:
         return np.concatenate(
@@ -255,11 +255,12 @@ def test_attention_with_mask_of_the_caller(lib: Library, layout: str, dropout: f
     )
     factor = 1 if kept is None else kept / (1 - dropout)
     assert (kept is None) == (dropout == 0)
-    scores = scores_of(*f8(*plain[:2]), hidden=hidden)
+    wide_q, wide_k, wide_v = f8(*plain)
+    scores = scores_of(wide_q, wide_k, hidden=hidden)
     near(top, scores.max(-1))
     near(total, np.exp(scores - scores.max(-1, keepdims=True)).sum(-1), 4)
     near(weights, softmax(scores, -1))
-    near(out, packed(attention(*f8(*plain), factor, hidden=hidden)), 2)
+    near(out, packed(attention(wide_q, wide_k, wide_v, factor, hidden=hidden)), 2)
     references = gradient(lambda q, k, v: attention(q, k, v, factor, hidden=hidden), plain, dout)
     arguments = [packed(dout), q, k, v, None, out, hidden, kept, top, total, weights, *rest]
     results = lib.call(
@@ -287,14 +288,15 @@ def test_sequences_with_mask_of_the_caller(lib: Library, dropout: float) -> None
             own, n = slice(start, end), end - start
             if n:
                 factor = 1 if kept is None else kept[i, None, :, :n, :n] / (1 - dropout)
-                options = {"hidden": hidden[:n, :n]}
+                options: Any = {"hidden": hidden[:n, :n]}
                 parts.append(
                     attention(q[None, own], k[None, own], v[None, own], factor, **options)[0]
                 )
         return np.concatenate(parts)
 
     near(out, reference(*f8(q, k, v)), 2)
-    scores = scores_of(*f8(q[None, 3:], k[None, 3:]), hidden=hidden)
+    last_q, last_k = f8(q[None, 3:], k[None, 3:])
+    scores = scores_of(last_q, last_k, hidden=hidden)
     near(weights[2], softmax(scores, -1)[0])
     near(top[2], scores.max(-1)[0])
     near(total[2], np.exp(scores - scores.max(-1, keepdims=True)).sum(-1)[0], 4)

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from host import DiopiError, Library, Out
-from tables import NUMBER, Case, Make, test_in_place, test_results
+from tables import NUMBER, Case, Make, test_results
 from tensors import Array
 
-__all__ = ["test_in_place", "test_results"]
+__all__ = ["test_results"]
 
-SHAPES = {2: [(2, 4, 6, 5), (1, 2, 7, 7), (0, 4, 5, 5)], 3: [(2, 4, 4, 5, 3), (1, 2, 5, 5, 5)]}
+SHAPES: dict[int, list[tuple[int, ...]]] = {
+    2: [(2, 4, 6, 5), (1, 2, 7, 7), (0, 4, 5, 5)],
+    3: [(2, 4, 4, 5, 3), (1, 2, 5, 5, 5)],
+}
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,12 @@ class Windows:
 
 
 def draw(make: Make, space: int) -> Windows:
-    numbers = [
+    numbers: Any = [
         [int(n) for n in make.rng.integers(low, high, space)]
         for low, high in ((1, 3), (0, 2), (1, 3))
     ]
-    return Windows(*numbers, groups=1 + make.run % 2)
+    strides, paddings, dilations = numbers
+    return Windows(strides, paddings, dilations, 1 + make.run % 2)
 
 
 def with_bias(out: Array, bias: Any) -> Array:

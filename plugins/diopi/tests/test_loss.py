@@ -8,10 +8,10 @@ import pytest
 import scipy.special
 
 from host import DiopiError, Library, Out
-from tables import Case, Make, test_in_place, test_results
+from tables import Case, Make, test_results
 from tensors import Array
 
-__all__ = ["test_in_place", "test_results"]
+__all__ = ["test_results"]
 
 SHAPES = [(2, 3, 4), (5, 4), (7,), (), (3, 1, 2, 2), (0,), (16, 3)]
 REDUCTIONS = ["NONE", "MEAN", "SUM"]

@@ -114,7 +114,9 @@ def test_cdist_and_gradient(lib: Library, p: float) -> None:
     draw = Draw("float64")
     a, b = draw(2, 4, 3), draw(2, 5, 3)
     a[0, 1] = b[0, 2]
-    metric = {"metric": "chebyshev"} if p == np.inf else {"metric": "minkowski", "p": p}
+    metric: dict[str, Any] = (
+        {"metric": "chebyshev"} if p == np.inf else {"metric": "minkowski", "p": p}
+    )
     if p == 0:
         expected = np.count_nonzero(a[:, :, None] != b[:, None], -1).astype("f8")
     else:

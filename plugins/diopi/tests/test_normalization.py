@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from host import DiopiError, Library, Out
-from tables import REAL, Case, Make, test_in_place, test_results
+from tables import REAL, Case, Make, test_results
 from tensors import Array
 
-__all__ = ["test_in_place", "test_results"]
+__all__ = ["test_results"]
 
 SHAPES = [(4, 3), (2, 3, 5), (3, 4, 2, 3), (2, 2, 3, 2, 2), (6, 1, 4)]
 LAYERS = [(4, 3), (2, 3, 5), (7,), (3, 4, 2, 3), (0, 3, 4)]

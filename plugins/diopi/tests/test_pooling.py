@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from host import DiopiError, Library, Out
-from tables import Case, Make, test_in_place, test_results
+from tables import Case, Make, test_results
 from tensors import Array
 
-__all__ = ["test_in_place", "test_results"]
+__all__ = ["test_results"]
 
 SHAPES = {
     1: [(2, 3, 9), (3, 8), (1, 2, 12), (0, 2, 9)],

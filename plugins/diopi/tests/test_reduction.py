@@ -215,6 +215,7 @@ def test_norm_backward(lib: Library, dims: Any, order: float, keep: bool) -> Non
     value = norm(array, order, dims, keep)
     dout = np.asarray(random(value.shape, "float64", 5) + 0.3)
     grad = lib.call("diopiNormBackward", like(array), dout, array, value, dims, order)
+    expected: Array
     if order == 0:
         expected = np.zeros(SHAPE)
     elif np.isinf(order):

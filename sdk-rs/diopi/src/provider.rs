@@ -59,7 +59,7 @@ impl Library {
 }
 
 unsafe extern "Rust" {
-    /// Returns the library, which [`library!`](crate::library) defines.
+    /// Returns the library, which [`library!`](crate::library!) defines.
     safe fn tenon_diopi_library() -> &'static Library;
 }
 

@@ -12,7 +12,7 @@ struct ErrorObject {
     message: CString,
 }
 
-/// Runs the body of a thunk like [`call`], for an ABI that returns an error object; null is success.
+/// Runs the body of a thunk like [`call`](super::call), for an ABI that returns an error object; null is success.
 pub fn call_object<S: StatusCode>(
     function: &'static str,
     body: impl FnOnce() -> Result<(), Error<S>>,

@@ -8,7 +8,7 @@ use std::thread::LocalKey;
 use super::thunk::call_question;
 use crate::error::{Error, StatusCode, last_error};
 
-/// Runs the body of an exported function like [`call`], and stores the message of a failure for its interface.
+/// Runs the body of an exported function like [`call`](super::call), and stores the message of a failure for its interface.
 pub fn call_export<S: StatusCode>(
     last: &'static LocalKey<LastFailure>,
     function: &'static str,
@@ -31,8 +31,8 @@ pub fn call_export_question<S: StatusCode>(
     status
 }
 
-/// Runs the body of an exported function without a status like [`call_value`], and stores the message of a failure
-/// for its interface.
+/// Runs the body of an exported function without a status like [`call_value`](super::call_value), and stores the message
+/// of a failure for its interface.
 pub fn call_export_value<S: StatusCode, T>(
     last: &'static LocalKey<LastFailure>,
     function: &'static str,

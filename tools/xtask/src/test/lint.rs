@@ -10,6 +10,7 @@ use crate::tools::python::{MYPY, PYRIGHT, Venv};
 
 const FORMATTED: &[&str] = &[
     "codegen/tests/formulas",
+    "plugins/diopi/benchmarks",
     "plugins/diopi/tests",
     "plugins/paddle/tests",
     "plugins/paddle/demo",
