@@ -51,7 +51,7 @@ mod tensor;
 #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
 mod traits;
 
-pub use layout::{Layout, contiguous_strides};
+pub use layout::{Layout, broadcast, contiguous_strides};
 pub use tensor::{TensorMut, TensorRef};
 pub use traits::*;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon::DevicePtr;
 use tenon::device::{Device as _, DeviceId, Error, Plugin, Result};
-use tenon::operators::{Launch, TensorMut, TensorRef};
+use tenon::operators::{Launch, TensorMut, TensorRef, broadcast};
 use tenon_cpu::{Cpu, Space};
 use tenon_kernels::{View, ViewMut, reduce};
 
@@ -16,7 +16,7 @@ const INLINE_ELEMENTS: usize = 4096;
 /// Bytes of host memory that are copied rather than waited for.
 const COPIED_BYTES: usize = 4096;
 
-/// Whether operators may run after their calls have returned.
+/// True if operators may run after their calls have returned.
 static IS_ENABLED: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn enable() {
@@ -189,23 +189,10 @@ pub(crate) fn expect_shape(out: &ViewMut<'_>, inputs: &[&View<'_>]) -> Result<()
 
 /// Returns the common shape of some operands.
 pub(crate) fn common_shape(operands: &[&View<'_>]) -> Result<Vec<usize>> {
-    operands.iter().map(|operand| operand.dims()).try_fold(Vec::new(), broadcast)
-}
-
-fn broadcast(dims: Vec<usize>, other: &[usize]) -> Result<Vec<usize>> {
-    let rank = dims.len().max(other.len());
-    let at =
-        |dims: &[usize], index: usize| (index + dims.len()).checked_sub(rank).map_or(1, |index| dims[index]);
-    (0..rank)
-        .map(|index| match (at(&dims, index), at(other, index)) {
-            (left, 1) => Ok(left),
-            (1, right) => Ok(right),
-            (left, right) if left == right => Ok(left),
-            _ => {
-                Err(Error::invalid(format!("the shapes {dims:?} and {other:?} cannot be broadcast together")))
-            }
-        })
-        .collect()
+    operands
+        .iter()
+        .map(|operand| operand.dims())
+        .try_fold(Vec::new(), |dims: Vec<usize>, other| broadcast(&dims, other))
 }
 
 /// Computes the gradient by an operand: the sum over the dimensions along which the operand was repeated.

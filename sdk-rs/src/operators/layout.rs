@@ -90,6 +90,26 @@ pub fn contiguous_strides(dims: &[usize]) -> Result<Vec<isize>> {
     Ok(strides)
 }
 
+/// Returns the common shape of two operands, as NumPy broadcasts them.
+///
+/// # Errors
+/// If two lengths of a dimension differ and neither is 1.
+pub fn broadcast(dims: &[usize], other: &[usize]) -> Result<Vec<usize>> {
+    let rank = dims.len().max(other.len());
+    let at =
+        |dims: &[usize], index: usize| (index + dims.len()).checked_sub(rank).map_or(1, |index| dims[index]);
+    (0..rank)
+        .map(|index| match (at(dims, index), at(other, index)) {
+            (left, 1) => Ok(left),
+            (1, right) => Ok(right),
+            (left, right) if left == right => Ok(left),
+            _ => {
+                Err(Error::invalid(format!("the shapes {dims:?} and {other:?} cannot be broadcast together")))
+            }
+        })
+        .collect()
+}
+
 fn too_large() -> Error {
     Error::invalid("a tensor is larger than the address space")
 }

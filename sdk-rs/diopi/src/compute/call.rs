@@ -1,12 +1,12 @@
 //! One call of a computed function.
 
 use tenon::device::{DataType, Error, Result, Status, Stream};
-use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
+use tenon::operators::{Launch, Operators, TensorMut, TensorRef, broadcast, contiguous_strides};
 
 use super::method::{BOOL, COMPLEX, FLOAT, INTEGER, Method};
 use super::number::{Number, Operand, dtype};
 use super::output::Output;
-use super::tensor::{Tensor, contiguous_strides};
+use super::tensor::Tensor;
 use crate::error;
 use crate::host::runtime;
 use crate::provider::{Library, library};
@@ -268,7 +268,7 @@ impl Call {
             .map_err(|_| Error::invalid(format!("`{name}` has the shape {shape:?}")))?;
         let strides = match strides.len() == dims.len() {
             true => strides.iter().map(|&stride| stride as isize).collect(),
-            false => contiguous_strides(&dims),
+            false => contiguous_strides(&dims)?,
         };
         if first.is_null() && !dims.contains(&0) {
             return Err(Error::invalid(format!("`{name}` has no memory")));
@@ -277,21 +277,4 @@ impl Call {
         unsafe { Tensor::new(tenon::DevicePtr::from_addr(first.addr()), ty, dims, strides) }
             .map_err(|error| Error::invalid(format!("`{name}`: {}", error.message)))
     }
-}
-
-/// Returns the common shape of two operands.
-pub(super) fn broadcast(dims: &[usize], other: &[usize]) -> Result<Vec<usize>> {
-    let rank = dims.len().max(other.len());
-    let at =
-        |dims: &[usize], index: usize| (index + dims.len()).checked_sub(rank).map_or(1, |index| dims[index]);
-    (0..rank)
-        .map(|index| match (at(dims, index), at(other, index)) {
-            (left, 1) => Ok(left),
-            (1, right) => Ok(right),
-            (left, right) if left == right => Ok(left),
-            _ => {
-                Err(Error::invalid(format!("the shapes {dims:?} and {other:?} cannot be broadcast together")))
-            }
-        })
-        .collect()
 }

@@ -2,7 +2,7 @@
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Result};
-use tenon::operators::{TensorMut, TensorRef};
+use tenon::operators::{TensorMut, TensorRef, contiguous_strides};
 
 use super::number::Category;
 
@@ -194,15 +194,6 @@ impl<'c> Tensor<'c> {
         if !self.is_contiguous() || dims.iter().product::<usize>() != self.len() {
             return Err(Error::invalid(format!("{:?} cannot be viewed as {dims:?}", self.dims())));
         }
-        self.laid_out(dims.to_vec(), contiguous_strides(dims), 0)
+        self.laid_out(dims.to_vec(), contiguous_strides(dims)?, 0)
     }
-}
-
-/// Returns the strides of a shape in row-major order.
-pub(super) fn contiguous_strides(dims: &[usize]) -> Vec<isize> {
-    let mut strides = vec![1; dims.len()];
-    for index in (1..dims.len()).rev() {
-        strides[index - 1] = strides[index] * dims[index].max(1) as isize;
-    }
-    strides
 }

@@ -30,11 +30,3 @@ pub(super) fn batched<'c>(name: &str, images: &Tensor<'c>, space: usize) -> Resu
         ))),
     }
 }
-
-/// Checks the shape of a tensor.
-pub(super) fn expect_shape(name: &str, tensor: &Tensor<'_>, dims: &[usize]) -> Result<()> {
-    match tensor.dims() == dims {
-        true => Ok(()),
-        false => Err(Error::invalid(format!("`{name}` has the shape {:?}, not {dims:?}", tensor.dims()))),
-    }
-}

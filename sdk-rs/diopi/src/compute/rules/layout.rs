@@ -1,9 +1,9 @@
 //! Rules that copy, join, cut and reorder tensors. Most of them copy between views.
 
 use tenon::device::{Error, Result};
+use tenon::operators::contiguous_strides;
 
 use super::shared::{dimensions, expect_shape, in_steps, kernel};
-use crate::compute::tensor::contiguous_strides;
 use crate::compute::{BOOL, COMPLEX, Call, FLOAT, INTEGER, Method, Place, Tensor};
 use crate::runtime::MemoryFormat;
 
@@ -44,7 +44,7 @@ pub(crate) fn contiguous<'c>(
     }
     let ordered: Vec<usize> = order.iter().map(|&dim| input.dims()[dim]).collect();
     let mut strides = vec![0; input.rank()];
-    for (&dim, stride) in order.iter().zip(contiguous_strides(&ordered)) {
+    for (&dim, stride) in order.iter().zip(contiguous_strides(&ordered)?) {
         strides[dim] = stride as i64;
     }
     let made = call.make_strided(out, input.data_type(), input.dims(), Some(&strides))?;

@@ -1,9 +1,9 @@
 //! Rules for matrices.
 
 use tenon::device::{Error, Result};
+use tenon::operators::broadcast;
 
 use super::terms;
-use crate::compute::call::broadcast;
 use crate::compute::{Call, FLOAT, INTEGER, Method, Number, Operand, Tensor};
 
 /// Computes `beta * input + alpha * (a @ b)`. With a `beta` of 0, `input` is not read.

@@ -1,10 +1,10 @@
 //! Rules for places that tensors of indices and masks choose.
 
 use tenon::device::{Error, Result};
+use tenon::operators::broadcast;
 
 use super::layout;
 use super::shared::{expect_shape, kernel, single};
-use crate::compute::call::broadcast;
 use crate::compute::number::Category;
 use crate::compute::{BOOL, COMPLEX, Call, DataType, FLOAT, INTEGER, Method, Place, Tensor};
 

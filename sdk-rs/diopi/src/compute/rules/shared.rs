@@ -71,9 +71,7 @@ pub(super) fn dimensions(tensor: &Tensor<'_>, dims: &[i64]) -> Result<Vec<usize>
 pub(super) fn expect_shape(name: &str, tensor: &Tensor<'_>, dims: &[usize]) -> Result<()> {
     match tensor.dims() == dims {
         true => Ok(()),
-        false => {
-            Err(Error::invalid(format!("`{name}` has the shape {:?} instead of {dims:?}", tensor.dims())))
-        }
+        false => Err(Error::invalid(format!("`{name}` has the shape {:?}, not {dims:?}", tensor.dims()))),
     }
 }
 

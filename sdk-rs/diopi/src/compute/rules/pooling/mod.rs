@@ -8,7 +8,8 @@ mod windows;
 use tenon::device::{Error, Result};
 
 use super::filled::{scale, zero};
-use super::images::{batched, expect_shape};
+use super::images::batched;
+use super::shared::expect_shape;
 use crate::compute::{Call, DataType, FLOAT, Method, Tensor};
 use windows::{Lists, Windows};
 

@@ -2,7 +2,8 @@
 
 use tenon::device::{Error, Result};
 
-use crate::compute::rules::images::{each, expect_shape};
+use crate::compute::rules::images::each;
+use crate::compute::rules::shared::expect_shape;
 use crate::compute::{Call, FLOAT, Method, Tensor};
 
 /// The windows of a call, as the operators take them.
