@@ -73,7 +73,7 @@ pub enum TensorName {
 /// A call of a method of the operators, or of a function that is written by hand.
 #[derive(Clone, Debug)]
 pub struct OperatorCall {
-    /// What is called.
+    /// The callee.
     pub callee: Callee,
     /// The values without a name, in order.
     pub arguments: Vec<ComputeValue>,

@@ -38,7 +38,7 @@ pub enum Work<'a> {
 pub struct Parameter {
     /// Its name.
     pub name: String,
-    /// What a caller passes.
+    /// The values that a caller passes.
     pub kind: ParameterKind,
 }
 

@@ -64,7 +64,7 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
     vec((0..STREAMS, step), 1..60)
 }
 
-/// What a step leaves in the buffers.
+/// The contents of the buffers after a step.
 fn apply(step: &Step, buffers: &mut [Vec<i32>]) {
     match *step {
         Step::Add { to, left, right } => {

@@ -27,7 +27,7 @@ unsafe extern "C" fn copy(_: C_Device, _: *mut c_void, _: *const c_void, _: usiz
     Status::SUCCESS
 }
 
-/// What a host passes, with an empty table.
+/// The parameters of a host, with an empty table.
 fn host() -> (Box<C_DeviceInterface>, CustomRuntimeParams) {
     // SAFETY: zero is a null pointer, a missing function or a number.
     let (mut table, mut params) = unsafe {

@@ -9,7 +9,7 @@ use crate::model::{
 /// The documentation of a method, without the syntax of a language.
 #[derive(Debug)]
 pub struct MethodWords {
-    /// What the method computes, as a sentence.
+    /// A sentence that says what the method computes.
     pub summary: String,
     /// Its formula; empty if it has none.
     pub equation: String,

@@ -7,14 +7,14 @@ use super::shared::{fill, kernel};
 use super::{creation, terms};
 use crate::compute::{Call, FLOAT, Generator, Method, Number, Tensor, wide};
 
-/// What all sequences of a call have in common.
+/// The options of a call, which are the same for all sequences.
 #[derive(Clone, Copy)]
 pub(super) struct Settings<'a, 'c> {
     pub(super) scale: f64,
     /// The probability with which a weight becomes 0.
     pub(super) dropout: f64,
-    /// How many keys before and after its own place a query sees; negative: all. The last query's place is that of the last
-    /// key.
+    /// The number of keys before and after its own place that a query sees; negative: all. The place of the last query
+    /// is that of the last key.
     pub(super) window: [i64; 2],
     /// The slopes of a linear bias: one for each head, or for each head of each sequence.
     pub(super) slopes: Option<&'a Tensor<'c>>,

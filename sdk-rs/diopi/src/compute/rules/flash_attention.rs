@@ -253,7 +253,7 @@ pub(crate) fn masked_attention_gradient<'c>(
     attention.backward(call, gradients, &view(out_gradient)?, Fate::Given(kept))
 }
 
-/// What the gradient of attention with a mask needs, `[batch, heads, length]` and `[batch, heads, length, keys]`.
+/// The results that the gradient of attention with a mask needs: `[batch, heads, length]` and `[batch, heads, length, keys]`.
 struct Results<'c> {
     maxima: Tensor<'c>,
     sums: Tensor<'c>,

@@ -18,7 +18,7 @@ struct Choice<'c> {
     common: Vec<usize>,
     /// The lengths of the dimensions without indices.
     others: Vec<usize>,
-    /// How many dimensions without indices come before those of the indices in the result.
+    /// The number of dimensions without indices that come first in the result.
     before: usize,
 }
 

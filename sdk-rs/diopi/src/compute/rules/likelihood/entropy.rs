@@ -17,7 +17,7 @@ struct Arguments<'c> {
     target: Tensor<'c>,
     /// The weights of the classes as a view that can be broadcast.
     class_weights: Option<Tensor<'c>>,
-    /// Whether targets are probabilities of all classes.
+    /// True if targets are probabilities of all classes.
     is_soft: bool,
 }
 
