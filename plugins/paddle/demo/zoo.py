@@ -67,11 +67,11 @@ class UNet(nn.Layer):
 class Recurrent(nn.Layer):
     """An embedding, a recurrent layer and a classifier."""
 
-    def __init__(self, layer: Any) -> None:
+    def __init__(self, layer: Any, words: int = 20, width: int = 8, hidden: int = 16) -> None:
         super().__init__()
-        self.words = nn.Embedding(20, 8)
+        self.words = nn.Embedding(words, width)
         self.layer = layer
-        self.last = nn.Linear(16, 20)
+        self.last = nn.Linear(hidden, words)
 
     def forward(self, sentences: Any) -> Any:
         return self.last(self.layer(self.words(sentences))[0][:, -1])
@@ -136,11 +136,11 @@ class GptBlock(nn.Layer):
 class Gpt(nn.Layer):
     """A decoder of two blocks."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: int = 30, width: int = 16, heads: int = 2) -> None:
         super().__init__()
-        self.words = nn.Embedding(30, 16)
-        self.blocks = nn.LayerList([GptBlock(16, 2) for _ in range(2)])
-        self.last = nn.Linear(16, 30)
+        self.words = nn.Embedding(words, width)
+        self.blocks = nn.LayerList([GptBlock(width, heads) for _ in range(2)])
+        self.last = nn.Linear(width, words)
 
     def forward(self, sentences: Any) -> Any:
         x = self.words(sentences)

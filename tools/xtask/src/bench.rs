@@ -4,14 +4,18 @@ use clap::Args;
 
 use crate::diopi;
 use crate::failure::Failure;
+use crate::paddle;
 use crate::process::cargo;
 use crate::sdk;
 
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen`, `python` or `diopi`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen`, `python`, `diopi` or `paddle`
     name: Option<String>,
+    /// Arguments for the benchmark `paddle`; `-- --help` lists them
+    #[arg(last = true)]
+    rest: Vec<String>,
 }
 
 /// The benchmarks and their packages.
@@ -39,6 +43,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "diopi") {
         diopi::bench()?;
+    }
+    if options.name.as_deref().is_none_or(|wanted| wanted == "paddle") {
+        paddle::bench(&options.rest)?;
     }
     Ok(())
 }

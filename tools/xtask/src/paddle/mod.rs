@@ -155,6 +155,12 @@ pub fn demo(options: &DemoOptions) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Measures models and operators on the plugin's device against PaddlePaddle's CPU, in the newest release.
+pub fn bench(arguments: &[String]) -> Result<(), Failure> {
+    let script = project::path("plugins/paddle/benchmarks/bench.py");
+    step(newest()?.python()).arg(script).args(arguments).run()
+}
+
 /// Options of `cargo xtask coverage`.
 #[derive(Args)]
 pub struct CoverageOptions {

@@ -13,11 +13,13 @@ const FORMATTED: &[&str] = &[
     "plugins/diopi/benchmarks",
     "plugins/diopi/tests",
     "plugins/paddle/tests",
+    "plugins/paddle/benchmarks",
     "plugins/paddle/demo",
     "plugins/paddle/python",
     "sdk-py",
 ];
-const PADDLE: &[&str] = &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python"];
+const PADDLE: &[&str] =
+    &["plugins/paddle/tests", "plugins/paddle/benchmarks", "plugins/paddle/demo", "plugins/paddle/python"];
 /// The oldest Python that the Python SDK supports.
 const OLDEST_PYTHON: &str = "3.9";
 
