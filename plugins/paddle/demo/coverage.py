@@ -1,7 +1,7 @@
 """Report which operators of common networks the device computes, and which Paddle's CPU does.
 
-Each network is trained for one step and used once, in a process of its own. PaddlePaddle logs each
-operator that it hands to the CPU because the device has none; the rest ran on the device.
+Each network is trained for one step and used once, in a process of its own, under
+`tenon.paddle report`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
-import subprocess
 import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-DEFAULT_DEVICE = os.environ.get("TENON_PADDLE_DEVICE_TYPE", "CustomCPU")
+from tenon.paddle import restart_report
+from tenon.paddle.report import Report, build
+from tenon.paddle.run import run as run_script
+from tenon.paddle.table import both, size
 
-FALLBACK = re.compile(r"missing \w+ kernel: (\w+), .*fallbacking to CPU")
-"""The line that PaddlePaddle logs for an operator that it hands to the CPU."""
+DEFAULT_DEVICE = os.environ.get("TENON_PADDLE_DEVICE_TYPE", "CustomCPU")
 
 NAMES = (
     "mlp",
@@ -37,9 +36,6 @@ NAMES = (
 )
 """The networks of `zoo`, whose import needs PaddlePaddle."""
 
-MARK = "coverage: the step begins"
-"""Printed behind the start, which draws the parameters."""
-
 
 def run(network: str, device: str) -> None:
     """Trains a network for one step and uses it once."""
@@ -51,8 +47,8 @@ def run(network: str, device: str) -> None:
 
     model, loss = NETWORKS[network]()
     optimizer = paddle.optimizer.AdamW(1e-3, parameters=model.parameters())
-    sys.stderr.write(f"{MARK}\n")
-    sys.stderr.flush()
+    # The start draws the parameters.
+    restart_report()
     value = loss()
     value.backward()
     optimizer.step()
@@ -60,37 +56,40 @@ def run(network: str, device: str) -> None:
     model.eval()
     with paddle.no_grad():
         loss()
-    operators = paddle.base.core.get_low_precision_op_list()
-    json.dump({"loss": float(value), "operators": list(operators)}, sys.stdout)
-    sys.stdout.flush()
-    # With GLOG_vmodule, PaddlePaddle frees a string twice when a process ends in the usual way.
-    os._exit(0)
+    json.dump({"loss": float(value)}, sys.stdout)
 
 
-def measure(network: str, device: str) -> tuple[dict[str, object], Counter[str]]:
-    """Runs a network in a process of its own; returns what it printed, and its fallbacks."""
-    environment = {
-        **os.environ,
-        "GLOG_vmodule": "kernel_factory=3",
-        "GLOG_logtostderr": "1",
-        "FLAGS_low_precision_op_list": "1",
+def measure(network: str, device: str) -> tuple[float, Report]:
+    """Runs a network in a process of its own; returns its loss, and the report."""
+    quiet = {**os.environ, "GLOG_minloglevel": "1", "PYTHONWARNINGS": "ignore"}
+    with tempfile.TemporaryFile("w+") as output:
+        arguments = ["--device", device, "--run", network]
+        finished = run_script(__file__, arguments, stdout=output, environment=quiet)
+        output.seek(0)
+        printed = output.read()
+    if finished.status != 0:
+        raise SystemExit(f"{network} failed")
+    loss: float = json.loads(printed[printed.index('{"loss"') :])["loss"]
+    return loss, build(finished)
+
+
+def fallen(report: Report) -> dict[str, int]:
+    """Returns the operators that ran on the CPU, and how often."""
+    calls: dict[str, int] = {}
+    for row in report.fallbacks:
+        calls[row.operator] = calls.get(row.operator, 0) + row.total.calls
+    return calls
+
+
+def to_json(loss: float, report: Report) -> dict[str, object]:
+    """Returns the results of a network."""
+    fallbacks = fallen(report)
+    return {
+        "loss": loss,
+        "operators": sorted({*report.native, *fallbacks}),
+        "fallbacks": fallbacks,
+        "bytes": both(report.fallback_total),
     }
-    # A file instead of a pipe: nobody reads while the process writes.
-    with tempfile.TemporaryFile("w+") as log:
-        finished = subprocess.run(
-            [sys.executable, __file__, "--device", device, "--run", network],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env=environment,
-            check=False,
-        )
-        log.seek(0)
-        lines = log.read()
-    if finished.returncode != 0:
-        raise SystemExit(f"{network} failed:\n{lines[-2000:]}")
-    report: dict[str, object] = json.loads(finished.stdout[finished.stdout.index('{"loss"') :])
-    return report, Counter(FALLBACK.findall(lines.partition(MARK)[2]))
 
 
 class Kernels(NamedTuple):
@@ -150,16 +149,19 @@ def main() -> int:
         list_kernels(options.device)
         return 0
     sys.path.insert(0, str(Path(__file__).parent))
-    networks = options.network or NAMES
     reports = {}
-    print(f"{'network':<14}{'operators':>10}{'on the CPU':>12}{'calls':>7}  which")
-    for network in networks:
-        report, fallbacks = measure(network, options.device)
-        reports[network] = {**report, "fallbacks": dict(fallbacks)}
-        names = ", ".join(f"{name} ({count})" for name, count in fallbacks.most_common())
-        operators = report["operators"]
-        count = len(operators) if isinstance(operators, list) else 0
-        print(f"{network:<14}{count:>10}{len(fallbacks):>12}{sum(fallbacks.values()):>7}  {names}")
+    print(f"{'network':<14}{'operators':>10}{'on the CPU':>12}{'calls':>7}{'copied':>11}  which")
+    for network in options.network or NAMES:
+        loss, report = measure(network, options.device)
+        total = report.fallback_total
+        reports[network] = to_json(loss, report)
+        fallbacks = fallen(report)
+        names = ", ".join(f"{name} ({count})" for name, count in fallbacks.items())
+        print(
+            f"{network:<14}{len(report.native):>10}{len(fallbacks):>12}{total.calls:>7}"
+            f"{size(both(total)):>11}  {names}",
+            flush=True,
+        )
     if options.json is not None:
         options.json.write_text(json.dumps(reports, indent=2) + "\n")
     return 0

@@ -31,11 +31,13 @@ def test_the_name_says_where_it_fits(wheel: Path) -> None:
     assert int(match[1]) >= 17
 
 
-def test_it_holds_the_library_and_nothing_else(wheel: Path) -> None:
+def test_it_holds_the_library_and_the_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         assert archive.testzip() is None
         others = [name for name in archive.namelist() if ".dist-info/" not in name]
-        assert others == [LIBRARY]
+        sources = (Path(__file__).parent / "src/tenon/paddle").glob("*.py")
+        package = [f"tenon/paddle/{source.name}" for source in sources]
+        assert sorted(others) == sorted([LIBRARY, *package])
         licences = [name for name in archive.namelist() if "/licenses/" in name]
         assert [Path(name).name for name in sorted(licences)] == ["LICENSE", "THIRD-PARTY.txt"]
         assert archive.read(LIBRARY).startswith(b"\x7fELF")
@@ -55,9 +57,7 @@ def test_pip_installs_and_removes_it(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path, with_pip=True, symlinks=True)
     pip = [str(tmp_path / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--no-index", "--quiet", str(wheel)], check=True)
-    shown = subprocess.run(
-        [*pip, "show", "--files", "tenon-paddle"], capture_output=True, text=True, check=True
-    ).stdout
+    shown = subprocess.run([*pip, "show", "--files", "tenon-paddle"], capture_output=True, text=True, check=True).stdout
     assert f"Version: {wheel.name.split('-')[1]}" in shown
     (installed,) = tmp_path.glob(f"lib/python3*/site-packages/{LIBRARY}")
     with zipfile.ZipFile(wheel) as archive:

@@ -172,7 +172,7 @@ pub struct CoverageOptions {
     rest: Vec<String>,
 }
 
-/// Reports in each release which operators of common networks run on the device.
+/// Reports in each release which operators of common networks run on the device, and what the others cost.
 pub fn coverage(options: &CoverageOptions) -> Result<(), Failure> {
     let one = options.paddle.as_deref().map(find).transpose()?;
     let releases: Vec<&Release> = one.map_or_else(|| RELEASES.iter().collect(), |release| vec![release]);

@@ -1,0 +1,103 @@
+"""The command `python -m tenon.paddle`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tenon.paddle import page, table
+from tenon.paddle.report import Report, build
+from tenon.paddle.run import Refused, run
+
+FELL_BACK = 3
+"""The exit status for `--forbid-fallback`."""
+
+EPILOG = """\
+The report goes to standard error, so that standard output is the script's own. The exit status is that of the script;
+2 if there is nothing to report on; 3 if --forbid-fallback is given, an operator fell back, and the script itself ended
+with 0. In the script, tenon.paddle.restart_report() forgets what was recorded so far, such as a warm-up.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the parser of the command line."""
+    main = argparse.ArgumentParser(
+        prog="python -m tenon.paddle", description="Tools for custom devices of PaddlePaddle."
+    )
+    commands = main.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    report = commands.add_parser(
+        "report",
+        help="run a script, and print which operators ran on the device and which on the CPU",
+        description="Runs a script, and prints which operators ran on the custom device, which fell back to "
+        "PaddlePaddle's CPU kernels, and what that cost. It works with the plugin of any vendor.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    report.add_argument(
+        "--device",
+        metavar="NAME",
+        help="set this device before the script begins, such as CustomCPU:0",
+    )
+    report.add_argument("--json", metavar="FILE", type=Path, help="write the report to this file as JSON")
+    report.add_argument("--html", metavar="FILE", type=Path, help="write the report to this file as a web page")
+    report.add_argument("--quiet", action="store_true", help="do not print the report")
+    report.add_argument(
+        "--forbid-fallback",
+        action="store_true",
+        help="exit with the status 3 if an operator falls back",
+    )
+    report.add_argument("script", help="the script to run")
+    report.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="its arguments")
+    return main
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command. Returns its exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        ran = run(options.script, options.arguments, options.device)
+        if ran.begin is None:
+            if ran.status == 0:
+                raise Refused(f"{options.script} did not import paddle")
+            return complain(f"{options.script} failed before it imported paddle", ran.status)
+    except Refused as refusal:
+        return complain(str(refusal), 2)
+    report = build(ran)
+    sys.stderr.write("" if options.quiet else "\n" + table.render(report, shutil.get_terminal_size((100, 24)).columns))
+    try:
+        if options.json is not None:
+            options.json.write_text(json.dumps(report.to_json(), indent=2) + "\n")
+        if options.html is not None:
+            options.html.write_text(page.render(report), encoding="utf-8")
+    except OSError as error:
+        return complain(f"cannot write {error.filename}: {error.strerror}", ran.status or 2)
+    return forbid(report) if options.forbid_fallback else ran.status
+
+
+def forbid(report: Report) -> int:
+    """Says which operator fell back first, if any did. Returns the exit status."""
+    first = report.first
+    if first is None:
+        compiled = next((row.operator for row in report.compiled if not row.is_on_device), None)
+        if compiled is None:
+            return report.status
+        return complain(f"{compiled} runs on the CPU in a compiled program", report.status or FELL_BACK)
+    where = first.lines[0][0]
+    return complain(
+        f"{first.operator} ({first.dtype}) fell back to the CPU: {table.place(where)}{table.source(where)}",
+        report.status or FELL_BACK,
+    )
+
+
+def complain(reason: str, status: int) -> int:
+    """Writes a line to standard error. Returns the exit status."""
+    sys.stderr.write(f"tenon: {reason}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
