@@ -115,6 +115,15 @@ fn each_header_of_diopi_stands_alone() {
 }
 
 #[test]
+fn the_header_of_onednn_is_as_published() {
+    let include = generate("spec", "header-of-onednn");
+    compiles_everywhere(&include, "tenon/onednn.h");
+    let claims = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/onednn.cc");
+    compile("c++", "c++17", &include, &claims, &["-fsyntax-only"])
+        .unwrap_or_else(|reason| panic!("{reason}"));
+}
+
+#[test]
 fn a_program_written_for_ascend_compiles_as_it_is() {
     let include = generate("spec", "headers-for-ascend");
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");

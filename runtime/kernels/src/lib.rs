@@ -43,6 +43,7 @@ pub mod numeric;
 pub mod optimizer;
 pub mod pool;
 mod product;
+pub mod provider;
 pub mod random;
 pub mod reduce;
 pub mod reduction;

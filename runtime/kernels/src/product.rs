@@ -2,6 +2,8 @@
 
 use std::num::Wrapping;
 
+use crate::provider;
+
 /// A matrix in a slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a, T> {
@@ -92,6 +94,15 @@ impl<'a, T> MatrixMut<'a, T> {
     }
 }
 
+/// A matrix that a [`Provider`](provider::Provider) multiplies.
+#[derive(Clone, Copy, Debug)]
+pub struct Factor<'a> {
+    /// Its elements, and perhaps others.
+    pub elements: &'a [f32],
+    /// The distance to the next row and to the next column.
+    pub strides: [usize; 2],
+}
+
 /// Numbers with products of matrices.
 pub(crate) trait Product: Sized {
     /// Writes the product of two matrices, or adds it to what is there.
@@ -107,49 +118,67 @@ fn check<T>(out: &MatrixMut<'_, T>, left: &Matrix<'_, T>, right: &Matrix<'_, T>)
     assert!(fits, "{out:?} is no product of {left:?} and {right:?}");
 }
 
-macro_rules! product {
-    ($($number:ident: $multiply:path;)*) => {$(
-        impl Product for $number {
-            fn multiply(
-                out: MatrixMut<'_, Self>,
-                left: Matrix<'_, Self>,
-                right: Matrix<'_, Self>,
-                add: bool,
-            ) {
-                check(&out, &left, &right);
-                let ([left_row, left_column], [right_row, right_column], [row, column]) = (
-                    left.shape.signed_strides(),
-                    right.shape.signed_strides(),
-                    out.shape.signed_strides(),
+impl Product for f32 {
+    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
+        check(&out, &left, &right);
+        let shape = [out.shape.rows, left.shape.columns, out.shape.columns];
+        let factors =
+            [left, right].map(|Matrix { data, shape }| Factor { elements: data, strides: shape.strides });
+        let strides = out.shape.strides;
+        let target = &mut *out.data;
+        if !provider::computes(|provider| provider.multiply((target, strides), shape, factors, add)) {
+            multiply_f32(out, left, right, add);
+        }
+    }
+}
+
+impl Product for f64 {
+    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
+        check(&out, &left, &right);
+        multiply_f64(out, left, right, add);
+    }
+}
+
+macro_rules! multiply {
+    ($($name:ident: $number:ident, $multiply:path;)*) => {$(
+        fn $name(
+            out: MatrixMut<'_, $number>,
+            left: Matrix<'_, $number>,
+            right: Matrix<'_, $number>,
+            add: bool,
+        ) {
+            let ([left_row, left_column], [right_row, right_column], [row, column]) = (
+                left.shape.signed_strides(),
+                right.shape.signed_strides(),
+                out.shape.signed_strides(),
+            );
+            // SAFETY: the constructors checked that the matrices lie in their slices, and that no two elements of
+            // the output have the same place; the caller checked that their sizes go together. The output is borrowed
+            // exclusively.
+            unsafe {
+                $multiply(
+                    out.shape.rows,
+                    left.shape.columns,
+                    out.shape.columns,
+                    1.0,
+                    left.data.as_ptr(),
+                    left_row,
+                    left_column,
+                    right.data.as_ptr(),
+                    right_row,
+                    right_column,
+                    if add { 1.0 } else { 0.0 },
+                    out.data.as_mut_ptr(),
+                    row,
+                    column,
                 );
-                // SAFETY: the constructors checked that the matrices lie in their slices, and that no two elements of
-                // the output have the same place; their sizes go together, as just checked. The output is borrowed
-                // exclusively.
-                unsafe {
-                    $multiply(
-                        out.shape.rows,
-                        left.shape.columns,
-                        out.shape.columns,
-                        1.0,
-                        left.data.as_ptr(),
-                        left_row,
-                        left_column,
-                        right.data.as_ptr(),
-                        right_row,
-                        right_column,
-                        if add { 1.0 } else { 0.0 },
-                        out.data.as_mut_ptr(),
-                        row,
-                        column,
-                    );
-                }
             }
         }
     )*};
 }
-product! {
-    f32: matrixmultiply::sgemm;
-    f64: matrixmultiply::dgemm;
+multiply! {
+    multiply_f32: f32, matrixmultiply::sgemm;
+    multiply_f64: f64, matrixmultiply::dgemm;
 }
 
 impl Product for Wrapping<i64> {

@@ -13,7 +13,7 @@ use crate::tensor::{View, ViewMut};
 pub(crate) const SPACE: usize = 3;
 
 /// A number for each spatial dimension.
-pub(crate) type Spatial<T> = [T; SPACE];
+pub type Spatial<T> = [T; SPACE];
 
 /// The names that frameworks have for tensors whose second dimension is the channels, and for those whose last is.
 pub(crate) fn channels_last(data_format: &str) -> Result<bool> {

@@ -2,9 +2,10 @@
 //!
 //! Any of large image, small image and kernels follows from the other two: forward, by the image and by the kernels.
 
-use crate::conv::geometry::{Geometry, Segment};
+use crate::conv::geometry::{Geometry, Pass, Segment};
 use crate::float::Float;
 use crate::product::{Matrix, MatrixMut};
+use crate::provider;
 
 /// Elements of a block of columns: few enough for the caches, and enough for products of matrices that are worth it.
 const BLOCK: usize = 1 << 18;
@@ -29,8 +30,19 @@ impl Geometry {
         (0..lines).step_by(at_once).map(move |start| start..lines.min(start + at_once))
     }
 
+    /// Lets the provider compute a tensor from two others. Returns false if it leaves it to the kernel.
+    fn is_provided<T: Float>(&self, pass: Pass, result: &mut [T], operands: [&[T]; 2]) -> bool {
+        provider::computes(|provider| {
+            let operands = operands.map(bytemuck::cast_slice);
+            provider.convolve(pass, T::DTYPE, self, bytemuck::cast_slice_mut(result), operands)
+        })
+    }
+
     /// Convolves the large image.
     pub(super) fn forward<T: Float>(&self, small: &mut [T], large: &[T], kernels: &[T]) {
+        if self.is_provided(Pass::Small, small, [large, kernels]) {
+            return;
+        }
         if self.is_depthwise() || self.taps() == 0 {
             small.fill(T::ZERO);
         }
@@ -66,6 +78,9 @@ impl Geometry {
 
     /// The gradient of the large image, or a transposed convolution of the small one.
     pub(super) fn backward_image<T: Float>(&self, large: &mut [T], small: &[T], kernels: &[T]) {
+        if self.is_provided(Pass::Large, large, [small, kernels]) {
+            return;
+        }
         large.fill(T::ZERO);
         if self.is_depthwise() {
             for (sample, group) in self.parts() {
@@ -106,6 +121,9 @@ impl Geometry {
 
     /// The gradient of the kernels.
     pub(super) fn backward_kernels<T: Float>(&self, kernels: &mut [T], large: &[T], small: &[T]) {
+        if self.is_provided(Pass::Kernels, kernels, [large, small]) {
+            return;
+        }
         kernels.fill(T::ZERO);
         let mut columns = Vec::new();
         for (sample, group) in self.parts() {

@@ -4,20 +4,41 @@ use std::ops::Range;
 
 use crate::window::{Spatial, inside};
 
-/// A convolution that makes a small image from a large one, for one sample and one group of channels.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Geometry {
-    pub(super) batch: usize,
-    pub(super) groups: usize,
-    /// The channels of each group.
-    pub(super) large_channels: usize,
-    pub(super) small_channels: usize,
-    pub(super) large: Spatial<usize>,
-    pub(super) small: Spatial<usize>,
-    pub(super) kernel: Spatial<usize>,
-    pub(super) strides: Spatial<usize>,
-    pub(super) paddings: Spatial<[usize; 2]>,
-    pub(super) dilations: Spatial<usize>,
+/// A convolution that makes a small image from a large one. Each image has three dimensions; the first ones have the length
+/// one if the tensors have fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Geometry {
+    /// Number of images.
+    pub batch: usize,
+    /// Number of groups of channels.
+    pub groups: usize,
+    /// The channels of the large image in each group.
+    pub large_channels: usize,
+    /// The channels of the small image in each group.
+    pub small_channels: usize,
+    /// The size of the large image.
+    pub large: Spatial<usize>,
+    /// The size of the small image.
+    pub small: Spatial<usize>,
+    /// The size of the kernels.
+    pub kernel: Spatial<usize>,
+    /// The distance between windows.
+    pub strides: Spatial<usize>,
+    /// The padding before and after the large image.
+    pub paddings: Spatial<[usize; 2]>,
+    /// The distance between the elements that a window sees; 1 if they are neighbours.
+    pub dilations: Spatial<usize>,
+}
+
+/// The tensor of a convolution that is computed from the other two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pass {
+    /// The small image, from the large one and the kernels.
+    Small,
+    /// The large image, from the small one and the kernels.
+    Large,
+    /// The kernels, from the large image and the small one.
+    Kernels,
 }
 
 /// Windows in one line of the small image, and the elements of the large image that one place of the kernel sees through
@@ -58,7 +79,8 @@ impl Geometry {
     }
 
     /// Whether each window sees one element, and all do in their order.
-    pub(super) fn is_pointwise(&self) -> bool {
+    #[must_use]
+    pub fn is_pointwise(&self) -> bool {
         self.kernel == [1; 3]
             && self.strides == [1; 3]
             && self.large == self.small

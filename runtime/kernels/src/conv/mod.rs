@@ -12,7 +12,7 @@ mod engine;
 mod geometry;
 
 use crate::accumulate::with_float;
-use crate::conv::geometry::Geometry;
+pub use crate::conv::geometry::{Geometry, Pass};
 use crate::error::{Error, Result, expect_shape};
 use crate::slices::{lend, with_optional_slices, with_slices};
 use crate::tensor::{View, ViewMut};
