@@ -4,6 +4,12 @@ use tenon_cpu::Cpu;
 use tenon_diopi::Library;
 use tenon_operators::CpuOperators;
 
-tenon_diopi::library!(
-    @ Library::with_operators::<Cpu>(&CpuOperators).with_vendor_name("Tenon CPU Device")
-);
+tenon_diopi::library!(@ library());
+
+/// The host gets the library when it first needs it.
+fn library() -> Library {
+    if let Err(reason) = tenon_operators::use_onednn() {
+        eprintln!("tenon: {reason}");
+    }
+    Library::with_operators::<Cpu>(&CpuOperators).with_vendor_name("Tenon CPU Device")
+}

@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::ptr::null;
 use std::sync::OnceLock;
 
+use tenon::LogLevel;
 use tenon::device::ffi::TenonDeviceExtension;
 use tenon::device::{Plugin as _, hand_over};
 
@@ -35,12 +36,16 @@ const DEVICES_IN_PADDLE: usize = 1;
 pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
     let device_type = match name::device_type() {
         Ok(name) => name,
-        Err(refusal) => return complain(&refusal),
+        Err(refusal) => return say(&refusal),
+    };
+    let computing = match tenon_operators::use_onednn() {
+        Ok(computing) => computing,
+        Err(refusal) => return say(&refusal),
     };
     // SAFETY: the caller's promise.
     let release = match unsafe { hand_over::<Backend>(params, device_type) } {
         Ok(release) => release,
-        Err(reason) => return complain(&reason),
+        Err(reason) => return say(&reason),
     };
     // SAFETY: the memory of the CPU device is host memory.
     let registered = unsafe {
@@ -58,7 +63,10 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
         Backend::instance().set_default_devices(DEVICES_IN_PADDLE);
     }
     if let Err(reason) = registered {
-        complain(&reason);
+        return say(&reason);
+    }
+    if tenon::log_level() == Ok(LogLevel::Info) {
+        say(&format_args!("{}: {computing}", device_type.to_string_lossy()));
     }
 }
 
@@ -89,7 +97,7 @@ pub extern "C" fn tenon_last_error() -> *const c_char {
     tenon::last_error(|message| message.map_or(null(), std::ffi::CStr::as_ptr))
 }
 
-fn complain(reason: &dyn std::fmt::Display) {
+fn say(reason: &dyn std::fmt::Display) {
     // A closed standard error must not make the call fail, and `eprintln!` would panic.
     let _ = writeln!(std::io::stderr(), "tenon: {reason}");
 }

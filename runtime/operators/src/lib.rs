@@ -6,10 +6,13 @@
 #[rustfmt::skip]
 mod calls;
 mod host;
+mod provider;
 mod queue;
 
 use tenon::device::DataType;
 use tenon::operators::Operators;
+
+pub use provider::{Computing, use_onednn};
 
 /// The operators of the CPU device.
 #[derive(Clone, Copy, Debug, Default)]

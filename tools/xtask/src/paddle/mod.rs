@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::failure::{Failure, at};
-use crate::process::step;
+use crate::process::{cargo, step};
 use crate::project;
 use crate::sdk::wheel::{self, Wheel};
 use crate::side_by_side;
@@ -127,6 +127,7 @@ pub fn newest() -> Result<Venv, Failure> {
 pub fn test(each: bool) -> Result<(), Failure> {
     let plugin = wheel::build(Wheel::Paddle, None)?;
     let releases = if each { RELEASES } else { &RELEASES[..1] };
+    test_onednn(&environment(&RELEASES[0], &plugin)?)?;
     side_by_side::each(releases, |release| {
         let venv = environment(release, &plugin)?;
         venv.pytest()
@@ -134,6 +135,19 @@ pub fn test(each: bool) -> Result<(), Failure> {
             .within(&project::path("plugins/paddle/tests"))
             .run_beside_others(&format!("PaddlePaddle {}", release.version))
     })
+}
+
+/// Runs the tests of `tenon-onednn` with the library in PaddlePaddle's wheel, and the tests of networks and products of
+/// matrices in PaddlePaddle without it.
+fn test_onednn(venv: &Venv) -> Result<(), Failure> {
+    let library = "import paddle, pathlib; print(pathlib.Path(paddle.__file__).parent / 'libs/libdnnl.so.3')";
+    let library = step(venv.python()).args(["-c", library]).read()?;
+    cargo().args(["test", "--quiet", "--package", "tenon-onednn"]).env("TENON_DNNL", library.trim()).run()?;
+    venv.pytest()
+        .args(["test_networks.py", "test_products.py"])
+        .env("TENON_DNNL", "off")
+        .within(&project::path("plugins/paddle/tests"))
+        .run_beside_others("PaddlePaddle without oneDNN")
 }
 
 /// Options of `cargo xtask demo`.

@@ -1,0 +1,76 @@
+"""The choice between oneDNN, which PaddlePaddle loads, and the kernels of the plugin."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from host import DEVICE, python
+
+PROGRAM = f"""
+import json
+import numpy as np
+import paddle
+
+paddle.set_device("{DEVICE}")
+F = paddle.nn.functional
+
+
+def tensor(*shape):
+    numbers = np.random.default_rng(sum(shape)).uniform(-1, 1, shape).astype("float32")
+    return paddle.to_tensor(numbers, stop_gradient=False)
+
+
+def results(inputs, output):
+    return [output, *paddle.grad(output, inputs, paddle.sin(output))]
+
+
+found = []
+for image, filters, options in [
+    ((2, 1, 28, 28), (6, 1, 5, 5), dict(padding=2)),
+    ((2, 6, 14, 14), (16, 6, 5, 5), dict()),
+    ((2, 16, 9, 9), (16, 16, 3, 3), dict(padding=1, stride=2)),
+    ((2, 24, 8, 8), (48, 24, 1, 1), dict()),
+    ((2, 64, 2, 2), (16, 64, 1, 1), dict()),
+    ((2, 32, 8, 8), (32, 1, 3, 3), dict(padding=1, groups=32)),
+]:
+    x, w = tensor(*image), tensor(*filters)
+    found += results([x, w], F.conv2d(x, w, **options))
+x, w = tensor(2, 8, 7, 7), tensor(8, 4, 3, 3)
+found += results([x, w], F.conv2d_transpose(x, w, stride=2))
+for x, y, flags in [
+    ((8, 20), (20, 12), (False, False)),
+    ((3, 5, 8), (3, 4, 8), (False, True)),
+    ((7, 9), (7, 5), (True, False)),
+]:
+    x, y = tensor(*x), tensor(*y)
+    found += results([x, y], paddle.matmul(x, y, *flags))
+print(json.dumps([one.numpy().tolist() for one in found]))
+"""
+
+
+def test_results_of_both_differ_by_rounding_only() -> None:
+    onednn, kernels = (python(PROGRAM, TENON_DNNL=value) for value in (None, "off"))
+    assert onednn.returncode == 0, onednn.stderr
+    assert kernels.returncode == 0, kernels.stderr
+    found, expected = json.loads(onednn.stdout), json.loads(kernels.stdout)
+    assert onednn.stdout != kernels.stdout, "one of them computed in both programs"
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (None, "operators use oneDNN 3."),
+        ("off", "operators do not use oneDNN: TENON_DNNL is `off`\n"),
+    ],
+)
+def test_log_says_who_computes(value: str | None, line: str) -> None:
+    ran = python("import paddle", TENON_LOG="info", TENON_DNNL=value)
+    assert ran.returncode == 0, ran.stderr
+    assert f"tenon: {DEVICE}: {line}" in ran.stderr
+    assert (", which the process had loaded\n" in ran.stderr) == (value is None)

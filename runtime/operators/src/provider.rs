@@ -1,0 +1,119 @@
+//! Chooses who computes: oneDNN or the kernels of `tenon-kernels`.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use tenon_kernels::DType;
+use tenon_kernels::provider::{self, Factor, Geometry, Pass, Provider};
+use tenon_onednn::{BadVariable, Library, Unusable};
+
+/// Who computes convolutions and products of matrices.
+#[derive(Clone, Copy, Debug)]
+pub enum Computing {
+    /// oneDNN, where it is faster.
+    OneDnn(&'static Library),
+    /// The kernels of `tenon-kernels`, because oneDNN cannot be used.
+    Kernels(&'static Unusable),
+}
+
+/// Lets operators compute with oneDNN where it is faster, if there is one, for all calls from now on.
+///
+/// # Errors
+/// If the environment variable that names the library has an invalid value. Operators then compute without it.
+pub fn use_onednn() -> Result<Computing, &'static BadVariable> {
+    match Library::get() {
+        Ok(library) => {
+            static PROVIDER: OnceLock<OneDnn> = OnceLock::new();
+            provider::set(PROVIDER.get_or_init(|| OneDnn(library)));
+            Ok(Computing::OneDnn(library))
+        }
+        Err(Unusable::Variable(bad)) => Err(bad),
+        Err(reason) => Ok(Computing::Kernels(reason)),
+    }
+}
+
+impl fmt::Display for Computing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OneDnn(library) => write!(formatter, "operators use {library}"),
+            Self::Kernels(reason) => write!(formatter, "operators do not use oneDNN: {reason}"),
+        }
+    }
+}
+
+/// The choice of who computes. The guide to the CPU device has the measurements behind it.
+struct OneDnn(&'static Library);
+
+impl Provider for OneDnn {
+    fn convolve(
+        &self,
+        pass: Pass,
+        dtype: DType,
+        geometry: &Geometry,
+        result: &mut [u8],
+        operands: [&[u8]; 2],
+    ) -> bool {
+        is_faster(pass, geometry) && self.0.convolve(pass, dtype, geometry, result, operands)
+    }
+
+    fn multiply(
+        &self,
+        out: (&mut [f32], [usize; 2]),
+        shape: [usize; 3],
+        factors: [Factor<'_>; 2],
+        is_added: bool,
+    ) -> bool {
+        self.0.multiply(out, shape, factors, is_added)
+    }
+}
+
+/// The fewest elements of an image for which a pointwise convolution is a product of matrices.
+const PRODUCT_ELEMENTS: usize = 16;
+
+/// The fewest channels for which oneDNN computes the gradient of an image well.
+const GRADIENT_CHANNELS: usize = 4;
+
+/// Whether oneDNN computes a convolution faster than the kernel does with products of oneDNN.
+fn is_faster(pass: Pass, geometry: &Geometry) -> bool {
+    if geometry.is_pointwise() {
+        return geometry.large.iter().product::<usize>() < PRODUCT_ELEMENTS;
+    }
+    pass != Pass::Large || geometry.groups > 1 || geometry.large_channels >= GRADIENT_CHANNELS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geometry(channels: usize, side: usize, kernel: usize) -> Geometry {
+        Geometry {
+            batch: 4,
+            groups: 1,
+            large_channels: channels,
+            small_channels: 8,
+            large: [1, side, side],
+            small: [1, side, side],
+            kernel: [1, kernel, kernel],
+            strides: [1; 3],
+            paddings: [[0; 2], [kernel / 2; 2], [kernel / 2; 2]],
+            dilations: [1; 3],
+        }
+    }
+
+    #[test]
+    fn pointwise_convolution_of_small_images_is_faster() {
+        for pass in [Pass::Small, Pass::Large, Pass::Kernels] {
+            assert!(is_faster(pass, &geometry(64, 2, 1)));
+            assert!(!is_faster(pass, &geometry(64, 8, 1)));
+        }
+    }
+
+    #[test]
+    fn gradient_of_an_image_with_few_channels_is_not_faster() {
+        for (channels, groups, expected) in [(1, 1, false), (3, 1, false), (4, 1, true), (1, 32, true)] {
+            let geometry = Geometry { groups, ..geometry(channels, 28, 3) };
+            assert_eq!(is_faster(Pass::Large, &geometry), expected, "{channels} channels, {groups} groups");
+            assert!(is_faster(Pass::Small, &geometry) && is_faster(Pass::Kernels, &geometry));
+        }
+    }
+}
