@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use codegen::model::{Function, Interface, Spec, Type};
+use codegen::model::{Coverage, Function, Interface, Spec, Type};
 use heck::ToSnakeCase;
 use texts::Texts;
 
@@ -307,5 +307,20 @@ fn wrong_type_or_number_is_blamed() {
     for (test, path, from, to, blamed) in cases {
         let reason = compile(changed(path, from, to), test).expect_err("a wrong claim compiles");
         assert!(reason.contains(blamed), "`{blamed}` is not blamed:\n{reason}");
+    }
+}
+
+#[test]
+fn documents_have_the_number_of_computed_operators() {
+    let spec = spec();
+    let [_, library] = interfaces(&spec);
+    let (all, computed) = spec.computable(library).fold((0, 0), |(all, computed), function| {
+        (all + 1, computed + usize::from(function.coverage() != Coverage::Missing))
+    });
+    let wanted = format!("{computed} of the {all} operators");
+    for document in ["README.md", "CHANGELOG.md"] {
+        let text = std::fs::read_to_string(root().join(document)).expect("the document is there");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&wanted), "{document} does not say: {wanted}");
     }
 }

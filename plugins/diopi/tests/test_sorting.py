@@ -105,3 +105,11 @@ def test_unique_of_few_elements(lib: Library, shape: tuple[int, ...]) -> None:
     array = np.zeros(shape, "float32") + 2
     out, counts = lib.call("diopiUnique", NEW, array, None, True, True, None, NEW)
     assert out.tolist() == [2.0] * array.size and counts.tolist() == [1] * array.size
+
+
+def test_each_nan_is_distinct(lib: Library) -> None:
+    array = np.array([np.nan, 1, np.nan, 1, 0], "float32")
+    inverse = like(array, "int64")
+    out, places, counts = lib.call("diopiUnique", NEW, array, None, True, True, inverse, NEW)
+    np.testing.assert_array_equal(out, [0, 1, np.nan, np.nan])
+    assert places.tolist() == [2, 1, 3, 1, 0] and counts.tolist() == [1, 2, 1, 1]

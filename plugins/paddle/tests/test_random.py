@@ -94,10 +94,43 @@ DRAWN: dict[str, tuple[Callable[[], Any], float, float, float, float]] = {
     ),
 }
 """A call, and the mean, the standard deviation, the least and the largest number."""
+for rate in (0.5, 6.0, 40.0):
+    DRAWN[f"poisson of {rate}"] = (
+        lambda rate=rate: paddle.poisson(paddle.full(SHAPE, rate)),
+        rate,
+        rate**0.5,
+        0,
+        10 + 3 * rate,
+    )
+DRAWN["dirichlet"] = (
+    lambda: paddle._C_ops.dirichlet(paddle.full([ROWS * COLUMNS, 3], 2.0)),
+    1 / 3,
+    (2 / 63) ** 0.5,
+    0,
+    1,
+)
 if RELEASE >= (3, 3):
     DRAWN["random_"] = (lambda: in_view(lambda x: x.random_(0, 10)), 4.5, 8.25**0.5, 0, 9)
 # There since 3.0.
 if RELEASE >= (3, 0):
+    for trials, p in ((20, 0.25), (200, 0.5), (100, 0.75)):
+        DRAWN[f"binomial of {trials} and {p}"] = (
+            lambda trials=trials, p=p: paddle.binomial(
+                paddle.full(SHAPE, trials, "int64"), paddle.full(SHAPE, p)
+            ),
+            trials * p,
+            (trials * p * (1 - p)) ** 0.5,
+            0,
+            trials,
+        )
+    for alpha in (0.5, 3.0):
+        DRAWN[f"standard_gamma of {alpha}"] = (
+            lambda alpha=alpha: paddle.standard_gamma(paddle.full(SHAPE, alpha)),
+            alpha,
+            alpha**0.5,
+            0,
+            30,
+        )
     DRAWN["normal_"] = (lambda: in_view(lambda x: x.normal_(3.0, 2.0)), 3.0, 2.0, -20, 20)
 
 
@@ -176,3 +209,21 @@ def test_numbers_in_place_have_no_gradient() -> None:
     changed.uniform_()
     (changed * 3).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), 0)
+
+
+def test_shares_of_a_dirichlet_distribution_add_up_to_one() -> None:
+    shares = paddle._C_ops.dirichlet(paddle.to_tensor([[0.01, 2.0, 5.0]] * ROWS)).numpy()
+    np.testing.assert_allclose(shares.sum(-1), 1, rtol=1e-6)
+    np.testing.assert_allclose(shares.mean(0), np.array([0.01, 2, 5]) / 7.01, atol=0.07)
+
+
+def test_poisson_numbers_have_no_gradient() -> None:
+    rates = paddle.ones([ROWS])
+    rates.stop_gradient = False
+    paddle.poisson(rates).sum().backward()
+    np.testing.assert_array_equal(rates.grad.numpy(), 0)
+
+
+def test_a_negative_rate_is_an_error() -> None:
+    with pytest.raises(Exception, match="cannot be -1"):
+        paddle.poisson(paddle.full([2], -1.0)).numpy()

@@ -6,7 +6,7 @@ import numpy as np
 import paddle
 import pytest
 
-from host import normal
+from host import RELEASE, is_on, normal, on_both
 from kernel_case import Case, check
 
 X = normal(3, 4, 5)
@@ -46,6 +46,25 @@ CASES: dict[str, Case] = {
     ),
 }
 
+CASES |= {
+    f"median along {axis}, {mode}, kept {kept}": Case(
+        lambda x, axis=axis, mode=mode, kept=kept: paddle.median(
+            x, axis, kept, **({"mode": mode} if RELEASE >= (3, 0) else {})
+        ),
+        (X,),
+    )
+    for mode in ("avg", "min")
+    for axis, kept in ((None, False), (1, True), (-1, False))
+}
+# Since 3.2 it is a kernel, and equal elements share the gradient.
+if RELEASE >= (3, 2):
+    CASES |= {
+        f"median of equal elements along {axis}": Case(
+            lambda x, axis=axis: paddle.median(x, axis), (np.round(X[:, :3, :3]),)
+        )
+        for axis in (None, 0, -1)
+    }
+
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", CASES)
@@ -63,3 +82,26 @@ def test_gradient_of_cumprod_with_a_zero() -> None:
 def test_sort_puts_nan_last() -> None:
     x = paddle.to_tensor(np.array([np.nan, 2.0, 1.0], "float32"))
     np.testing.assert_array_equal(paddle.sort(x).numpy(), [1.0, 2.0, np.nan])
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_distinct_elements_are_those_of_the_cpu(dtype: str, axis: int | None, index: str) -> None:
+    x = np.random.default_rng(1).integers(-2, 3, (6, 2)).astype(dtype)
+
+    def run(*flags: bool) -> list[np.ndarray]:
+        found = paddle.unique(paddle.to_tensor(x), *flags, axis=axis, dtype=index)
+        tensors = found if isinstance(found, (tuple, list)) else [found]
+        assert len(tensors) == 1 + sum(flags)
+        return [tensor.numpy() for tensor in tensors]
+
+    for flags in [(False,) * 3, (True,) * 3, (False, True, False), (False, False, True)]:
+        ours, theirs = on_both(lambda flags=flags: run(*flags))
+        for mine, expected in zip(ours, theirs):
+            assert mine.dtype == expected.dtype
+            np.testing.assert_array_equal(mine, expected)
+
+
+def test_distinct_elements_are_on_the_device() -> None:
+    assert is_on(paddle.unique(paddle.to_tensor(WHOLE)))

@@ -197,12 +197,21 @@ impl Rules<'_> {
 }
 
 /// The factors of four neighbours for a point that lies between the second and the third.
-fn cubic<T: Float>(part: T) -> [T; 4] {
+pub(crate) fn cubic<T: Float>(part: T) -> [T; 4] {
     let (a, one) = (T::of(-0.75), T::ONE);
     let [two, three, four, five, eight] = [2.0, 3.0, 4.0, 5.0, 8.0].map(T::of);
     let near = |x: T| ((a + two) * x - (a + three)) * x * x + one;
     let far = |x: T| ((a * x - five * a) * x + eight * a) * x - four * a;
     [far(part + one), near(part), near(one - part), far(two - part)]
+}
+
+/// The derivatives of [`cubic`].
+pub(crate) fn cubic_slopes<T: Float>(part: T) -> [T; 4] {
+    let (a, one) = (T::of(-0.75), T::ONE);
+    let [two, three, eight, ten] = [2.0, 3.0, 8.0, 10.0].map(T::of);
+    let near = |x: T| (three * (a + two) * x - two * (a + three)) * x;
+    let far = |x: T| (three * a * x - ten * a) * x + eight * a;
+    [far(part + one), near(part), -near(one - part), -far(two - part)]
 }
 
 /// The rows along a dimension of a shape: how many tensors there are before it, and how many elements behind it.

@@ -59,6 +59,7 @@ mod strided;
 pub mod swiglu;
 mod tensor;
 mod tiles;
+pub mod vision;
 mod walk;
 mod window;
 

@@ -9,18 +9,18 @@ mod order;
 mod search;
 mod unique;
 
-pub use median::{median, median_grad};
+pub use median::{median, median_grad, median_grad_of_equal};
 pub use order::{
     argsort, argsort_grad, kthvalue, kthvalue_grad, mode, mode_grad, topk, topk_grad, topk_shape,
 };
 pub use search::searchsorted;
-pub use unique::{unique, unique_consecutive, unique_consecutive_count, unique_count, unique_shape};
+pub use unique::{unique, unique_consecutive, unique_consecutive_count, unique_shape};
 
 use std::cmp::Ordering;
 
 use crate::numeric::Numeric;
 
 /// The order of two elements.
-fn compare<T: Numeric>(a: T, b: T) -> Ordering {
+pub(crate) fn compare<T: Numeric>(a: T, b: T) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }

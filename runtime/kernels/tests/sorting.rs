@@ -248,7 +248,7 @@ fn elements_and_rows_are_there_once() {
         |values: &[f64]| Tensor::new(DType::F32, &[values.len()], values.iter().copied().map(Number::Real));
     let nan = f64::NAN;
     let x = vector(&[3.0, 1.0, 3.0, nan, 2.0, nan]);
-    assert_eq!(so::unique_count(&x.view(), &[]), Ok(4));
+    assert_eq!(so::unique_shape(&x.view(), &[], true), Ok(vec![4]));
     let (out, firsts, counts) = (vector(&[0.0; 4]), vector(&[0.0; 4]), vector(&[0.0; 4]));
     let inverse = Tensor::new(DType::I64, &[6], []);
     so::unique(
@@ -258,6 +258,7 @@ fn elements_and_rows_are_there_once() {
         Some(&mut counts.view_mut()),
         &x.view(),
         &[],
+        true,
     )
     .unwrap();
     assert_close(&numbers(&out), &[1.0, 2.0, 3.0, nan], 0.0, "");
@@ -266,12 +267,12 @@ fn elements_and_rows_are_there_once() {
     assert_eq!(numbers(&counts), [1.0, 1.0, 2.0, 2.0]);
     // Columns 0 and 2 are equal, and 1 is before them.
     let x = Tensor::new(DType::I32, &[2, 3], [5, 5, 5, 7, 6, 7].map(Number::Integer));
-    assert_eq!(so::unique_count(&x.view(), &[-1]), Ok(2));
-    assert_eq!(so::unique_shape(&x.view(), &[-1]), Ok(vec![2, 2]));
-    assert_eq!(so::unique_shape(&x.view(), &[]), Ok(vec![3]));
+    assert_eq!(so::unique_shape(&x.view(), &[-1], true), Ok(vec![2, 2]));
+    assert_eq!(so::unique_shape(&x.view(), &[], true), Ok(vec![3]));
     let out = Tensor::new(DType::I32, &[2, 2], []);
     let inverse = Tensor::new(DType::I64, &[3], []);
-    so::unique(&mut out.view_mut(), None, Some(&mut inverse.view_mut()), None, &x.view(), &[1]).unwrap();
+    so::unique(&mut out.view_mut(), None, Some(&mut inverse.view_mut()), None, &x.view(), &[1], true)
+        .unwrap();
     assert_eq!((numbers(&out), numbers(&inverse)), (vec![5.0, 5.0, 6.0, 7.0], vec![1.0, 0.0, 1.0]));
     assert_eq!(so::unique_consecutive_count(&x.view(), &[1]), Ok(3));
     let x = vector(&[2.0, 2.0, 1.0, 2.0]);
@@ -287,5 +288,42 @@ fn elements_and_rows_are_there_once() {
     assert_eq!(numbers(&out), [2.0, 1.0, 2.0]);
     assert_eq!((numbers(&counts), numbers(&inverse)), (vec![2.0, 1.0, 1.0], vec![0.0, 0.0, 1.0, 2.0]));
     let none = Tensor::new(DType::F32, &[0], []);
-    assert_eq!(so::unique_count(&none.view(), &[]), Ok(0));
+    assert_eq!(so::unique_shape(&none.view(), &[], true), Ok(vec![0]));
+}
+
+#[test]
+fn each_nan_is_an_element_of_its_own_on_request() {
+    let nan = f64::NAN;
+    let x = Tensor::new(DType::F64, &[5], [nan, 1.0, nan, 1.0, 0.0].map(Number::Real));
+    assert_eq!(so::unique_shape(&x.view(), &[], false), Ok(vec![4]));
+    let [out, inverse, counts] = [4, 5, 4].map(|len| Tensor::new(DType::F64, &[len], []));
+    let (inverse_view, counts_view) = (&mut inverse.view_mut(), &mut counts.view_mut());
+    so::unique(&mut out.view_mut(), None, Some(inverse_view), Some(counts_view), &x.view(), &[], false)
+        .unwrap();
+    assert_close(&numbers(&out), &[0.0, 1.0, nan, nan], 0.0, "");
+    assert_eq!(numbers(&inverse), [2.0, 1.0, 3.0, 1.0, 0.0]);
+    assert_eq!(numbers(&counts), [1.0, 2.0, 1.0, 1.0]);
+    let rows = Tensor::new(DType::F64, &[2, 2], [nan, 1.0, nan, 1.0].map(Number::Real));
+    assert_eq!(so::unique_shape(&rows.view(), &[0], false), Ok(vec![2, 2]));
+    assert_eq!(so::unique_shape(&rows.view(), &[0], true), Ok(vec![1, 2]));
+}
+
+#[test]
+fn gradient_of_a_median_is_shared_by_equal_elements() {
+    let cases: [(&str, &[f64], &[f64]); 4] = [
+        ("avg", &[1.0, 2.0, 2.0, 2.0, 3.0], &[0.0, 2.0, 2.0, 2.0, 0.0]),
+        ("avg", &[4.0, 1.0, 2.0, 9.0], &[3.0, 0.0, 3.0, 0.0]),
+        ("min", &[4.0, 1.0, 2.0, 9.0], &[0.0, 0.0, 6.0, 0.0]),
+        ("avg", &[f64::NAN, 1.0, 2.0], &[6.0, 0.0, 0.0]),
+    ];
+    for (mode, list, wanted) in cases {
+        let x = Tensor::new(DType::F64, &[list.len(), 1], list.iter().copied().map(Number::Real));
+        let (out, dx) = (Tensor::new(DType::F64, &[1], []), Tensor::new(DType::F64, &x.dims, []));
+        let places = Tensor::new(DType::I64, if mode == "avg" { &[1, 2] } else { &[1] }, []);
+        so::median(&mut out.view_mut(), &mut places.view_mut(), &x.view(), &[0], false, mode, false).unwrap();
+        let dout = Tensor::new(DType::F64, &[1], [Number::Real(6.0)]);
+        let (x, median, places, dout) = (x.view(), out.view(), places.view(), dout.view());
+        so::median_grad_of_equal(&mut dx.view_mut(), &x, &median, &places, &dout, &[0], false, mode).unwrap();
+        assert_eq!(numbers(&dx), wanted);
+    }
 }

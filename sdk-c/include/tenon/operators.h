@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x850999cc2b31af11)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xcf90e77f2057ed72)
 
 /**
  * @brief The operators of a device.
@@ -3995,6 +3995,123 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } label_smooth_classes;
 
+  /**
+   * @brief The loss of connectionist temporal classification.
+   *
+   * The negative logarithm of the probability of all alignments of a sequence with its target (Graves et al., 2006). An
+   * alignment has a label or a blank at each time; it becomes the target if repeated labels are merged and blanks left out.
+   *
+   * A sequence without an alignment has an infinite loss, or zero with `zero_infinity`. There is no reduction. This is the
+   * loss of PyTorch.
+   *
+   * @param[out] loss The losses, `[batch]`.
+   * @param[out] log_alpha The logarithm of the probability of all beginnings of alignments up to
+   *     a time that end in a state: `[batch, times, states]`, with a state before, in, and behind
+   *     each label of the longest target. NULL if the host does not want it.
+   * @param[in] log_probs The logarithms of the probabilities of the labels, `[times, batch,
+   *     labels]`.
+   * @param[in] targets The labels of the targets, `[batch, length]`, or one target after the
+   *     other.
+   * @param[in] input_lengths The number of times of each sequence.
+   * @param[in] target_lengths The length of each target.
+   * @param[in] blank The label that stands for none.
+   * @param[in] zero_infinity True if infinite losses are set to zero.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* loss, const TenonTensor* log_alpha,
+        const TenonTensor* log_probs, const TenonTensor* targets,
+        const TenonTensor* input_lengths, const TenonTensor* target_lengths, int64_t blank,
+        bool zero_infinity);
+    uint64_t data_types;
+  } ctc_loss;
+
+  /**
+   * @brief The gradient of `ctc_loss` through the logarithm of softmax.
+   *
+   * The gradient by logits of which `log_probs` are the logarithms of softmax: `exp(log_probs)` minus the probability that
+   * alignments have the label at the time. The gradient of the logarithm of softmax leaves it as it is. An infinite loss has
+   * the gradient NaN, or zero with `zero_infinity`. PyTorch computes the same.
+   *
+   * @param[out] dlog_probs The gradient.
+   * @param[in] log_probs As for `ctc_loss`.
+   * @param[in] targets As for `ctc_loss`.
+   * @param[in] input_lengths As for `ctc_loss`.
+   * @param[in] target_lengths As for `ctc_loss`.
+   * @param[in] dloss The gradient of the losses.
+   * @param[in] blank As for `ctc_loss`.
+   * @param[in] zero_infinity As for `ctc_loss`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dlog_probs, const TenonTensor* log_probs,
+        const TenonTensor* targets, const TenonTensor* input_lengths,
+        const TenonTensor* target_lengths, const TenonTensor* dloss, int64_t blank,
+        bool zero_infinity);
+    uint64_t data_types;
+  } ctc_loss_grad;
+
+  /**
+   * @brief The loss of `ctc_loss` from logits, and its gradient.
+   *
+   * The kernel behind PaddlePaddle's `ctc_loss`. A sequence without an alignment has the loss and the gradient zero.
+   *
+   * @param[out] loss The losses, `[batch, 1]`.
+   * @param[out] gradient The gradient of each loss by the logits.
+   * @param[in] logits The logits of the labels, `[times, batch, labels]`.
+   * @param[in] label The labels of the targets, `[batch, length]`.
+   * @param[in] logits_length The number of times of each sequence. NULL if there is none.
+   * @param[in] labels_length The length of each target. NULL if there is none.
+   * @param[in] blank The label that stands for none.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* loss, const TenonTensor* gradient,
+        const TenonTensor* logits, const TenonTensor* label, const TenonTensor* logits_length,
+        const TenonTensor* labels_length, int64_t blank);
+    uint64_t data_types;
+  } ctc_loss_of_logits;
+
+  /**
+   * @brief Computes the shape of an output of `ctc_loss_of_logits`, which may depend on elements of
+   * the inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* loss_shape, const TenonTensor* logits,
+        const TenonTensor* label, const TenonTensor* logits_length,
+        const TenonTensor* labels_length, int64_t blank);
+    uint64_t data_types;
+  } ctc_loss_of_logits_loss_shape;
+
+  /**
+   * @brief Computes the shape of an output of `ctc_loss_of_logits`, which may depend on elements of
+   * the inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* gradient_shape, const TenonTensor* logits,
+        const TenonTensor* label, const TenonTensor* logits_length,
+        const TenonTensor* labels_length, int64_t blank);
+    uint64_t data_types;
+  } ctc_loss_of_logits_gradient_shape;
+
+  /**
+   * @brief The gradient of `ctc_loss_of_logits`.
+   *
+   * @param[out] dlogits The gradient of the logits.
+   * @param[in] logits_length The number of times of each sequence. NULL if there is none.
+   * @param[in] gradient The gradient of each loss, from `ctc_loss_of_logits`.
+   * @param[in] dloss The gradient of the losses.
+   * @param[in] norm_by_times True if gradients are divided by the number of times.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dlogits, const TenonTensor* logits_length,
+        const TenonTensor* gradient, const TenonTensor* dloss, bool norm_by_times);
+    uint64_t data_types;
+  } ctc_loss_of_logits_grad;
+
   /** @} */
 
   /**
@@ -5322,6 +5439,70 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } multinomial;
 
+  /**
+   * @brief Numbers of the Poisson distribution.
+   *
+   * By multiplication (Knuth, 1969) for rates below 10, and by transformed rejection (Hörmann, 1993) from there on. A rate
+   * that is negative or not finite is an error.
+   *
+   * @param[out] out The numbers.
+   * @param[in] x The rates.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x, int64_t seed,
+        int64_t offset);
+    uint64_t data_types;
+  } poisson;
+
+  /**
+   * @brief Numbers of the binomial distribution.
+   *
+   * By waiting times (Devroye, 1986) for less than 10 expected successes or failures, and by transformed rejection (Hörmann,
+   * 1993) from there on. A number of trials loses its fraction.
+   *
+   * @param[out] out The numbers of successes.
+   * @param[in] count The numbers of trials.
+   * @param[in] prob The probabilities, of the same shape.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* count,
+        const TenonTensor* prob, int64_t seed, int64_t offset);
+    uint64_t data_types;
+  } binomial;
+
+  /**
+   * @brief Numbers of the gamma distribution with the scale 1.
+   *
+   * By the method of Marsaglia and Tsang (2000). A shape that is negative or not finite is an error; 0 gives 0.
+   *
+   * @param[out] out The numbers.
+   * @param[in] alpha The shapes.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* alpha, int64_t seed,
+        int64_t offset);
+    uint64_t data_types;
+  } standard_gamma;
+
+  /**
+   * @brief Shares of the Dirichlet distribution.
+   *
+   * Numbers of the gamma distribution, as of `standard_gamma`, divided by their sum along the last dimension. They are
+   * computed from logarithms, so that small concentrations do not give zeros.
+   *
+   * @param[out] out The shares.
+   * @param[in] alpha The concentrations, in the last dimension.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* alpha, int64_t seed,
+        int64_t offset);
+    uint64_t data_types;
+  } dirichlet;
+
   /** @} */
 
   /**
@@ -6215,7 +6396,8 @@ typedef struct TenonOperators {
   /**
    * @brief Each element once, in order.
    *
-   * With a dimension it is what is at each of its indices, in lexicographic order. As in NumPy there is one NaN.
+   * With a dimension it is what is at each of its indices, in lexicographic order. There is one NaN, as in NumPy, or each
+   * NaN is an element of its own, as in PyTorch.
    *
    * @param[out] out The elements.
    * @param[out] indices The index of the first of equal ones. NULL if the host does not want it.
@@ -6224,12 +6406,13 @@ typedef struct TenonOperators {
    * @param[out] counts How often each of them occurs. NULL if the host does not want it.
    * @param[in] x The input.
    * @param[in] axis The dimension, or none.
+   * @param[in] equal_nan True if all NaN are the same element.
    */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* indices,
         const TenonTensor* inverse, const TenonTensor* counts, const TenonTensor* x,
-        const int64_t* axis, size_t axis_count);
+        const int64_t* axis, size_t axis_count, bool equal_nan);
     uint64_t data_types;
   } unique;
 
@@ -6237,9 +6420,77 @@ typedef struct TenonOperators {
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
-        const int64_t* axis, size_t axis_count);
+        const int64_t* axis, size_t axis_count, bool equal_nan);
     uint64_t data_types;
   } unique_out_shape;
+
+  /**
+   * @brief The element in the middle along dimensions.
+   *
+   * Of an even number of elements it is the mean of the two in the middle with the mode `avg`, and the smaller one with
+   * `min`. NaN makes it NaN, unless it is ignored; then the median of nothing but NaN is NaN. Integers have a median with a
+   * fraction, which their type drops.
+   *
+   * @param[out] out The medians.
+   * @param[out] indices The indices of the elements, in row-major order of the dimensions that
+   *     are reduced; -1 for none. With `avg` there is one more dimension, of the two elements in the
+   *     middle.
+   * @param[in] x The input.
+   * @param[in] axis The dimensions, all if there are none.
+   * @param[in] keep_dim True if the dimensions stay, with the length one.
+   * @param[in] mode `avg` or `min`.
+   * @param[in] ignore_nan True if NaN does not count.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* indices,
+        const TenonTensor* x, const int64_t* axis, size_t axis_count, bool keep_dim,
+        const char* mode, bool ignore_nan);
+    uint64_t data_types;
+  } median;
+
+  /**
+   * @brief The gradient of `median`.
+   *
+   * Half of the gradient of the result for each of the two elements in the middle, or all of it for the only one.
+   *
+   * @param[out] dx The gradient of the input.
+   * @param[in] indices The indices of the result.
+   * @param[in] dout The gradient of the result.
+   * @param[in] axis As for `median`.
+   * @param[in] keep_dim As for `median`.
+   * @param[in] mode As for `median`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* indices,
+        const TenonTensor* dout, const int64_t* axis, size_t axis_count, bool keep_dim,
+        const char* mode);
+    uint64_t data_types;
+  } median_grad;
+
+  /**
+   * @brief The gradient of `median`, shared by equal elements.
+   *
+   * All elements that equal the median have the same share of the gradient. If none does, because the median is a mean or
+   * NaN, it is that of `median_grad`. These are the rules of PaddlePaddle since 3.2.
+   *
+   * @param[out] dx The gradient of the input.
+   * @param[in] x The input.
+   * @param[in] median The result.
+   * @param[in] indices The indices of the result.
+   * @param[in] dout The gradient of the result.
+   * @param[in] axis As for `median`.
+   * @param[in] keep_dim As for `median`.
+   * @param[in] mode As for `median`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* median, const TenonTensor* indices, const TenonTensor* dout,
+        const int64_t* axis, size_t axis_count, bool keep_dim, const char* mode);
+    uint64_t data_types;
+  } median_grad_of_equal;
 
   /** @} */
 
@@ -8691,8 +8942,146 @@ typedef struct TenonOperators {
   } renorm;
 
   /** @} */
+
+  /**
+   * @name Vision: Samples and boxes in images.
+   *
+   * Images are `[batch, channels, height, width]`. A box is its corners `x1, y1, x2, y2`.
+   * @{
+   */
+
+  /**
+   * @brief Samples of images at the points of a grid.
+   *
+   * A point is `x, y`, or `x, y, z` for images with a depth, which comes before the height. -1 and 1 are the centres of the
+   * outermost pixels with `align_corners`, and their edges without.
+   *
+   * `bilinear` interpolates between the nearest pixels in all dimensions, `nearest` takes the nearest one (halves to the even
+   * one), and `bicubic` uses the kernel of Keys with the parameter -0.75, for two dimensions. Beyond the image pixels are
+   * zero with the padding `zeros`, the nearest ones with `border`, and mirrored ones with `reflection`. A coordinate that is
+   * NaN gives zero. These are PyTorch's rules; PaddlePaddle's CPU kernels round halves up with `nearest`, and have no
+   * `bicubic`.
+   *
+   * @param[out] out The samples, `[batch, channels, …]` with the spatial dimensions of the grid.
+   * @param[in] x The images, `[batch, channels, height, width]` or `[batch, channels, depth,
+   *     height, width]`.
+   * @param[in] grid The points, `[batch, …, 2]` or `[batch, …, 3]`, with as many dimensions as
+   *     the images.
+   * @param[in] mode `bilinear`, `nearest` or `bicubic`.
+   * @param[in] padding_mode `zeros`, `border` or `reflection`.
+   * @param[in] align_corners True if -1 and 1 are centres of pixels.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* grid, const char* mode, const char* padding_mode, bool align_corners);
+    uint64_t data_types;
+  } grid_sample;
+
+  /**
+   * @brief The gradients of `grid_sample`.
+   *
+   * The gradient by a coordinate that the padding moved to the border is zero, and so are those of `nearest`.
+   *
+   * @param[out] dx The gradient of the images. NULL if the host does not want it.
+   * @param[out] dgrid The gradient of the points. NULL if the host does not want it.
+   * @param[in] x The images.
+   * @param[in] grid The points.
+   * @param[in] dout The gradient of the samples.
+   * @param[in] mode As for `grid_sample`.
+   * @param[in] padding_mode As for `grid_sample`.
+   * @param[in] align_corners As for `grid_sample`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dgrid,
+        const TenonTensor* x, const TenonTensor* grid, const TenonTensor* dout, const char* mode,
+        const char* padding_mode, bool align_corners);
+    uint64_t data_types;
+  } grid_sample_grad;
+
+  /**
+   * @brief The mean of interpolated samples in each cell of regions.
+   *
+   * RoI Align of He et al., "Mask R-CNN", 2017. A region is divided into equal cells. The samples of a cell lie on a regular
+   * grid, and are interpolated linearly; a sample more than a pixel outside of the image is zero.
+   *
+   * Corners are multiplied by `spatial_scale`. With `aligned` half a pixel is subtracted, otherwise a region is at least one
+   * pixel wide and high. A cell without samples, of a region without an area, is zero. These are the rules of torchvision
+   * and PaddlePaddle.
+   *
+   * @param[out] out The means, `[regions, channels, pooled_height, pooled_width]`.
+   * @param[in] x The images.
+   * @param[in] boxes The regions, a row for each: the index of its image and its corners, or
+   *     only its corners with `boxes_num`.
+   * @param[in] boxes_num How many rows of `boxes` belong to each image, as integers. NULL if
+   *     there is none.
+   * @param[in] pooled_height The number of cells in a column.
+   * @param[in] pooled_width The number of cells in a row.
+   * @param[in] spatial_scale The factor from corners to pixels.
+   * @param[in] sampling_ratio The number of samples of a cell in each direction; 0 or less: that
+   *     of pixels, rounded up.
+   * @param[in] aligned True if corners are shifted by half a pixel.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* boxes, const TenonTensor* boxes_num, int64_t pooled_height,
+        int64_t pooled_width, double spatial_scale, int64_t sampling_ratio, bool aligned);
+    uint64_t data_types;
+  } roi_align;
+
+  /**
+   * @brief The gradient of `roi_align` by the images.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[in] boxes As for `roi_align`.
+   * @param[in] boxes_num As for `roi_align`. NULL if there is none.
+   * @param[in] dout The gradient of the means.
+   * @param[in] pooled_height As for `roi_align`.
+   * @param[in] pooled_width As for `roi_align`.
+   * @param[in] spatial_scale As for `roi_align`.
+   * @param[in] sampling_ratio As for `roi_align`.
+   * @param[in] aligned As for `roi_align`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* boxes,
+        const TenonTensor* boxes_num, const TenonTensor* dout, int64_t pooled_height,
+        int64_t pooled_width, double spatial_scale, int64_t sampling_ratio, bool aligned);
+    uint64_t data_types;
+  } roi_align_grad;
+
+  /**
+   * @brief The indices of boxes that do not overlap a better one.
+   *
+   * Non-maximum suppression. Boxes are tried by descending score, equal ones in their order, or all in their order without
+   * scores. One is selected unless it overlaps a box that was selected before: if the area of the intersection divided by
+   * that of the union is above the threshold.
+   *
+   * @param[out] out The indices, in the order of the boxes that were tried.
+   * @param[in] boxes The boxes, `[boxes, 4]`.
+   * @param[in] scores The score of each box. NULL if there is none.
+   * @param[in] iou_threshold The largest quotient, from 0 to 1, at which boxes do not overlap.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* boxes,
+        const TenonTensor* scores, double iou_threshold);
+    uint64_t data_types;
+  } nms;
+
+  /** @brief Computes the shape of an output of `nms`, which may depend on elements of the inputs. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* boxes,
+        const TenonTensor* scores, double iou_threshold);
+    uint64_t data_types;
+  } nms_out_shape;
+
+  /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 7904, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 8208, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

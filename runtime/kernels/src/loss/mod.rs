@@ -1,10 +1,15 @@
 //! Losses that are more than elementwise.
 
 mod cross_entropy;
+mod ctc;
 mod likelihood;
 mod smoothing;
 
 pub use cross_entropy::{cross_entropy_with_softmax, cross_entropy_with_softmax_grad};
+pub use ctc::{
+    ctc_gradient_shape, ctc_loss, ctc_loss_grad, ctc_loss_of_logits, ctc_loss_of_logits_grad,
+    ctc_loss_of_logits_shape,
+};
 pub use likelihood::{nll_loss, nll_loss_grad};
 pub use smoothing::label_smooth;
 

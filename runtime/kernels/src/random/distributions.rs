@@ -11,11 +11,11 @@ use crate::movement;
 use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
-fn expect_float(out: &ViewMut<'_>) -> Result<()> {
+pub(super) fn expect_float(out: &ViewMut<'_>) -> Result<()> {
     if out.dtype().is_float() { Ok(()) } else { Err(Error::Type { dtype: out.dtype() }) }
 }
 
-fn refused(name: &'static str, value: f64) -> Error {
+pub(super) fn refused(name: &'static str, value: f64) -> Error {
     Error::Attribute { name, value: value.to_string() }
 }
 
@@ -68,7 +68,7 @@ pub fn uniform_with_diagonal(
     Ok(())
 }
 
-fn store(out: &mut ViewMut<'_>, values: impl Iterator<Item = f64>) -> Result<()> {
+pub(super) fn store(out: &mut ViewMut<'_>, values: impl Iterator<Item = f64>) -> Result<()> {
     f64::store(out, &values.collect::<Vec<_>>())
 }
 

@@ -35,9 +35,15 @@ impl Numbers {
 
     /// The two numbers of a block.
     pub(super) fn pair(self, block: usize) -> [u64; 2] {
-        let place = self.offset.wrapping_add(block as u64);
+        self.pair_of(block, 0)
+    }
+
+    /// The two numbers of a block of an element with numbers of its own.
+    pub(super) fn pair_of(self, element: usize, block: u64) -> [u64; 2] {
+        let place = self.offset.wrapping_add(element as u64);
         let key = [self.seed as u32, (self.seed >> 32) as u32];
-        let words = philox([place as u32, (place >> 32) as u32, 0, 0], key).map(u64::from);
+        let counter = [place, place >> 32, block, block >> 32].map(|word| word as u32);
+        let words = philox(counter, key).map(u64::from);
         [words[1] << 32 | words[0], words[3] << 32 | words[2]]
     }
 

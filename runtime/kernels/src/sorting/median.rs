@@ -81,18 +81,66 @@ pub fn median_grad(
     keep_dim: bool,
     mode: &str,
 ) -> Result<()> {
+    spread(dx, None, indices, dout, axis, keep_dim, mode)
+}
+
+/// Gradient of [`median`] by `x`, of which all elements that equal the median have the same share. If none does, it is
+/// [`median_grad`].
+///
+/// # Errors
+/// As [`median_grad`].
+pub fn median_grad_of_equal(
+    dx: &mut ViewMut<'_>,
+    x: &View<'_>,
+    median: &View<'_>,
+    indices: &View<'_>,
+    dout: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    mode: &str,
+) -> Result<()> {
+    expect_shape(x.dims(), dx.dims())?;
+    expect_shape(dout.dims(), median.dims())?;
+    spread(dx, Some((x, median)), indices, dout, axis, keep_dim, mode)
+}
+
+/// Gives the gradient of each median to the elements that equal it, if the elements and the medians are given, or to those
+/// with its indices.
+fn spread(
+    dx: &mut ViewMut<'_>,
+    values: Option<(&View<'_>, &View<'_>)>,
+    indices: &View<'_>,
+    dout: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    mode: &str,
+) -> Result<()> {
     let averages = averages(mode)?;
     let axes = resolve(dout.dims(), dx.dims(), axis, keep_dim, false)?;
     expect_shape(&[dout.dims(), &[2][usize::from(!averages)..]].concat(), indices.dims())?;
     let each = if averages { 2 } else { 1 };
     let (places, gradients) = (integers(indices)?, f64::load(dout)?);
+    let (elements, medians) = match values {
+        Some((x, median)) => (f64::load(&rows_last(x, &axes)?.0)?, f64::load(median)?),
+        None => (vec![], vec![]),
+    };
     let order: Vec<usize> =
         (0..dx.dims().len()).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
     let len: usize = axes.iter().map(|&axis| dx.dims()[axis]).product();
     let mut values = vec![0.0; dx.len()];
-    for (n, &place) in places.iter().enumerate().filter(|&(_, &place)| place != -1) {
-        let (row, place) = (n / each, crate::axis::index(place, len)?);
-        values[row * len + place] += gradients[row] / each as f64;
+    for (row, (&gradient, places)) in gradients.iter().zip(places.chunks_exact(each)).enumerate() {
+        let target = &mut values[row * len..][..len];
+        let of_row = elements.get(row * len..(row + 1) * len).unwrap_or_default();
+        let is_median = |value: &&f64| medians.get(row) == Some(*value);
+        let count = of_row.iter().filter(is_median).count();
+        if count > 0 {
+            let equal = target.iter_mut().zip(of_row).filter(|(_, value)| is_median(value));
+            equal.for_each(|(target, _)| *target = gradient / count as f64);
+            continue;
+        }
+        for &place in places.iter().filter(|&&place| place != -1) {
+            target[crate::axis::index(place, len)?] += gradient / each as f64;
+        }
     }
     let mut target = dx.reborrow().permute(&order)?;
     with_float!(target.dtype(), T => {

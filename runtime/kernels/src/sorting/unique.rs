@@ -28,9 +28,14 @@ fn first(rank: usize, axis: usize) -> Vec<usize> {
 
 impl Groups {
     /// Groups the indices along a dimension, or the elements if none is given; all equal ones in sorted order, or only
-    /// neighbours.
-    fn new(x: &View<'_>, axis: &[i64], sorted: bool) -> Result<Self> {
-        fn run<T: Compute + Slot>(x: &View<'_>, rows: usize, sorted: bool) -> Result<Vec<Vec<usize>>> {
+    /// neighbours. NaN equals itself only with `equal_nan`.
+    fn new(x: &View<'_>, axis: &[i64], sorted: bool, equal_nan: bool) -> Result<Self> {
+        fn run<T: Compute + Slot>(
+            x: &View<'_>,
+            rows: usize,
+            sorted: bool,
+            equal_nan: bool,
+        ) -> Result<Vec<Vec<usize>>> {
             let values = T::load(x)?;
             let width = values.len().checked_div(rows).unwrap_or(0);
             let row = |n: usize| &values[n * width..][..width];
@@ -42,7 +47,9 @@ impl Groups {
             if sorted {
                 indices.sort_by(|&a, &b| order(a, b));
             }
-            Ok(indices.chunk_by(|&a, &b| order(a, b).is_eq()).map(<[usize]>::to_vec).collect())
+            let is_itself = |a: usize| equal_nan || !row(a).iter().any(|value| value.is_nan());
+            let equal = |&a: &usize, &b: &usize| order(a, b).is_eq() && is_itself(a);
+            Ok(indices.chunk_by(equal).map(<[usize]>::to_vec).collect())
         }
         let (axis, view, rows) = match *axis {
             [] => (None, x.clone(), x.len()),
@@ -52,7 +59,7 @@ impl Groups {
             }
             _ => return Err(Error::Attribute { name: "axis", value: format!("{axis:?}") }),
         };
-        let members = with_number!(x.dtype(), T => run::<T>(&view, rows, sorted))?;
+        let members = with_number!(x.dtype(), T => run::<T>(&view, rows, sorted, equal_nan))?;
         let dims = axis.map_or(vec![], |_| view.dims()[1..].to_vec());
         Ok(Self { members, rows, axis, dims })
     }
@@ -109,20 +116,12 @@ impl Groups {
     }
 }
 
-/// How many elements, or indices along the dimension that may be given, [`unique`] finds.
-///
-/// # Errors
-/// [`Error::Axis`], [`Error::Attribute`] for several dimensions, [`Error::Type`] if elements are complex.
-pub fn unique_count(x: &View<'_>, axis: &[i64]) -> Result<usize> {
-    Ok(Groups::new(x, axis, true)?.members.len())
-}
-
 /// The shape of the first output of [`unique`].
 ///
 /// # Errors
-/// As [`unique_count`].
-pub fn unique_shape(x: &View<'_>, axis: &[i64]) -> Result<Vec<usize>> {
-    let groups = Groups::new(x, axis, true)?;
+/// [`Error::Axis`], [`Error::Attribute`] for several dimensions, [`Error::Type`] if elements are complex.
+pub fn unique_shape(x: &View<'_>, axis: &[i64], equal_nan: bool) -> Result<Vec<usize>> {
+    let groups = Groups::new(x, axis, true, equal_nan)?;
     let mut dims = groups.dims;
     dims.insert(groups.axis.unwrap_or(0), groups.members.len());
     Ok(dims)
@@ -131,10 +130,10 @@ pub fn unique_shape(x: &View<'_>, axis: &[i64]) -> Result<Vec<usize>> {
 /// Each element once, in order; or what is at each index of a dimension, if one is given, in lexicographic order.
 ///
 /// `indices` are those of the first of equal ones, `inverse` is the place in the output for each of the input, in row-major
-/// order, and `counts` says how often each is there. As in NumPy there is one NaN.
+/// order, and `counts` says how often each is there. NaN is one element with `equal_nan`, otherwise each NaN is one of its own.
 ///
 /// # Errors
-/// As [`unique_count`], and [`Error::Shape`] unless the output has as many.
+/// As [`unique_shape`], and [`Error::Shape`] unless the output has as many.
 pub fn unique(
     out: &mut ViewMut<'_>,
     indices: Option<&mut ViewMut<'_>>,
@@ -142,16 +141,17 @@ pub fn unique(
     counts: Option<&mut ViewMut<'_>>,
     x: &View<'_>,
     axis: &[i64],
+    equal_nan: bool,
 ) -> Result<()> {
-    Groups::new(x, axis, true)?.write(out, indices, inverse, counts, x)
+    Groups::new(x, axis, true, equal_nan)?.write(out, indices, inverse, counts, x)
 }
 
 /// How many elements, or indices along a dimension, [`unique_consecutive`] finds.
 ///
 /// # Errors
-/// As [`unique_count`].
+/// As [`unique_shape`].
 pub fn unique_consecutive_count(x: &View<'_>, axis: &[i64]) -> Result<usize> {
-    Ok(Groups::new(x, axis, false)?.members.len())
+    Ok(Groups::new(x, axis, false, true)?.members.len())
 }
 
 /// As [`unique`], but only neighbours count as equal, and the order stays.
@@ -165,5 +165,5 @@ pub fn unique_consecutive(
     x: &View<'_>,
     axis: &[i64],
 ) -> Result<()> {
-    Groups::new(x, axis, false)?.write(out, None, inverse, counts, x)
+    Groups::new(x, axis, false, true)?.write(out, None, inverse, counts, x)
 }

@@ -788,4 +788,146 @@ impl Loss for CpuOperators {
             ),
         )
     }
+
+    fn ctc_loss(
+        &self,
+        launch: Launch,
+        loss: &mut TensorMut<'_>,
+        log_alpha: Option<&mut TensorMut<'_>>,
+        log_probs: &TensorRef<'_>,
+        targets: &TensorRef<'_>,
+        input_lengths: &TensorRef<'_>,
+        target_lengths: &TensorRef<'_>,
+        blank: i64,
+        zero_infinity: bool,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::loss::ctc_loss(
+                &mut view_mut(loss)?,
+                optional_mut(log_alpha)?.as_mut(),
+                &view(log_probs)?,
+                &view(targets)?,
+                &view(input_lengths)?,
+                &view(target_lengths)?,
+                blank,
+                zero_infinity,
+            ),
+        )
+    }
+
+    fn ctc_loss_grad(
+        &self,
+        launch: Launch,
+        dlog_probs: &mut TensorMut<'_>,
+        log_probs: &TensorRef<'_>,
+        targets: &TensorRef<'_>,
+        input_lengths: &TensorRef<'_>,
+        target_lengths: &TensorRef<'_>,
+        dloss: &TensorRef<'_>,
+        blank: i64,
+        zero_infinity: bool,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::loss::ctc_loss_grad(
+                &mut view_mut(dlog_probs)?,
+                &view(log_probs)?,
+                &view(targets)?,
+                &view(input_lengths)?,
+                &view(target_lengths)?,
+                &view(dloss)?,
+                blank,
+                zero_infinity,
+            ),
+        )
+    }
+
+    fn ctc_loss_of_logits(
+        &self,
+        launch: Launch,
+        loss: &mut TensorMut<'_>,
+        gradient: &mut TensorMut<'_>,
+        logits: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        labels_length: Option<&TensorRef<'_>>,
+        blank: i64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::loss::ctc_loss_of_logits(
+                &mut view_mut(loss)?,
+                &mut view_mut(gradient)?,
+                &view(logits)?,
+                &view(label)?,
+                optional(logits_length)?.as_ref(),
+                optional(labels_length)?.as_ref(),
+                blank,
+            ),
+        )
+    }
+
+    fn ctc_loss_of_logits_loss_shape(
+        &self,
+        launch: Launch,
+        logits: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        labels_length: Option<&TensorRef<'_>>,
+        blank: i64,
+    ) -> Result<Vec<usize>> {
+        ready(launch)?;
+        done(
+            tenon_kernels::loss::ctc_loss_of_logits_shape(
+                &view(logits)?,
+                &view(label)?,
+                optional(logits_length)?.as_ref(),
+                optional(labels_length)?.as_ref(),
+                blank,
+            ),
+        )
+    }
+
+    fn ctc_loss_of_logits_gradient_shape(
+        &self,
+        launch: Launch,
+        logits: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        labels_length: Option<&TensorRef<'_>>,
+        blank: i64,
+    ) -> Result<Vec<usize>> {
+        ready(launch)?;
+        done(
+            tenon_kernels::loss::ctc_gradient_shape(
+                &view(logits)?,
+                &view(label)?,
+                optional(logits_length)?.as_ref(),
+                optional(labels_length)?.as_ref(),
+                blank,
+            ),
+        )
+    }
+
+    fn ctc_loss_of_logits_grad(
+        &self,
+        launch: Launch,
+        dlogits: &mut TensorMut<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        gradient: &TensorRef<'_>,
+        dloss: &TensorRef<'_>,
+        norm_by_times: bool,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::loss::ctc_loss_of_logits_grad(
+                &mut view_mut(dlogits)?,
+                optional(logits_length)?.as_ref(),
+                &view(gradient)?,
+                &view(dloss)?,
+                norm_by_times,
+            ),
+        )
+    }
 }

@@ -32,3 +32,4 @@ mod gating;
 mod optimizer_lists;
 mod creation;
 mod special;
+mod vision;

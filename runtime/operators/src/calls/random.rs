@@ -232,4 +232,77 @@ impl Random for CpuOperators {
             ),
         )
     }
+
+    fn poisson(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::random::poisson(&mut view_mut(out)?, &view(x)?, seed, offset),
+        )
+    }
+
+    fn binomial(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        count: &TensorRef<'_>,
+        prob: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::random::binomial(
+                &mut view_mut(out)?,
+                &view(count)?,
+                &view(prob)?,
+                seed,
+                offset,
+            ),
+        )
+    }
+
+    fn standard_gamma(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        alpha: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::random::standard_gamma(
+                &mut view_mut(out)?,
+                &view(alpha)?,
+                seed,
+                offset,
+            ),
+        )
+    }
+
+    fn dirichlet(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        alpha: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::random::dirichlet(
+                &mut view_mut(out)?,
+                &view(alpha)?,
+                seed,
+                offset,
+            ),
+        )
+    }
 }

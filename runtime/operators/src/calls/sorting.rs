@@ -228,6 +228,7 @@ impl Sorting for CpuOperators {
         counts: Option<&mut TensorMut<'_>>,
         x: &TensorRef<'_>,
         axis: &[i64],
+        equal_nan: bool,
     ) -> Result<()> {
         ready(launch)?;
         done(
@@ -238,6 +239,7 @@ impl Sorting for CpuOperators {
                 optional_mut(counts)?.as_mut(),
                 &view(x)?,
                 axis,
+                equal_nan,
             ),
         )
     }
@@ -247,8 +249,84 @@ impl Sorting for CpuOperators {
         launch: Launch,
         x: &TensorRef<'_>,
         axis: &[i64],
+        equal_nan: bool,
     ) -> Result<Vec<usize>> {
         ready(launch)?;
-        done(tenon_kernels::sorting::unique_shape(&view(x)?, axis))
+        done(tenon_kernels::sorting::unique_shape(&view(x)?, axis, equal_nan))
+    }
+
+    fn median(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        axis: &[i64],
+        keep_dim: bool,
+        mode: &str,
+        ignore_nan: bool,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::sorting::median(
+                &mut view_mut(out)?,
+                &mut view_mut(indices)?,
+                &view(x)?,
+                axis,
+                keep_dim,
+                mode,
+                ignore_nan,
+            ),
+        )
+    }
+
+    fn median_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        axis: &[i64],
+        keep_dim: bool,
+        mode: &str,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::sorting::median_grad(
+                &mut view_mut(dx)?,
+                &view(indices)?,
+                &view(dout)?,
+                axis,
+                keep_dim,
+                mode,
+            ),
+        )
+    }
+
+    fn median_grad_of_equal(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        median: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        axis: &[i64],
+        keep_dim: bool,
+        mode: &str,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::sorting::median_grad_of_equal(
+                &mut view_mut(dx)?,
+                &view(x)?,
+                &view(median)?,
+                &view(indices)?,
+                &view(dout)?,
+                axis,
+                keep_dim,
+                mode,
+            ),
+        )
     }
 }

@@ -309,6 +309,76 @@ pub(crate) struct Functions {
             f64,
         ) -> Status,
     >,
+    ctc_loss: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            bool,
+        ) -> Status,
+    >,
+    ctc_loss_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            bool,
+        ) -> Status,
+    >,
+    ctc_loss_of_logits: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+        ) -> Status,
+    >,
+    ctc_loss_of_logits_loss_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+        ) -> Status,
+    >,
+    ctc_loss_of_logits_gradient_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+        ) -> Status,
+    >,
+    ctc_loss_of_logits_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            bool,
+        ) -> Status,
+    >,
 }
 
 impl Loss for CTable {
@@ -1324,6 +1394,262 @@ impl Loss for CTable {
                             .as_ref()
                             .map_or(core::ptr::null(), core::ptr::from_ref),
                         epsilon,
+                    )
+                }
+            },
+        )
+    }
+
+    fn ctc_loss(
+        &self,
+        launch: Launch,
+        loss: &mut TensorMut<'_>,
+        log_alpha: Option<&mut TensorMut<'_>>,
+        log_probs: &TensorRef<'_>,
+        targets: &TensorRef<'_>,
+        input_lengths: &TensorRef<'_>,
+        target_lengths: &TensorRef<'_>,
+        blank: i64,
+        zero_infinity: bool,
+    ) -> Result<()> {
+        let callee = self.functions().loss.ctc_loss.get("ctc_loss")?;
+        let loss = tensor(loss);
+        let log_alpha = optional(log_alpha);
+        let log_probs = tensor(log_probs);
+        let targets = tensor(targets);
+        let input_lengths = tensor(input_lengths);
+        let target_lengths = tensor(target_lengths);
+        self.call(
+            "ctc_loss",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const loss,
+                        log_alpha
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const log_probs,
+                        &raw const targets,
+                        &raw const input_lengths,
+                        &raw const target_lengths,
+                        blank,
+                        zero_infinity,
+                    )
+                }
+            },
+        )
+    }
+
+    fn ctc_loss_grad(
+        &self,
+        launch: Launch,
+        dlog_probs: &mut TensorMut<'_>,
+        log_probs: &TensorRef<'_>,
+        targets: &TensorRef<'_>,
+        input_lengths: &TensorRef<'_>,
+        target_lengths: &TensorRef<'_>,
+        dloss: &TensorRef<'_>,
+        blank: i64,
+        zero_infinity: bool,
+    ) -> Result<()> {
+        let callee = self.functions().loss.ctc_loss_grad.get("ctc_loss_grad")?;
+        let dlog_probs = tensor(dlog_probs);
+        let log_probs = tensor(log_probs);
+        let targets = tensor(targets);
+        let input_lengths = tensor(input_lengths);
+        let target_lengths = tensor(target_lengths);
+        let dloss = tensor(dloss);
+        self.call(
+            "ctc_loss_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dlog_probs,
+                        &raw const log_probs,
+                        &raw const targets,
+                        &raw const input_lengths,
+                        &raw const target_lengths,
+                        &raw const dloss,
+                        blank,
+                        zero_infinity,
+                    )
+                }
+            },
+        )
+    }
+
+    fn ctc_loss_of_logits(
+        &self,
+        launch: Launch,
+        loss: &mut TensorMut<'_>,
+        gradient: &mut TensorMut<'_>,
+        logits: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        labels_length: Option<&TensorRef<'_>>,
+        blank: i64,
+    ) -> Result<()> {
+        let callee = self.functions().loss.ctc_loss_of_logits.get("ctc_loss_of_logits")?;
+        let loss = tensor(loss);
+        let gradient = tensor(gradient);
+        let logits = tensor(logits);
+        let label = tensor(label);
+        let logits_length = optional(logits_length);
+        let labels_length = optional(labels_length);
+        self.call(
+            "ctc_loss_of_logits",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const loss,
+                        &raw const gradient,
+                        &raw const logits,
+                        &raw const label,
+                        logits_length
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        labels_length
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        blank,
+                    )
+                }
+            },
+        )
+    }
+
+    fn ctc_loss_of_logits_loss_shape(
+        &self,
+        launch: Launch,
+        logits: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        labels_length: Option<&TensorRef<'_>>,
+        blank: i64,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .loss
+            .ctc_loss_of_logits_loss_shape
+            .get("ctc_loss_of_logits_loss_shape")?;
+        let logits = tensor(logits);
+        let label = tensor(label);
+        let logits_length = optional(logits_length);
+        let labels_length = optional(labels_length);
+        self.shape(
+            "ctc_loss_of_logits_loss_shape",
+            launch,
+            |launch, loss_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        loss_shape,
+                        &raw const logits,
+                        &raw const label,
+                        logits_length
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        labels_length
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        blank,
+                    )
+                }
+            },
+        )
+    }
+
+    fn ctc_loss_of_logits_gradient_shape(
+        &self,
+        launch: Launch,
+        logits: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        labels_length: Option<&TensorRef<'_>>,
+        blank: i64,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .loss
+            .ctc_loss_of_logits_gradient_shape
+            .get("ctc_loss_of_logits_gradient_shape")?;
+        let logits = tensor(logits);
+        let label = tensor(label);
+        let logits_length = optional(logits_length);
+        let labels_length = optional(labels_length);
+        self.shape(
+            "ctc_loss_of_logits_gradient_shape",
+            launch,
+            |launch, gradient_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        gradient_shape,
+                        &raw const logits,
+                        &raw const label,
+                        logits_length
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        labels_length
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        blank,
+                    )
+                }
+            },
+        )
+    }
+
+    fn ctc_loss_of_logits_grad(
+        &self,
+        launch: Launch,
+        dlogits: &mut TensorMut<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        gradient: &TensorRef<'_>,
+        dloss: &TensorRef<'_>,
+        norm_by_times: bool,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .loss
+            .ctc_loss_of_logits_grad
+            .get("ctc_loss_of_logits_grad")?;
+        let dlogits = tensor(dlogits);
+        let logits_length = optional(logits_length);
+        let gradient = tensor(gradient);
+        let dloss = tensor(dloss);
+        self.call(
+            "ctc_loss_of_logits_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dlogits,
+                        logits_length
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const gradient,
+                        &raw const dloss,
+                        norm_by_times,
                     )
                 }
             },

@@ -32,6 +32,7 @@ mod gating;
 mod optimizer_lists;
 mod creation;
 mod special;
+mod vision;
 
 /// The table of a plugin.
 #[repr(C)]
@@ -68,9 +69,10 @@ pub struct TenonOperators {
     optimizer_lists: optimizer_lists::Functions,
     creation: creation::Functions,
     special: special::Functions,
+    vision: vision::Functions,
 }
 
-const _: [(); 7904] = [(); size_of::<TenonOperators>()];
+const _: [(); 8208] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -329,6 +331,12 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("nll_loss", 520180527133756206),
     ("nll_loss_grad", 9869670274695147679),
     ("label_smooth_classes", 12102064880770557260),
+    ("ctc_loss", 7413065083191889537),
+    ("ctc_loss_grad", 9674426898798437792),
+    ("ctc_loss_of_logits", 5678395292923036519),
+    ("ctc_loss_of_logits_loss_shape", 15355876650507720202),
+    ("ctc_loss_of_logits_gradient_shape", 9934813645356410084),
+    ("ctc_loss_of_logits_grad", 1755558113951238577),
     ("cast", 10844334972199298543),
     ("matmul", 9128834253471300752),
     ("matmul_out_shape", 11361591245260330574),
@@ -397,6 +405,10 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("randint", 2824841157769012868),
     ("randperm", 7314890102317004289),
     ("multinomial", 3513392113142335565),
+    ("poisson", 1663745439523771829),
+    ("binomial", 11647698949756604499),
+    ("standard_gamma", 13480351183664420091),
+    ("dirichlet", 6881881248002984606),
     ("sum", 8464887947147813590),
     ("sum_grad", 8796645918930737721),
     ("nansum", 6562517939504458341),
@@ -449,8 +461,11 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("mode", 3399747018248439605),
     ("mode_grad", 17031825480667572744),
     ("searchsorted", 11883897454945348944),
-    ("unique", 11355388871344943395),
-    ("unique_out_shape", 17039027509877557462),
+    ("unique", 811128532046981655),
+    ("unique_out_shape", 9065631385123887232),
+    ("median", 4218984705476754258),
+    ("median_grad", 9230908247345801489),
+    ("median_grad_of_equal", 13922971129878167714),
     ("sgd", 17940800031236866387),
     ("momentum", 7131920671298145146),
     ("adam", 6566669314762579476),
@@ -567,4 +582,10 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("polygamma", 13427966741329318061),
     ("gammaincc", 2475913397287545617),
     ("renorm", 7066538593749177019),
+    ("grid_sample", 4177562184260009995),
+    ("grid_sample_grad", 5564546232571498870),
+    ("roi_align", 11785410189165845487),
+    ("roi_align_grad", 1915328536602065398),
+    ("nms", 6434074932368318312),
+    ("nms_out_shape", 7539260293236208466),
 ];

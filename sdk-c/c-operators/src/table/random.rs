@@ -118,6 +118,43 @@ pub(crate) struct Functions {
             i64,
         ) -> Status,
     >,
+    poisson: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+        ) -> Status,
+    >,
+    binomial: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+        ) -> Status,
+    >,
+    standard_gamma: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+        ) -> Status,
+    >,
+    dirichlet: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+        ) -> Status,
+    >,
 }
 
 impl Random for CTable {
@@ -400,6 +437,105 @@ impl Random for CTable {
                         offset,
                     )
                 }
+            },
+        )
+    }
+
+    fn poisson(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        let callee = self.functions().random.poisson.get("poisson")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        self.call(
+            "poisson",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe { callee(launch, &raw const out, &raw const x, seed, offset) }
+            },
+        )
+    }
+
+    fn binomial(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        count: &TensorRef<'_>,
+        prob: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        let callee = self.functions().random.binomial.get("binomial")?;
+        let out = tensor(out);
+        let count = tensor(count);
+        let prob = tensor(prob);
+        self.call(
+            "binomial",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const count,
+                        &raw const prob,
+                        seed,
+                        offset,
+                    )
+                }
+            },
+        )
+    }
+
+    fn standard_gamma(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        alpha: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        let callee = self.functions().random.standard_gamma.get("standard_gamma")?;
+        let out = tensor(out);
+        let alpha = tensor(alpha);
+        self.call(
+            "standard_gamma",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe { callee(launch, &raw const out, &raw const alpha, seed, offset) }
+            },
+        )
+    }
+
+    fn dirichlet(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        alpha: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        let callee = self.functions().random.dirichlet.get("dirichlet")?;
+        let out = tensor(out);
+        let alpha = tensor(alpha);
+        self.call(
+            "dirichlet",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe { callee(launch, &raw const out, &raw const alpha, seed, offset) }
             },
         )
     }

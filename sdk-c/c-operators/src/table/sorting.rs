@@ -4,7 +4,7 @@
 
 use tenon::device::{Result, Status};
 use tenon::operators::{Sorting, Launch, TensorMut, TensorRef};
-use crate::arguments::{optional, tensor};
+use crate::arguments::{optional, tensor, text};
 use crate::call::{CTable, Slot};
 use crate::ffi;
 
@@ -130,6 +130,7 @@ pub(crate) struct Functions {
             *const ffi::Tensor,
             *const i64,
             usize,
+            bool,
         ) -> Status,
     >,
     unique_out_shape: Slot<
@@ -139,6 +140,46 @@ pub(crate) struct Functions {
             *const ffi::Tensor,
             *const i64,
             usize,
+            bool,
+        ) -> Status,
+    >,
+    median: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            bool,
+            *const core::ffi::c_char,
+            bool,
+        ) -> Status,
+    >,
+    median_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            bool,
+            *const core::ffi::c_char,
+        ) -> Status,
+    >,
+    median_grad_of_equal: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            bool,
+            *const core::ffi::c_char,
         ) -> Status,
     >,
 }
@@ -494,6 +535,7 @@ impl Sorting for CTable {
         counts: Option<&mut TensorMut<'_>>,
         x: &TensorRef<'_>,
         axis: &[i64],
+        equal_nan: bool,
     ) -> Result<()> {
         let callee = self.functions().sorting.unique.get("unique")?;
         let out = tensor(out);
@@ -517,6 +559,7 @@ impl Sorting for CTable {
                         &raw const x,
                         axis.as_ptr(),
                         axis.len(),
+                        equal_nan,
                     )
                 }
             },
@@ -528,6 +571,7 @@ impl Sorting for CTable {
         launch: Launch,
         x: &TensorRef<'_>,
         axis: &[i64],
+        equal_nan: bool,
     ) -> Result<Vec<usize>> {
         let callee = self.functions().sorting.unique_out_shape.get("unique_out_shape")?;
         let x = tensor(x);
@@ -538,7 +582,137 @@ impl Sorting for CTable {
                 // SAFETY: the plugin promises a function with these parameters, which live during
                 // the call.
                 unsafe {
-                    callee(launch, out_shape, &raw const x, axis.as_ptr(), axis.len())
+                    callee(
+                        launch,
+                        out_shape,
+                        &raw const x,
+                        axis.as_ptr(),
+                        axis.len(),
+                        equal_nan,
+                    )
+                }
+            },
+        )
+    }
+
+    fn median(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        axis: &[i64],
+        keep_dim: bool,
+        mode: &str,
+        ignore_nan: bool,
+    ) -> Result<()> {
+        let callee = self.functions().sorting.median.get("median")?;
+        let out = tensor(out);
+        let indices = tensor(indices);
+        let x = tensor(x);
+        let mode = text("mode", mode)?;
+        self.call(
+            "median",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const indices,
+                        &raw const x,
+                        axis.as_ptr(),
+                        axis.len(),
+                        keep_dim,
+                        mode.as_ptr(),
+                        ignore_nan,
+                    )
+                }
+            },
+        )
+    }
+
+    fn median_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        axis: &[i64],
+        keep_dim: bool,
+        mode: &str,
+    ) -> Result<()> {
+        let callee = self.functions().sorting.median_grad.get("median_grad")?;
+        let dx = tensor(dx);
+        let indices = tensor(indices);
+        let dout = tensor(dout);
+        let mode = text("mode", mode)?;
+        self.call(
+            "median_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const indices,
+                        &raw const dout,
+                        axis.as_ptr(),
+                        axis.len(),
+                        keep_dim,
+                        mode.as_ptr(),
+                    )
+                }
+            },
+        )
+    }
+
+    fn median_grad_of_equal(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        median: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        axis: &[i64],
+        keep_dim: bool,
+        mode: &str,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .sorting
+            .median_grad_of_equal
+            .get("median_grad_of_equal")?;
+        let dx = tensor(dx);
+        let x = tensor(x);
+        let median = tensor(median);
+        let indices = tensor(indices);
+        let dout = tensor(dout);
+        let mode = text("mode", mode)?;
+        self.call(
+            "median_grad_of_equal",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const x,
+                        &raw const median,
+                        &raw const indices,
+                        &raw const dout,
+                        axis.as_ptr(),
+                        axis.len(),
+                        keep_dim,
+                        mode.as_ptr(),
+                    )
                 }
             },
         )

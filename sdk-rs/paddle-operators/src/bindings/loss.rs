@@ -26,6 +26,18 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<NllLossGrad<'static>>(&["nll_loss_grad"], &[FLOATS])?;
     registry.add_any::<LabelSmooth<'static>>(&["label_smooth_classes"], &[FLOATS])?;
     registry.add_any::<LabelSmoothGrad<'static>>(&["label_smooth_dlabel"], &[FLOATS])?;
+    registry
+        .add_any::<
+            Warpctc<'static>,
+        >(
+            &[
+                "ctc_loss_of_logits",
+                "ctc_loss_of_logits_loss_shape",
+                "ctc_loss_of_logits_gradient_shape",
+            ],
+            &[FLOATS],
+        )?;
+    registry.add_any::<WarpctcGrad<'static>>(&["ctc_loss_of_logits_grad"], &[FLOATS])?;
     Ok(())
 }
 
@@ -317,5 +329,101 @@ impl Run<Any> for LabelSmoothGrad<'_> {
                     .label_smooth_dlabel(launch, dlabel, &dout, f64::from(self.epsilon))
             },
         )
+    }
+}
+
+kernel! {
+    /// The loss of `ctc_loss` from logits, and its gradient.
+    struct Warpctc<'c> = c"warpctc" {
+        inputs: {
+            logits: Tensor<'c>,
+            label: Tensor<'c>,
+            logits_length: Option<Tensor<'c>>,
+            labels_length: Option<Tensor<'c>>,
+        },
+        attributes: { blank: i32, norm_by_times: bool },
+        outputs: { loss: Output<'c>, gradient: Output<'c> },
+    }
+}
+impl Run<Any> for Warpctc<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let logits = self.logits.view()?;
+        let label = self.label.view()?;
+        let logits_length = self.logits_length.map(Tensor::view).transpose()?;
+        let labels_length = self.labels_length.map(Tensor::view).transpose()?;
+        let dims = call
+            .run(|device, launch| {
+                device
+                    .ctc_loss_of_logits_loss_shape(
+                        launch,
+                        &logits,
+                        &label,
+                        logits_length.as_ref(),
+                        labels_length.as_ref(),
+                        i64::from(self.blank),
+                    )
+            })?;
+        self.loss.reshape(&dims)?;
+        let dims = call
+            .run(|device, launch| {
+                device
+                    .ctc_loss_of_logits_gradient_shape(
+                        launch,
+                        &logits,
+                        &label,
+                        logits_length.as_ref(),
+                        labels_length.as_ref(),
+                        i64::from(self.blank),
+                    )
+            })?;
+        self.gradient.reshape(&dims)?;
+        let mut loss = self.loss.view(outputs::like(&logits))?;
+        let mut gradient = self.gradient.view(outputs::like(&logits))?;
+        call.run(|device, launch| {
+            device
+                .ctc_loss_of_logits(
+                    launch,
+                    &mut loss,
+                    &mut gradient,
+                    &logits,
+                    &label,
+                    logits_length.as_ref(),
+                    labels_length.as_ref(),
+                    i64::from(self.blank),
+                )
+        })
+    }
+}
+
+kernel! {
+    /// The gradient of `ctc_loss_of_logits`.
+    struct WarpctcGrad<'c> = c"warpctc_grad" {
+        inputs: {
+            logits: Tensor<'c>,
+            logits_length: Option<Tensor<'c>>,
+            gradient: Tensor<'c>,
+            dloss: Tensor<'c>,
+        },
+        attributes: { blank: i32, norm_by_times: bool },
+        outputs: { dlogits: Output<'c> },
+    }
+}
+impl Run<Any> for WarpctcGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let logits_length = self.logits_length.map(Tensor::view).transpose()?;
+        let gradient = self.gradient.view()?;
+        let dloss = self.dloss.view()?;
+        let mut dlogits = self.dlogits.view(outputs::like(&gradient))?;
+        call.run(|device, launch| {
+            device
+                .ctc_loss_of_logits_grad(
+                    launch,
+                    &mut dlogits,
+                    logits_length.as_ref(),
+                    &gradient,
+                    &dloss,
+                    self.norm_by_times,
+                )
+        })
     }
 }

@@ -30,6 +30,7 @@ mod gating;
 mod optimizer_lists;
 mod creation;
 mod special;
+mod vision;
 use crate::error::Result;
 use crate::kernel::Registry;
 
@@ -63,5 +64,6 @@ pub(crate) fn register(registry: Registry) -> Result<()> {
     optimizer_lists::register(registry)?;
     creation::register(registry)?;
     special::register(registry)?;
+    vision::register(registry)?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use tenon::device::DataType;
 use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, kernel};
+use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
 
 /// Registers the kernels of this group.
@@ -48,6 +48,18 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     }
     registry.add_any::<Randperm<'static>>(&["randperm"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Multinomial<'static>>(&["multinomial"], &[FLOATS])?;
+    registry.add_any::<Poisson<'static>>(&["poisson"], &[FLOATS])?;
+    registry
+        .add_any::<
+            PoissonGrad<'static>,
+        >(&["zero_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<Binomial<'static>>(&["binomial"], &[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<StandardGamma<'static>>(&["standard_gamma"], &[FLOATS])?;
+    }
+    registry.add_any::<Dirichlet<'static>>(&["dirichlet"], &[FLOATS])?;
     Ok(())
 }
 
@@ -581,6 +593,97 @@ impl Run<Any> for Multinomial<'_> {
         let (seed, offset) = call.random(0, out.len().max(x.len()))?;
         call.run(|device, launch| {
             device.multinomial(launch, &mut out, &x, self.replacement, seed, offset)
+        })
+    }
+}
+
+kernel! {
+    /// Numbers of the Poisson distribution.
+    struct Poisson<'c> = c"poisson" {
+        inputs: { x: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for Poisson<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let mut out = self.out.view(outputs::like(&x))?;
+        let (seed, offset) = call.random(0, out.len().max(x.len()))?;
+        call.run(|device, launch| device.poisson(launch, &mut out, &x, seed, offset))
+    }
+}
+
+kernel! {
+    /// The gradient of an input that makes no difference.
+    struct PoissonGrad<'c> = c"poisson_grad" {
+        inputs: { dout: Tensor<'c> },
+        attributes: {},
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for PoissonGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let dout = self.dout.view()?;
+        let mut dx = self.dx.view(outputs::like(&dout))?;
+        call.run(|device, launch| device.zero_grad(launch, &mut dx, &dout))
+    }
+}
+
+kernel! {
+    /// Numbers of the binomial distribution.
+    struct Binomial<'c> = c"binomial" {
+        inputs: { count: Tensor<'c>, prob: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for Binomial<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let count = self.count.view()?;
+        let prob = self.prob.view()?;
+        let mut out = self.out.view(DataType::INT64)?;
+        let (seed, offset) = call.random(0, out.len().max(count.len()).max(prob.len()))?;
+        call.run(|device, launch| {
+            device.binomial(launch, &mut out, &count, &prob, seed, offset)
+        })
+    }
+}
+
+kernel! {
+    /// Numbers of the gamma distribution with the scale 1.
+    struct StandardGamma<'c> = c"standard_gamma" {
+        inputs: { alpha: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for StandardGamma<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let alpha = self.alpha.view()?;
+        let mut out = self.out.view(outputs::like(&alpha))?;
+        let (seed, offset) = call.random(0, out.len().max(alpha.len()))?;
+        call.run(|device, launch| {
+            device.standard_gamma(launch, &mut out, &alpha, seed, offset)
+        })
+    }
+}
+
+kernel! {
+    /// Shares of the Dirichlet distribution.
+    struct Dirichlet<'c> = c"dirichlet" {
+        inputs: { alpha: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for Dirichlet<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let alpha = self.alpha.view()?;
+        let mut out = self.out.view(outputs::like(&alpha))?;
+        let (seed, offset) = call.random(0, out.len().max(alpha.len()))?;
+        call.run(|device, launch| {
+            device.dirichlet(launch, &mut out, &alpha, seed, offset)
         })
     }
 }

@@ -7,7 +7,7 @@ use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
 use crate::kernel::{FLOATS, INTEGERS, kernel};
-use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -46,6 +46,12 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Mode<'static>>(&["mode"], &[FLOATS, INTEGERS])?;
     registry.add_any::<ModeGrad<'static>>(&["mode_grad"], &[FLOATS])?;
     registry.add_any::<Searchsorted<'static>>(&["searchsorted"], &[FLOATS, INTEGERS])?;
+    if registry.release() >= Release::V3_2 {
+        registry.add_any::<Median<'static>>(&["median"], &[FLOATS, INTEGERS])?;
+    }
+    if registry.release() >= Release::V3_2 {
+        registry.add_any::<MedianGrad<'static>>(&["median_grad_of_equal"], &[FLOATS])?;
+    }
     Ok(())
 }
 
@@ -385,6 +391,67 @@ impl Run<Any> for Searchsorted<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
             device.searchsorted(launch, &mut out, &sorted_sequence, &x, self.right)
+        })
+    }
+}
+
+kernel! {
+    /// The element in the middle along dimensions.
+    struct Median<'c> = c"median" {
+        inputs: { x: Tensor<'c> },
+        attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },
+        outputs: { out: Output<'c>, indices: Output<'c> },
+    }
+}
+impl Run<Any> for Median<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let mut out = self.out.view(outputs::like(&x))?;
+        let mut indices = self.indices.view(DataType::INT64)?;
+        call.run(|device, launch| {
+            device
+                .median(
+                    launch,
+                    &mut out,
+                    &mut indices,
+                    &x,
+                    self.axis.get(),
+                    self.keep_dim,
+                    self.mode,
+                    false,
+                )
+        })
+    }
+}
+
+kernel! {
+    /// The gradient of `median`, shared by equal elements.
+    struct MedianGrad<'c> = c"median_grad" {
+        inputs: { x: Tensor<'c>, median: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
+        attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for MedianGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let median = self.median.view()?;
+        let indices = self.indices.view()?;
+        let dout = self.dout.view()?;
+        let mut dx = self.dx.view(outputs::like(&x))?;
+        call.run(|device, launch| {
+            device
+                .median_grad_of_equal(
+                    launch,
+                    &mut dx,
+                    &x,
+                    &median,
+                    &indices,
+                    &dout,
+                    self.axis.get(),
+                    self.keep_dim,
+                    self.mode,
+                )
         })
     }
 }

@@ -15,6 +15,7 @@ mod layout;
 mod memcpy;
 mod set_value;
 mod shift;
+mod unique;
 
 use std::ffi::CStr;
 
@@ -47,6 +48,7 @@ pub(crate) fn register(
         identity::register,
         concat::register,
         batch_norm::register,
+        unique::register,
     ]
     .into_iter()
     .try_for_each(|register| register(registry))

@@ -602,4 +602,134 @@ pub trait Loss: Send + Sync {
     ) -> Result<()> {
         Err(Error::unsupported("label_smooth_classes"))
     }
+
+    /// The loss of connectionist temporal classification.
+    ///
+    /// The negative logarithm of the probability of all alignments of a sequence with its target (Graves et al., 2006). An
+    /// alignment has a label or a blank at each time; it becomes the target if repeated labels are merged and blanks left out.
+    ///
+    /// A sequence without an alignment has an infinite loss, or zero with `zero_infinity`. There is no reduction. This is the
+    /// loss of PyTorch.
+    ///
+    /// * `loss`: The losses, `[batch]`.
+    /// * `log_alpha`: The logarithm of the probability of all beginnings of alignments up to a time that end in a state: `[batch, times, states]`, with a state before, in, and behind each label of the longest target.
+    /// * `log_probs`: The logarithms of the probabilities of the labels, `[times, batch, labels]`.
+    /// * `targets`: The labels of the targets, `[batch, length]`, or one target after the other.
+    /// * `input_lengths`: The number of times of each sequence.
+    /// * `target_lengths`: The length of each target.
+    /// * `blank`: The label that stands for none.
+    /// * `zero_infinity`: True if infinite losses are set to zero.
+    fn ctc_loss(
+        &self,
+        launch: Launch,
+        loss: &mut TensorMut<'_>,
+        log_alpha: Option<&mut TensorMut<'_>>,
+        log_probs: &TensorRef<'_>,
+        targets: &TensorRef<'_>,
+        input_lengths: &TensorRef<'_>,
+        target_lengths: &TensorRef<'_>,
+        blank: i64,
+        zero_infinity: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("ctc_loss"))
+    }
+
+    /// The gradient of `ctc_loss` through the logarithm of softmax.
+    ///
+    /// The gradient by logits of which `log_probs` are the logarithms of softmax: `exp(log_probs)` minus the probability that
+    /// alignments have the label at the time. The gradient of the logarithm of softmax leaves it as it is. An infinite loss has
+    /// the gradient NaN, or zero with `zero_infinity`. PyTorch computes the same.
+    ///
+    /// * `dlog_probs`: The gradient.
+    /// * `log_probs`: As for `ctc_loss`.
+    /// * `targets`: As for `ctc_loss`.
+    /// * `input_lengths`: As for `ctc_loss`.
+    /// * `target_lengths`: As for `ctc_loss`.
+    /// * `dloss`: The gradient of the losses.
+    /// * `blank`: As for `ctc_loss`.
+    /// * `zero_infinity`: As for `ctc_loss`.
+    fn ctc_loss_grad(
+        &self,
+        launch: Launch,
+        dlog_probs: &mut TensorMut<'_>,
+        log_probs: &TensorRef<'_>,
+        targets: &TensorRef<'_>,
+        input_lengths: &TensorRef<'_>,
+        target_lengths: &TensorRef<'_>,
+        dloss: &TensorRef<'_>,
+        blank: i64,
+        zero_infinity: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("ctc_loss_grad"))
+    }
+
+    /// The loss of `ctc_loss` from logits, and its gradient.
+    ///
+    /// The kernel behind PaddlePaddle's `ctc_loss`. A sequence without an alignment has the loss and the gradient zero.
+    ///
+    /// * `loss`: The losses, `[batch, 1]`.
+    /// * `gradient`: The gradient of each loss by the logits.
+    /// * `logits`: The logits of the labels, `[times, batch, labels]`.
+    /// * `label`: The labels of the targets, `[batch, length]`.
+    /// * `logits_length`: The number of times of each sequence.
+    /// * `labels_length`: The length of each target.
+    /// * `blank`: The label that stands for none.
+    fn ctc_loss_of_logits(
+        &self,
+        launch: Launch,
+        loss: &mut TensorMut<'_>,
+        gradient: &mut TensorMut<'_>,
+        logits: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        labels_length: Option<&TensorRef<'_>>,
+        blank: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("ctc_loss_of_logits"))
+    }
+
+    /// Computes the shape of an output of [`ctc_loss_of_logits`](Self::ctc_loss_of_logits), which may depend on elements of the inputs.
+    fn ctc_loss_of_logits_loss_shape(
+        &self,
+        launch: Launch,
+        logits: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        labels_length: Option<&TensorRef<'_>>,
+        blank: i64,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("ctc_loss_of_logits_loss_shape"))
+    }
+
+    /// Computes the shape of an output of [`ctc_loss_of_logits`](Self::ctc_loss_of_logits), which may depend on elements of the inputs.
+    fn ctc_loss_of_logits_gradient_shape(
+        &self,
+        launch: Launch,
+        logits: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        labels_length: Option<&TensorRef<'_>>,
+        blank: i64,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("ctc_loss_of_logits_gradient_shape"))
+    }
+
+    /// The gradient of `ctc_loss_of_logits`.
+    ///
+    /// * `dlogits`: The gradient of the logits.
+    /// * `logits_length`: The number of times of each sequence.
+    /// * `gradient`: The gradient of each loss, from `ctc_loss_of_logits`.
+    /// * `dloss`: The gradient of the losses.
+    /// * `norm_by_times`: True if gradients are divided by the number of times.
+    fn ctc_loss_of_logits_grad(
+        &self,
+        launch: Launch,
+        dlogits: &mut TensorMut<'_>,
+        logits_length: Option<&TensorRef<'_>>,
+        gradient: &TensorRef<'_>,
+        dloss: &TensorRef<'_>,
+        norm_by_times: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("ctc_loss_of_logits_grad"))
+    }
 }

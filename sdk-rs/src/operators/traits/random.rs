@@ -199,4 +199,77 @@ pub trait Random: Send + Sync {
     ) -> Result<()> {
         Err(Error::unsupported("multinomial"))
     }
+
+    /// Numbers of the Poisson distribution.
+    ///
+    /// By multiplication (Knuth, 1969) for rates below 10, and by transformed rejection (Hörmann, 1993) from there on. A rate
+    /// that is negative or not finite is an error.
+    ///
+    /// * `out`: The numbers.
+    /// * `x`: The rates.
+    fn poisson(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("poisson"))
+    }
+
+    /// Numbers of the binomial distribution.
+    ///
+    /// By waiting times (Devroye, 1986) for less than 10 expected successes or failures, and by transformed rejection (Hörmann,
+    /// 1993) from there on. A number of trials loses its fraction.
+    ///
+    /// * `out`: The numbers of successes.
+    /// * `count`: The numbers of trials.
+    /// * `prob`: The probabilities, of the same shape.
+    fn binomial(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        count: &TensorRef<'_>,
+        prob: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("binomial"))
+    }
+
+    /// Numbers of the gamma distribution with the scale 1.
+    ///
+    /// By the method of Marsaglia and Tsang (2000). A shape that is negative or not finite is an error; 0 gives 0.
+    ///
+    /// * `out`: The numbers.
+    /// * `alpha`: The shapes.
+    fn standard_gamma(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        alpha: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("standard_gamma"))
+    }
+
+    /// Shares of the Dirichlet distribution.
+    ///
+    /// Numbers of the gamma distribution, as of `standard_gamma`, divided by their sum along the last dimension. They are
+    /// computed from logarithms, so that small concentrations do not give zeros.
+    ///
+    /// * `out`: The shares.
+    /// * `alpha`: The concentrations, in the last dimension.
+    fn dirichlet(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        alpha: &TensorRef<'_>,
+        seed: i64,
+        offset: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("dirichlet"))
+    }
 }

@@ -209,7 +209,8 @@ pub trait Sorting: Send + Sync {
 
     /// Each element once, in order.
     ///
-    /// With a dimension it is what is at each of its indices, in lexicographic order. As in NumPy there is one NaN.
+    /// With a dimension it is what is at each of its indices, in lexicographic order. There is one NaN, as in NumPy, or each
+    /// NaN is an element of its own, as in PyTorch.
     ///
     /// * `out`: The elements.
     /// * `indices`: The index of the first of equal ones.
@@ -217,6 +218,7 @@ pub trait Sorting: Send + Sync {
     /// * `counts`: How often each of them occurs.
     /// * `x`: The input.
     /// * `axis`: The dimension, or none.
+    /// * `equal_nan`: True if all NaN are the same element.
     fn unique(
         &self,
         launch: Launch,
@@ -226,6 +228,7 @@ pub trait Sorting: Send + Sync {
         counts: Option<&mut TensorMut<'_>>,
         x: &TensorRef<'_>,
         axis: &[i64],
+        equal_nan: bool,
     ) -> Result<()> {
         Err(Error::unsupported("unique"))
     }
@@ -236,7 +239,86 @@ pub trait Sorting: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         axis: &[i64],
+        equal_nan: bool,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("unique_out_shape"))
+    }
+
+    /// The element in the middle along dimensions.
+    ///
+    /// Of an even number of elements it is the mean of the two in the middle with the mode `avg`, and the smaller one with
+    /// `min`. NaN makes it NaN, unless it is ignored; then the median of nothing but NaN is NaN. Integers have a median with a
+    /// fraction, which their type drops.
+    ///
+    /// * `out`: The medians.
+    /// * `indices`: The indices of the elements, in row-major order of the dimensions that are reduced; -1 for none. With `avg` there is one more dimension, of the two elements in the middle.
+    /// * `x`: The input.
+    /// * `axis`: The dimensions, all if there are none.
+    /// * `keep_dim`: True if the dimensions stay, with the length one.
+    /// * `mode`: `avg` or `min`.
+    /// * `ignore_nan`: True if NaN does not count.
+    fn median(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        axis: &[i64],
+        keep_dim: bool,
+        mode: &str,
+        ignore_nan: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("median"))
+    }
+
+    /// The gradient of `median`.
+    ///
+    /// Half of the gradient of the result for each of the two elements in the middle, or all of it for the only one.
+    ///
+    /// * `dx`: The gradient of the input.
+    /// * `indices`: The indices of the result.
+    /// * `dout`: The gradient of the result.
+    /// * `axis`: As for `median`.
+    /// * `keep_dim`: As for `median`.
+    /// * `mode`: As for `median`.
+    fn median_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        axis: &[i64],
+        keep_dim: bool,
+        mode: &str,
+    ) -> Result<()> {
+        Err(Error::unsupported("median_grad"))
+    }
+
+    /// The gradient of `median`, shared by equal elements.
+    ///
+    /// All elements that equal the median have the same share of the gradient. If none does, because the median is a mean or
+    /// NaN, it is that of `median_grad`. These are the rules of PaddlePaddle since 3.2.
+    ///
+    /// * `dx`: The gradient of the input.
+    /// * `x`: The input.
+    /// * `median`: The result.
+    /// * `indices`: The indices of the result.
+    /// * `dout`: The gradient of the result.
+    /// * `axis`: As for `median`.
+    /// * `keep_dim`: As for `median`.
+    /// * `mode`: As for `median`.
+    fn median_grad_of_equal(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        median: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        axis: &[i64],
+        keep_dim: bool,
+        mode: &str,
+    ) -> Result<()> {
+        Err(Error::unsupported("median_grad_of_equal"))
     }
 }

@@ -32,6 +32,7 @@ pub(crate) mod slices;
 pub(crate) mod sorting;
 mod terms;
 mod transformer;
+pub(crate) mod vision;
 
 pub(crate) use arithmetic::*;
 pub(crate) use conversion::*;

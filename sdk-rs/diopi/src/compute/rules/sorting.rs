@@ -77,7 +77,7 @@ pub(crate) fn topk<'c>(
 
 /// Finds the distinct elements, or the distinct slices along a dimension, in order. Waits for the input.
 ///
-/// `indices` gets the place of each element among the distinct ones, and `counts` how often each occurs.
+/// `indices` gets the place of each element among the distinct ones, and `counts` how often each occurs. Each NaN is distinct.
 pub(crate) fn unique<'c>(
     call: &'c Call,
     out: Place,
@@ -96,7 +96,7 @@ pub(crate) fn unique<'c>(
     let method = Method::new("unique", FLOAT | INTEGER);
     let mut dims = Vec::new();
     call.run(&method, x.data_type(), |device, launch| {
-        dims = device.unique_out_shape(launch, x.elements(), &axis)?;
+        dims = device.unique_out_shape(launch, x.elements(), &axis, false)?;
         Ok(())
     })?;
     let along = axis.first().map_or(0, |&axis| axis as usize);
@@ -117,7 +117,7 @@ pub(crate) fn unique<'c>(
     call.run(&method, x.data_type(), |device, launch| {
         let (inverse, counted) = (inverse.as_mut(), counted.as_mut());
         let [inverse, counted] = [inverse, counted].map(|output| output.map(|output| output.elements()));
-        device.unique(launch, found.elements(), None, inverse, counted, x.elements(), &axis)
+        device.unique(launch, found.elements(), None, inverse, counted, x.elements(), &axis, false)
     })?;
     found.finish()?;
     if let (Some(indices), Some(groups)) = (indices, groups) {

@@ -3,6 +3,7 @@
 
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
+pub(crate) mod ctc;
 pub(crate) mod entropy;
 
 use tenon::device::{Error, Result};

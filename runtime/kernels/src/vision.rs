@@ -1,0 +1,11 @@
+//! Samples and boxes in images.
+//!
+//! Images are `[batch, channels, height, width]`. A box is its corners `x1, y1, x2, y2`.
+
+mod grid_sample;
+mod nms;
+mod roi_align;
+
+pub use grid_sample::{grid_sample, grid_sample_grad};
+pub use nms::{nms, nms_shape};
+pub use roi_align::{roi_align, roi_align_grad};
