@@ -8,7 +8,7 @@ use crate::compute::number::Category;
 use crate::compute::{Call, FLOAT, Method, Tensor};
 
 /// Returns a view of the real parts (0) or the imaginary parts (1).
-fn part<'c>(tensor: &Tensor<'c>, number: usize) -> Result<Tensor<'c>> {
+pub(super) fn part<'c>(tensor: &Tensor<'c>, number: usize) -> Result<Tensor<'c>> {
     tensor.as_pairs()?.selected(tensor.rank(), number)
 }
 

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod attention;
 pub(crate) mod complex_numbers;
+mod complex_reduction;
 mod conversion;
 pub(crate) mod convolution;
 pub(crate) mod creation;

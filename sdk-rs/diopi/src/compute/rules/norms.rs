@@ -2,13 +2,14 @@
 
 use tenon::device::{Error, Result};
 
+use super::complex_reduction::{in_direction, is_complex, magnitudes};
 use super::layout;
 use super::reduction::{axes, sum, without};
 use super::shared::kernel;
 use crate::compute::{BOOL, Call, FLOAT, INTEGER, Method, Number, Tensor, wide};
 
 /// Returns the tensor with the reduced dimensions as one last dimension: a view if it is one dimension.
-fn rows<'c>(call: &'c Call, input: &Tensor<'c>, axes: &[usize]) -> Result<Tensor<'c>> {
+pub(super) fn rows<'c>(call: &'c Call, input: &Tensor<'c>, axes: &[usize]) -> Result<Tensor<'c>> {
     let view = input.permuted(&order(input, axes))?;
     match axes.len() {
         1 => Ok(view),
@@ -35,9 +36,10 @@ pub(crate) fn norm<'c>(
     order: Number,
     dims: &[i64],
 ) -> Result<()> {
-    let axes = axes(input, dims)?;
-    let out = without(out, input, &axes)?;
-    let rows = rows(call, &call.to_type(input, wide(out.data_type()))?, &axes)?;
+    let input = magnitudes(call, input)?;
+    let axes = axes(&input, dims)?;
+    let out = without(out, &input, &axes)?;
+    let rows = rows(call, &call.to_type(&input, wide(out.data_type()))?, &axes)?;
     if rows.dims().last() == Some(&0) && order.to_f64().is_infinite() && out.len() > 0 {
         return Err(Error::invalid("an infinite norm of no elements is not defined"));
     }
@@ -68,6 +70,12 @@ pub(crate) fn norm_grad<'c>(
     dims: &[i64],
     order: Number,
 ) -> Result<()> {
+    if is_complex(input) {
+        let sizes = magnitudes(call, input)?;
+        let gradient = call.tensor_like(&sizes)?;
+        norm_grad(call, &gradient, grad_output, &sizes, norm, dims, order)?;
+        return in_direction(call, grad_input, &gradient, input);
+    }
     let axes = axes(input, dims)?;
     let ty = wide(grad_input.data_type());
     let rows = rows(call, &call.to_type(input, ty)?, &axes)?;

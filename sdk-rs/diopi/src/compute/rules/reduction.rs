@@ -3,8 +3,10 @@
 use tenon::device::{Error, Result};
 use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
 
+use super::complex_reduction::{is_complex, product};
 use super::layout;
 use super::shared::{dimensions, kernel, numeric};
+use super::terms::{divide, subtract};
 use crate::compute::number::Category;
 use crate::compute::{BOOL, Call, DataType, FLOAT, INTEGER, Method, Number, Tensor, wide};
 
@@ -112,7 +114,7 @@ pub(crate) fn mean<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dim
 }
 
 /// Computes standard deviations: the root of the sum of the squared distances from the mean, divided by the number of
-/// elements minus the correction.
+/// elements minus the correction. Complex numbers are points with two coordinates.
 pub(crate) fn std<'c>(
     call: &'c Call,
     out: &Tensor<'c>,
@@ -120,32 +122,32 @@ pub(crate) fn std<'c>(
     dims: &[i64],
     correction: Option<Number>,
 ) -> Result<()> {
-    let input = call.to_type(input, wide(out.data_type()))?;
+    let input = input.with_a_dimension()?;
     let axes = axes(&input, dims)?;
     let out = without(out, &input, &axes)?;
     let count: usize = axes.iter().map(|&axis| input.dims()[axis]).product();
-    let mut means = call.temporary(input.data_type(), out.dims())?;
-    mean(call, &means, &input, dims)?;
+    let mut list: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
+    let is_complex = is_complex(&input);
+    let points = if is_complex { input.as_pairs()? } else { input };
+    let points = call.to_type(&points, wide(out.data_type()))?;
+    let coordinates: &[usize] = if is_complex { &[2] } else { &[] };
+    let mut means = call.temporary(points.data_type(), &[out.dims(), coordinates].concat())?;
+    mean(call, &means, &points, &list)?;
     for &axis in &axes {
         means = means.unsqueezed(axis)?;
     }
-    let distances = call.formula(
-        &Method::new("subtract", FLOAT),
-        [(&input).into(), (&means).into()],
-        |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
-    )?;
+    let distances = subtract(call, &points, &means)?;
     let squares =
         call.formula(&Method::new("square", FLOAT), [(&distances).into()], |device, launch, out, [x]| {
             device.square(launch, out, x)
         })?;
-    let sums = call.temporary(input.data_type(), out.dims())?;
-    sum(call, &sums, &squares, dims)?;
+    let sums = call.temporary(points.data_type(), out.dims())?;
+    if is_complex {
+        list.push(-1);
+    }
+    sum(call, &sums, &squares, &list)?;
     let divisor = (count as f64 - correction.map_or(1.0, Number::to_f64)).max(0.0);
-    let variances = call.formula(
-        &Method::new("divide", FLOAT),
-        [(&sums).into(), divisor.into()],
-        |device, launch, out, [a, b]| device.divide(launch, out, a, b),
-    )?;
+    let variances = divide(call, &sums, divisor)?;
     call.write(&Method::new("sqrt", FLOAT), &out, [(&variances).into()], |device, launch, out, [x]| {
         device.sqrt(launch, out, x)
     })
@@ -154,6 +156,10 @@ pub(crate) fn std<'c>(
 /// Computes products over a dimension or over all, in the type of the result.
 pub(crate) fn prod<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dim: Option<i64>) -> Result<()> {
     let input = numeric(call, &of_kind(call, input, out)?)?;
+    if is_complex(&input) {
+        let axes = axes(&input, dim.as_slice())?;
+        return product(call, &without(out, &input, &axes)?, &input, &axes);
+    }
     let method = Method::new("prod", FLOAT | INTEGER);
     let ty = if input.data_type() == DataType::UINT8 { DataType::UINT8 } else { out.data_type() };
     reduce(call, out, &input, dim.as_slice(), ty, &method, |device, launch, out, x, axis, all| {
