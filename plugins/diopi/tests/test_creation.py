@@ -68,10 +68,14 @@ def test_arange(lib: Library, dtype: str, start: Any, end: Any, step: Any) -> No
     np.testing.assert_array_equal(out, expected.astype(dtype))
 
 
-def test_arange_keeps_large_integers(lib: Library) -> None:
-    start = 2**53 - 9
-    out = lib.call("diopiArange", Out((3,), "int64"), start, start + 3, 1)
-    assert out.tolist() == [start, start + 1, start + 2]
+@pytest.mark.parametrize("start", [2**53 - 9, 2**53 + 1, 2**62 + 1, -(2**63)])
+def test_arange_keeps_large_integers(lib: Library, start: int) -> None:
+    for step in (1, 2**55 + 1):
+        expected = [start, start + step, start + 2 * step]
+        out = lib.call("diopiArange", Out((3,), "int64"), start, start + 2 * step + 1, step)
+        assert out.tolist() == expected
+    out = lib.call("diopiArange", Out((2,), "int64"), start + 2, start, -1)
+    assert out.tolist() == [start + 2, start + 1]
 
 
 @pytest.mark.parametrize(("end", "step"), [(4, 0), (3, 1), (float("inf"), 1)])

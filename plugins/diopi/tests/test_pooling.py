@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from host import DiopiError, Library, Out
-from tables import Case, Make, test_results
+from tables import NUMBER, Case, Make, test_results
 from tensors import Array
 
 __all__ = ["test_results"]
@@ -231,12 +231,18 @@ class Pool:
             return maxima(x, axes), places(x, axes)
 
         axes, sizes, pair = self.max_axes, self.sizes, [None, "int64"]
-        yield case("MaxPool#d", self.max, lambda x, *lists: maxima(x, axes(x, *lists)))
+        yield case(
+            "MaxPool#d",
+            self.max,
+            lambda x, *lists: maxima(x, axes(x, *lists)),
+            dtypes=NUMBER,
+        )
         yield case(
             "MaxPool#dWithIndices",
             self.max,
             lambda x, *lists: with_places(x, axes(x, *lists)),
             result=pair,
+            dtypes=NUMBER,
         )
         yield case(
             "MaxPool#dBackward",

@@ -1,7 +1,8 @@
 //! Max pooling with windows whose elements are apart.
 
-use crate::accumulate::with_float;
+use crate::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
+use crate::numeric::Numeric;
 use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 use crate::window::{SPACE, Spatial, attribute, paddings as explicit, space};
@@ -13,7 +14,7 @@ use crate::window::{SPACE, Spatial, attribute, paddings as explicit, space};
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], [`Error::Empty`] if a window has no element, and
-/// [`Error::Type`] unless the images are of floats.
+/// [`Error::Type`] if elements are complex.
 pub fn dilated_max_pool(
     out: &mut ViewMut<'_>,
     mask: &mut ViewMut<'_>,
@@ -41,7 +42,7 @@ pub fn dilated_max_pool(
     if !out.is_empty() && windows.iter().flatten().any(Vec::is_empty) {
         return Err(Error::Empty);
     }
-    with_float!(x.dtype(), T => {
+    with_number!(x.dtype(), T => {
         let x = T::load(x)?;
         let mut values = Vec::with_capacity(out.len());
         let mut places = Vec::with_capacity(out.len());
@@ -50,7 +51,7 @@ pub fn dilated_max_pool(
             let x = &x[image_number * len..][..len];
             each_window(&windows, |window| {
                 let place = largest(window, image, |best, at| {
-                    x[at] > x[best] || (x[at].is_nan() && !x[best].is_nan())
+                    x[at] > x[best] || (Numeric::is_nan(x[at]) && !Numeric::is_nan(x[best]))
                 });
                 values.push(x[place]);
                 places.push(place as i64);

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 pub use dilated::dilated_max_pool;
 
-use crate::accumulate::with_float;
+use crate::accumulate::{with_float, with_number};
 use crate::error::{Error, Result, expect_shape};
 use crate::float::Float;
 use crate::numeric::Numeric;
@@ -117,7 +117,7 @@ pub fn pool_grad(
 /// The channels come first. Of equal elements it is the first one; NaN is larger than any number.
 ///
 /// # Errors
-/// As [`pool`], and [`Error::Empty`] if a window has no element.
+/// As [`pool`], [`Error::Empty`] if a window has no element, and [`Error::Type`] if elements are complex.
 pub fn max_pool_with_index(
     out: &mut ViewMut<'_>,
     mask: &mut ViewMut<'_>,
@@ -135,7 +135,7 @@ pub fn max_pool_with_index(
     let plan = Plan::new(x.dims(), out.dims(), attributes)?;
     expect_shape(out.dims(), mask.dims())?;
     let mut places = vec![0_i64; out.len()];
-    with_float!(x.dtype(), T => {
+    with_number!(x.dtype(), T => {
         let x = T::load(x)?;
         for (windows, image) in plan.parts() {
             let (places, x) = (&mut places[windows], &x[image]);
@@ -237,7 +237,7 @@ impl Plan {
     }
 
     /// Where in an image the first of the largest elements of a window is.
-    fn largest<T: Float>(&self, x: &[T], window: [plan::Window; 3]) -> Option<usize> {
+    fn largest<T: Numeric>(&self, x: &[T], window: [plan::Window; 3]) -> Option<usize> {
         let mut best: Option<(usize, T)> = None;
         for row in self.rows(window) {
             for (at, &value) in row.clone().zip(&x[row]) {

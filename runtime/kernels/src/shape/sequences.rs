@@ -7,7 +7,7 @@ use crate::cast;
 use crate::dtype::DType;
 use crate::error::{Error, Result, expect_shape};
 use crate::movement;
-use crate::slices::{Slot, scalar, store_integers};
+use crate::slices::{Slot, integers, scalar, store_integers};
 use crate::tensor::{View, ViewMut};
 
 /// Sets all elements to a value, converted to their type.
@@ -35,7 +35,11 @@ pub fn arange(out: &mut ViewMut<'_>, start: f64, step: f64) -> Result<()> {
         return store(out, (0..len).map(|n| start + n as f64 * step));
     }
     // As in Paddle, an integer starts and steps without fractions.
-    let (start, step) = (Wrapping(start as i64), Wrapping(step as i64));
+    arange_of_integers(out, start as i64, step as i64)
+}
+
+fn arange_of_integers(out: &mut ViewMut<'_>, start: i64, step: i64) -> Result<()> {
+    let (len, start, step) = (expect_vector(out)?, Wrapping(start), Wrapping(step));
     let values: Vec<i64> = (0..len as i64).map(|n| (start + Wrapping(n) * step).0).collect();
     store_integers(out, &values)
 }
@@ -73,27 +77,53 @@ pub fn logspace(out: &mut ViewMut<'_>, start: f64, stop: f64, base: f64) -> Resu
 /// # Errors
 /// As [`arange_tensor`].
 pub fn arange_tensor_shape(start: &View<'_>, end: &View<'_>, step: &View<'_>) -> Result<Vec<usize>> {
+    if let Some([first, last, way]) = whole([start, end, step])? {
+        let refused = || Error::Attribute { name: "step", value: way.to_string() };
+        let [first, last, way] = [first, last, way].map(i128::from);
+        let distance = if way < 0 { first - last } else { last - first };
+        let steps = distance.max(0).checked_add(way.abs() - 1).and_then(|sum| sum.checked_div(way.abs()));
+        return Ok(vec![steps.and_then(|steps| usize::try_from(steps).ok()).ok_or_else(refused)?]);
+    }
     let [first, last, way] = [scalar("start", start)?, scalar("end", end)?, scalar("step", step)?];
     if way == 0.0 || [first, last, way].iter().any(|number| !number.is_finite()) {
         return Err(Error::Attribute { name: "step", value: way.to_string() });
     }
     // Rounded as the elements are: a third of a step more than a whole one must not make a number more.
     let steps = match start.dtype() {
-        DType::F64 => (last - first) / way,
-        dtype if dtype.is_float() => f64::from((last as f32 - first as f32) / way as f32),
+        dtype if dtype.is_float() && dtype != DType::F64 => {
+            f64::from((last as f32 - first as f32) / way as f32)
+        }
         _ => (last - first) / way,
     };
     Ok(vec![steps.ceil().max(0.0) as usize])
 }
 
-/// As [`arange`], with tensors of one number.
+/// As [`arange`], with tensors of one number. If all are integers, the elements are computed without rounding.
 ///
 /// # Errors
 /// As [`arange`]; [`Error::Length`] unless the tensors have one number, [`Error::Attribute`] for a step of zero and numbers
 /// that are not finite.
 pub fn arange_tensor(out: &mut ViewMut<'_>, start: &View<'_>, end: &View<'_>, step: &View<'_>) -> Result<()> {
     expect_shape(&arange_tensor_shape(start, end, step)?, out.dims())?;
-    arange(out, scalar("start", start)?, scalar("step", step)?)
+    match whole([start, end, step])? {
+        Some([start, _, step]) if !out.dtype().is_float() && !out.dtype().is_complex() => {
+            arange_of_integers(out, start, step)
+        }
+        _ => arange(out, scalar("start", start)?, scalar("step", step)?),
+    }
+}
+
+/// The numbers of three tensors, if all of them are integers.
+fn whole(numbers: [&View<'_>; 3]) -> Result<Option<[i64; 3]>> {
+    if numbers.iter().any(|number| number.dtype().is_float() || number.dtype().is_complex()) {
+        return Ok(None);
+    }
+    let mut found = [0; 3];
+    for (found, (name, number)) in found.iter_mut().zip(["start", "end", "step"].into_iter().zip(numbers)) {
+        crate::expect_length(name, 1, number.len())?;
+        *found = integers(number)?[0];
+    }
+    Ok(Some(found))
 }
 
 fn count(number: &View<'_>) -> Result<Vec<usize>> {

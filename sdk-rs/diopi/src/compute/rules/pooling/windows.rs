@@ -4,7 +4,7 @@ use tenon::device::{Error, Result};
 
 use crate::compute::rules::images::each;
 use crate::compute::rules::shared::expect_shape;
-use crate::compute::{Call, FLOAT, Method, Tensor};
+use crate::compute::{Call, FLOAT, INTEGER, Method, Tensor};
 
 /// The windows of a call, as the operators take them.
 pub(super) struct Windows {
@@ -100,11 +100,11 @@ impl Windows {
         let is_dilated = self.dilations.iter().any(|&dilation| dilation != 1);
         let (sizes, strides, paddings) = (&self.sizes, &self.strides, &self.paddings);
         match is_dilated {
-            true => call.run(&Method::new("dilated_max_pool", FLOAT), ty, |device, launch| {
+            true => call.run(&Method::new("dilated_max_pool", FLOAT | INTEGER), ty, |device, launch| {
                 let (values, places, x) = (values.elements(), places.elements(), input.elements());
                 device.dilated_max_pool(launch, values, places, x, sizes, strides, paddings, &self.dilations)
             }),
-            false => call.run(&Method::new("max_pool_with_index", FLOAT), ty, |device, launch| {
+            false => call.run(&Method::new("max_pool_with_index", FLOAT | INTEGER), ty, |device, launch| {
                 let (values, places, x) = (values.elements(), places.elements(), input.elements());
                 let adaptive = self.adaptive;
                 device.max_pool_with_index(
