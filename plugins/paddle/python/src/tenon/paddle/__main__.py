@@ -15,11 +15,14 @@ from tenon.paddle.run import Refused, run
 
 FELL_BACK = 3
 """The exit status for `--forbid-fallback`."""
+DIFFERS = 4
+"""The exit status for `--compare`."""
 
 EPILOG = """\
-The report goes to standard error, so that standard output is the script's own. The exit status is that of the script;
-2 if there is nothing to report on; 3 if --forbid-fallback is given, an operator fell back, and the script itself ended
-with 0. In the script, tenon.paddle.restart_report() forgets what was recorded so far, such as a warm-up.
+The report goes to standard error, so that standard output is the script's own. The exit status is that of the script,
+and 2 if there is nothing to report on. If the script ended with 0, it is 4 if --compare found a difference, and 3 if
+--forbid-fallback is given and an operator fell back. In the script, tenon.paddle.restart_report() forgets what was
+recorded so far, such as a warm-up.
 """
 
 
@@ -50,6 +53,11 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="exit with the status 3 if an operator falls back",
     )
+    report.add_argument(
+        "--compare",
+        action="store_true",
+        help="run each operator once more on PaddlePaddle's CPU, and show which results differ (slow)",
+    )
     report.add_argument("script", help="the script to run")
     report.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="its arguments")
     return main
@@ -59,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns its exit status."""
     options = parser().parse_args(arguments)
     try:
-        ran = run(options.script, options.arguments, options.device)
+        ran = run(options.script, options.arguments, options.device, compare=options.compare)
         if ran.begin is None:
             if ran.status == 0:
                 raise Refused(f"{options.script} did not import paddle")
@@ -75,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.html.write_text(page.render(report), encoding="utf-8")
     except OSError as error:
         return complain(f"cannot write {error.filename}: {error.strerror}", ran.status or 2)
+    if report.comparison is not None and report.comparison.differences and ran.status == 0:
+        return complain("results differ from PaddlePaddle's CPU", DIFFERS)
     return forbid(report) if options.forbid_fallback else ran.status
 
 

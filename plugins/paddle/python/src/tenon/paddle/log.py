@@ -93,6 +93,8 @@ class Log:
         self.hidden = SEVERITIES[: SEVERITIES.index(shown)]
         self.fallbacks: dict[tuple[str, str, Where | None], Total] = {}
         self.reads: dict[Where | None, Total] = {}
+        self.differences: list[dict[str, Any]] = []
+        """The first difference of each operator that was compared."""
         self.inputs = Total()
         """Tensors that were elsewhere than their operator."""
         self.others = Total()
@@ -102,6 +104,7 @@ class Log:
         self._rest = ""
         self._clock = 0.0
         self._threads: dict[int, Thread] = {}
+        self._is_paused = False
         self._python: set[int] = set()
         self._unplaced: list[tuple[int, Fallback]] = []
         self._rates: dict[bool, float] = {}
@@ -137,7 +140,8 @@ class Log:
         if not match:
             return line
         if match["severity"] == "I" and match["file"] in OURS:
-            self._take(match)
+            if not self._is_paused:
+                self._take(match)
         elif match["severity"] not in self.hidden:
             return line
         return line[: match.start()]
@@ -222,6 +226,10 @@ class Log:
     def _take_note(self, kind: str, content: dict[str, Any]) -> None:
         if kind == "restart":
             self._restart()
+        elif kind in ("pause", "resume"):
+            self._is_paused = kind == "pause"
+        elif kind == "differs":
+            self.differences.append(content)
         elif kind == "at":
             self._place(content)
         elif kind == "read":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from tenon.paddle.report import Fallback, Report
-from tenon.paddle.table import both, place, plural, remarks, size, time
+from tenon.paddle.table import both, comparison_list, place, plural, remarks, size, time
 
 STYLE = """
 :root { color-scheme: light dark; --text: #1c2330; --dim: #5a6475; --line: #d9dee7; --card: #fff; --page: #f5f7fa;
@@ -61,6 +61,7 @@ def render(report: Report) -> str:
             read_rows(report),
             ("line", "times", "time", "bytes", "what to do"),
         ),
+        *comparison(report),
         *compiled(report),
         *native(report),
     ]
@@ -160,6 +161,15 @@ def read_rows(report: Report) -> Iterable[str]:
             + cell("bytes", size(row.total.to_host), True)
             + f"<td>{escape(row.advice)}</td></tr>"
         )
+
+
+def comparison(report: Report) -> Iterable[str]:
+    """Returns the operators whose results differ from PaddlePaddle's CPU."""
+    if report.comparison is not None:
+        head, *rows = comparison_list(report.comparison)
+        yield f"<h2>{escape(head[0].upper() + head[1:])}</h2>"
+        if rows:
+            yield f'<p class="list">{"<br>".join(escape(row) for row in rows)}</p>'
 
 
 def compiled(report: Report) -> Iterable[str]:

@@ -57,10 +57,12 @@ class Recorder:
         self.folder = Path(settings["folder"])
         self.device: str | None = settings["device"]
         self.vmodule: str = settings["vmodule"]
+        self.compares: bool = settings["compare"]
+        self.comparison: Any = None
         self.process = os.getpid()
         self.paddle: types.ModuleType | None = None
         self.began = time.perf_counter()
-        self.hidden: tuple[str, ...] = (__file__, "<frozen ", "<decorator-gen-")
+        self.hidden: tuple[str, ...] = (str(Path(__file__).parent) + os.sep, "<frozen ", "<decorator-gen-")
         self.python = sysconfig.get_path("stdlib") + os.sep
         self.is_reading = False
         self.is_noting = False
@@ -154,14 +156,30 @@ class Recorder:
             {"paddle": paddle.__version__, "devices": devices, "kernels": kernels(paddle, devices)},
         )
         paddle.set_flags({"FLAGS_low_precision_op_list": 1})
+        if self.compares:
+            self.comparison = load("compare").Comparison(paddle, self.differs, self.pause)
+            self.comparison.install()
         tensor = paddle.base.core.eager.Tensor
         for name in METHODS:
             method = getattr(tensor, name, None)
             if method is not None and not isinstance(method, types.FunctionType):
-                setattr(tensor, name, through(method))
+                # CPython 3.11 runs signal handlers in functions of Python.
+                function = self.comparison.wrap(name.strip("_"), method) if self.comparison else through(method)
+                setattr(tensor, name, function)
         for name in READS:
             setattr(tensor, name, self.counted(getattr(tensor, name)))
         self.began = time.perf_counter()
+
+    def differs(self, difference: dict[str, Any]) -> None:
+        """Notes an operator whose result differs from PaddlePaddle's CPU."""
+        self.note("differs", json.dumps({**difference, "where": json.loads(self.where(sys._getframe(1)))}))
+
+    def pause(self, is_paused: bool) -> None:
+        """Notes that PaddlePaddle is used for a comparison, and not by the program."""
+        assert self.paddle is not None
+        self.is_reading = is_paused
+        self.paddle.set_flags({"FLAGS_low_precision_op_list": 0 if is_paused else 1})
+        self.note("pause" if is_paused else "resume", "{}")
 
     def counted(self, read: Callable[..., Any]) -> Callable[..., Any]:
         """Returns a method that reads a value, and notes each read of a tensor on a custom device."""
@@ -196,8 +214,20 @@ class Recorder:
                 name = name if "." in name else core._get_phi_kernel_name(name)
                 count = sum(int(part) for part in str(counts).split(",")) if isinstance(counts, str) else counts
                 calls[name] = calls.get(name, 0) + count
+            if self.comparison is not None:
+                content["comparison"] = self.comparison.to_json()
             content.update(device=self.paddle.get_device(), operators=calls)
         self.facts("end", content)
+
+
+def load(name: str) -> types.ModuleType:
+    """Returns a file of the package as a module, without its package."""
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"tenon_paddle_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def through(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -59,6 +59,39 @@ class Compiled:
 
 
 @dataclass
+class Difference:
+    """The first result of an operator that differs from PaddlePaddle's CPU."""
+
+    operator: str
+    calls: int
+    """Calls that differ."""
+    where: Where | None
+    output: int
+    """The number of the result."""
+    index: list[int] | None
+    """The first element that differs; None if the types or shapes do."""
+    device: Any
+    """The element, or the type and the shape."""
+    cpu: Any
+    largest: float | None
+    """The largest difference of an element."""
+    inputs: list[tuple[str, list[int]]]
+    attributes: str
+    seed: int
+
+
+@dataclass
+class Comparison:
+    """What was compared with PaddlePaddle's CPU."""
+
+    operators: int
+    calls: int
+    differences: list[Difference]
+    failed: dict[str, str]
+    """Operators that could not be compared, and why."""
+
+
+@dataclass
 class Report:
     """Where a program ran."""
 
@@ -79,6 +112,7 @@ class Report:
     compiled: list[Compiled] = field(default_factory=list)
     inputs: Total = field(default_factory=Total)
     others: Total = field(default_factory=Total)
+    comparison: Comparison | None = None
     first: Fallback | None = None
     """The fallback that came first, with its line only."""
 
@@ -133,6 +167,7 @@ class Report:
             "compiled": [
                 {"operator": row.operator, "calls": row.calls, "on_device": row.is_on_device} for row in self.compiled
             ],
+            "comparison": of_comparison(self.comparison),
             "moved_inputs": of_total(self.inputs),
             "other_copies": of_total(self.others),
         }
@@ -160,6 +195,31 @@ def of_where(where: Where | None) -> dict[str, Any]:
     return {"file": where.file, "line": where.line, "function": where.function}
 
 
+def of_comparison(comparison: Comparison | None) -> dict[str, Any] | None:
+    """Returns a comparison as JSON."""
+    if comparison is None:
+        return None
+    differences = [
+        {**{key: value for key, value in vars(row).items() if key != "where"}, **of_where(row.where)}
+        for row in comparison.differences
+    ]
+    return {**vars(comparison), "differences": differences}
+
+
+def compared(run: Run) -> Comparison | None:
+    """Returns what was compared, if anything was."""
+    found = (run.end or {}).get("comparison")
+    if found is None and not run.log.differences:
+        return None
+    found = found or {"compared": {}, "differing": {}, "failed": {}}
+    differences = []
+    for content in run.log.differences:
+        where = None if content["where"] is None else Where(*content["where"])
+        calls = found["differing"].get(content["operator"], 1)
+        differences.append(Difference(**{**content, "where": where, "calls": calls}))
+    return Comparison(len(found["compared"]), sum(found["compared"].values()), differences, found["failed"])
+
+
 def build(run: Run) -> Report:
     """Makes the report of a run that has imported PaddlePaddle."""
     begin, end, log = run.begin or {}, run.end or {}, run.log
@@ -175,6 +235,7 @@ def build(run: Run) -> Report:
         seconds=end.get("seconds"),
         inputs=log.inputs,
         others=log.others,
+        comparison=compared(run),
     )
     kernels: dict[str, dict[str, list[str]]] = begin["kernels"]
     kind = "" if device is None else device.partition(":")[0]

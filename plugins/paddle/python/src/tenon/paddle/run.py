@@ -46,6 +46,7 @@ def run(
     arguments: Sequence[str] = (),
     device: str | None = None,
     *,
+    compare: bool = False,
     stdout: Any = None,
     environment: Mapping[str, str] | None = None,
 ) -> Run:
@@ -55,6 +56,7 @@ def run(
         script: The path of the script.
         arguments: Its arguments.
         device: The device to set before the script gets PaddlePaddle; None leaves that to the script.
+        compare: Whether each operator is compared with PaddlePaddle's CPU.
         stdout: As for `subprocess.Popen`.
         environment: The environment of the script.
 
@@ -75,6 +77,7 @@ def run(
             "key": key,
             "folder": folder,
             "device": device,
+            "compare": compare,
             "vmodule": VMODULE,
             "stderr": errors,
             "pipe": reader,

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from tenon.paddle.log import Total, Where
-from tenon.paddle.report import Report
+from tenon.paddle.report import Comparison, Difference, Report
 
 ROWS = 20
 """Rows of each table."""
@@ -117,6 +117,8 @@ def render(report: Report, width: int = 100) -> str:
         lines += ["", *fallback_table(report)]
     if report.reads:
         lines += ["", *read_table(report)]
+    if report.comparison:
+        lines += ["", *comparison_list(report.comparison)]
     if report.compiled:
         lines += ["", *compiled_list(report, width)]
     if report.native:
@@ -161,6 +163,29 @@ def read_table(report: Report) -> Iterator[str]:
     notes = [[row.advice] if row.advice else [] for row in shown]
     yield from table(("read on the host", "times", "time", "bytes"), rows, notes)
     yield from rest(len(report.reads))
+
+
+def comparison_list(comparison: Comparison) -> Iterator[str]:
+    """Returns the operators whose results differ from PaddlePaddle's CPU."""
+    yield (
+        f"compared with PaddlePaddle's CPU: {plural(comparison.operators, 'operator')}, "
+        f"{plural(comparison.calls, 'call')}; {plural(len(comparison.differences), 'operator')} with differences"
+    )
+    for row in comparison.differences:
+        yield f"{row.operator} ({plural(row.calls, 'call')}): {values(row)}"
+        inputs = ", ".join(f"{dtype} {shape}" for dtype, shape in row.inputs)
+        yield f"    inputs {inputs}; attributes {row.attributes or 'none'}; seed {row.seed}"
+        yield f"    {place(row.where)}"
+    for operator, reason in comparison.failed.items():
+        yield f"{operator} could not be compared: {reason}"
+
+
+def values(row: Difference) -> str:
+    """Returns how a result differs."""
+    ends = f"{row.device} on the device, {row.cpu} on the CPU"
+    if row.index is None:
+        return f"result {row.output} is {ends}"
+    return f"result {row.output} differs by up to {row.largest:.3g}; at {row.index} it is {ends}"
 
 
 def rest(count: int) -> Iterator[str]:
