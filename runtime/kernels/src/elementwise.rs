@@ -33,6 +33,7 @@ use std::num::Wrapping;
 use crate::convert::{Compute, Reader, TILE, Writer};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::simd::wide;
 use crate::tensor::{View, ViewMut};
 
 /// The type that is computed in.
@@ -58,8 +59,18 @@ pub fn float<const N: usize>(
     f64s: impl Fn(&mut [f64], [&[f64]; N]),
 ) -> Result<()> {
     match arithmetic(out, inputs)? {
-        Arithmetic::Single => compute(out, inputs, &f32s),
-        Arithmetic::Double => compute(out, inputs, &f64s),
+        Arithmetic::Single => compute(out, inputs, &|out: &mut [_], inputs| {
+            wide(
+                #[inline(always)]
+                || f32s(out, inputs),
+            )
+        }),
+        Arithmetic::Double => compute(out, inputs, &|out: &mut [_], inputs| {
+            wide(
+                #[inline(always)]
+                || f64s(out, inputs),
+            )
+        }),
         Arithmetic::Integer => Err(Error::Type { dtype: first_type(out, inputs) }),
     }
 }
@@ -76,9 +87,24 @@ pub fn numeric<const N: usize>(
     f64s: impl Fn(&mut [f64], [&[f64]; N]),
 ) -> Result<()> {
     match arithmetic(out, inputs)? {
-        Arithmetic::Single => compute(out, inputs, &f32s),
-        Arithmetic::Double => compute(out, inputs, &f64s),
-        Arithmetic::Integer => compute(out, inputs, &i64s),
+        Arithmetic::Single => compute(out, inputs, &|out: &mut [_], inputs| {
+            wide(
+                #[inline(always)]
+                || f32s(out, inputs),
+            )
+        }),
+        Arithmetic::Double => compute(out, inputs, &|out: &mut [_], inputs| {
+            wide(
+                #[inline(always)]
+                || f64s(out, inputs),
+            )
+        }),
+        Arithmetic::Integer => compute(out, inputs, &|out: &mut [_], inputs| {
+            wide(
+                #[inline(always)]
+                || i64s(out, inputs),
+            )
+        }),
     }
 }
 
@@ -100,11 +126,19 @@ pub fn whole<const N: usize>(
     }
     if out.dtype() == DType::Bool && types(out, inputs).all(|dtype| dtype == DType::Bool) {
         return compute(out, inputs, &|out: &mut [Wrapping<i64>], inputs| {
-            i64s(out, inputs);
+            wide(
+                #[inline(always)]
+                || i64s(out, inputs),
+            );
             out.iter_mut().for_each(|value| *value &= 1);
         });
     }
-    compute(out, inputs, &i64s)
+    compute(out, inputs, &|out: &mut [_], inputs| {
+        wide(
+            #[inline(always)]
+            || i64s(out, inputs),
+        )
+    })
 }
 
 /// The types that decide what an operator computes in.

@@ -31,6 +31,7 @@ pub mod embedding;
 mod error;
 mod float;
 #[rustfmt::skip]
+#[expect(clippy::redundant_closure, reason = "the shim that calls a function instead is not inlined into `simd::wide`")]
 pub mod formulas;
 pub mod indexing;
 pub mod interpolate;
@@ -51,6 +52,7 @@ pub mod rnn;
 pub mod rotary;
 pub mod scan;
 pub mod shape;
+mod simd;
 mod slices;
 pub mod softmax;
 pub mod sorting;

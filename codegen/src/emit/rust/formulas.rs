@@ -164,7 +164,10 @@ impl Loop<'_> {
             elements,
             &out,
             &tensors,
-            &attributes.iter().map(|index| ident(&Variable::Attribute(*index))).collect::<Vec<_>>(),
+            &attributes
+                .iter()
+                .map(|index| (ident(&Variable::Attribute(*index)), operator.attributes[*index].ty))
+                .collect::<Vec<_>>(),
         );
         let doc = doc(summary);
         quote! {
@@ -177,6 +180,7 @@ impl Loop<'_> {
                 #(#tensors: &View<'_>,)*
                 #(#attribute_params,)*
             ) -> Result<()> {
+                #[inline(always)]
                 fn each<T: #bound>(#out: &mut [T], [#(#tensors),*]: [&[T]; #count], #(#attribute_params),*) {
                     #(#converted)*
                     for #pattern in #zipped {
@@ -195,11 +199,25 @@ fn call(
     elements: Elements,
     out: &proc_macro2::Ident,
     tensors: &[proc_macro2::Ident],
-    attributes: &[proc_macro2::Ident],
+    attributes: &[(proc_macro2::Ident, AttributeType)],
 ) -> TokenStream {
-    let each = |ty: TokenStream| match attributes.is_empty() {
-        true => quote!(each::<#ty>),
-        false => quote!(|results, operands| each::<#ty>(results, operands, #(#attributes),*)),
+    // A function alone would be called through a shim, which the compiler does not inline into the loops for wide vectors.
+    let names: Vec<_> = attributes.iter().map(|(name, _)| quote!(#name)).collect();
+    let each = |ty: TokenStream| {
+        let body = match attributes.iter().position(|(_, ty)| *ty == AttributeType::Bool) {
+            // A loop for each value: one loop for both would compute both choices for each element.
+            Some(index) => {
+                let [yes, no] = [true, false].map(|value| {
+                    let mut names = names.clone();
+                    names[index] = quote!(#value);
+                    quote!(each::<#ty>(results, operands #(, #names)*))
+                });
+                let name = &names[index];
+                quote!(if #name { #yes } else { #no })
+            }
+            None => quote!(each::<#ty>(results, operands #(, #names)*)),
+        };
+        quote!(#[inline(always)] |results, operands| #body)
     };
     let (floats, whole) = ([each(quote!(f32)), each(quote!(f64))], each(quote!(Wrapping<i64>)));
     let (engine, loops) = match elements {

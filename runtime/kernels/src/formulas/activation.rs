@@ -15,12 +15,22 @@ use crate::tensor::{View, ViewMut};
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn relu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.max(T::of(0.0));
         }
     }
-    elementwise::numeric(out, [x], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`relu`] by `x`.
@@ -30,12 +40,20 @@ pub fn relu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn relu_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
             *dx = if out > T::of(0.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(dx, [out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Rectified linear unit with a maximum of 6.
@@ -45,12 +63,20 @@ pub fn relu_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn relu6(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.clamp(T::of(0.0), T::of(6.0));
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`relu6`] by `x`.
@@ -60,12 +86,20 @@ pub fn relu6(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn relu6_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
             *dx = if out > T::of(0.0) && out < T::of(6.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(dx, [out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Rectified linear unit with a slope for negative numbers.
@@ -75,6 +109,7 @@ pub fn relu6_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn leaky_relu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], alpha: f64) {
         let alpha = T::of(alpha);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -84,7 +119,9 @@ pub fn leaky_relu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()>
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, alpha),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, alpha),
     )
 }
@@ -101,6 +138,7 @@ pub fn leaky_relu_dx(
     dout: &View<'_>,
     alpha: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], alpha: f64) {
         let alpha = T::of(alpha);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -110,7 +148,9 @@ pub fn leaky_relu_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, alpha),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, alpha),
     )
 }
@@ -122,12 +162,20 @@ pub fn leaky_relu_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn prelu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, alpha]: [&[T]; 2]) {
         for ((out, &x), &alpha) in out.iter_mut().zip(x).zip(alpha) {
             *out = if x > T::of(0.0) { x } else { alpha * x };
         }
     }
-    elementwise::float(out, [x, alpha], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x, alpha],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`prelu`] by `x`.
@@ -142,12 +190,20 @@ pub fn prelu_dx(
     alpha: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, alpha, dout]: [&[T]; 3]) {
         for (((dx, &x), &alpha), &dout) in dx.iter_mut().zip(x).zip(alpha).zip(dout) {
             *dx = if x > T::of(0.0) { dout } else { alpha * dout };
         }
     }
-    elementwise::float(dx, [x, alpha, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, alpha, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`prelu`] by `alpha`.
@@ -161,12 +217,20 @@ pub fn prelu_dalpha(
     x: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dalpha: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dalpha, &x), &dout) in dalpha.iter_mut().zip(x).zip(dout) {
             *dalpha = if x > T::of(0.0) { T::of(0.0) } else { x * dout };
         }
     }
-    elementwise::float(dalpha, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dalpha,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The input above a threshold, and a constant elsewhere.
@@ -181,6 +245,7 @@ pub fn thresholded_relu(
     threshold: f64,
     value: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], threshold: f64, value: f64) {
         let threshold = T::of(threshold);
         let value = T::of(value);
@@ -191,7 +256,9 @@ pub fn thresholded_relu(
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, threshold, value),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, threshold, value),
     )
 }
@@ -208,6 +275,7 @@ pub fn thresholded_relu_dx(
     dout: &View<'_>,
     threshold: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], threshold: f64) {
         let threshold = T::of(threshold);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -217,7 +285,9 @@ pub fn thresholded_relu_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, threshold),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, threshold),
     )
 }
@@ -229,6 +299,7 @@ pub fn thresholded_relu_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn elu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], alpha: f64) {
         let alpha = T::of(alpha);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -238,7 +309,9 @@ pub fn elu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, alpha),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, alpha),
     )
 }
@@ -256,6 +329,7 @@ pub fn elu_dx(
     dout: &View<'_>,
     alpha: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, out, dout]: [&[T]; 3], alpha: f64) {
         let alpha = T::of(alpha);
         for (((dx, &x), &out), &dout) in dx.iter_mut().zip(x).zip(out).zip(dout) {
@@ -265,7 +339,9 @@ pub fn elu_dx(
     elementwise::float(
         dx,
         [x, out, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, alpha),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, alpha),
     )
 }
@@ -277,6 +353,7 @@ pub fn elu_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn selu(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64, alpha: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], scale: f64, alpha: f64) {
         let scale = T::of(scale);
         let alpha = T::of(alpha);
@@ -287,7 +364,9 @@ pub fn selu(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64, alpha: f64) -> Resu
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale, alpha),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale, alpha),
     )
 }
@@ -305,6 +384,7 @@ pub fn selu_dx(
     scale: f64,
     alpha: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2], scale: f64, alpha: f64) {
         let scale = T::of(scale);
         let alpha = T::of(alpha);
@@ -319,7 +399,9 @@ pub fn selu_dx(
     elementwise::float(
         dx,
         [out, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale, alpha),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale, alpha),
     )
 }
@@ -331,6 +413,7 @@ pub fn selu_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn celu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], alpha: f64) {
         let alpha = T::of(alpha);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -340,7 +423,9 @@ pub fn celu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, alpha),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, alpha),
     )
 }
@@ -357,6 +442,7 @@ pub fn celu_dx(
     dout: &View<'_>,
     alpha: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], alpha: f64) {
         let alpha = T::of(alpha);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -366,7 +452,9 @@ pub fn celu_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, alpha),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, alpha),
     )
 }
@@ -378,6 +466,7 @@ pub fn celu_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn gelu(out: &mut ViewMut<'_>, x: &View<'_>, approximate: bool) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], approximate: bool) {
         for (out, &x) in out.iter_mut().zip(x) {
             let cdf = if approximate {
@@ -392,8 +481,22 @@ pub fn gelu(out: &mut ViewMut<'_>, x: &View<'_>, approximate: bool) -> Result<()
     elementwise::float(
         out,
         [x],
-        |results, operands| each::<f32>(results, operands, approximate),
-        |results, operands| each::<f64>(results, operands, approximate),
+        #[inline(always)]
+        |results, operands| {
+            if approximate {
+                each::<f32>(results, operands, true)
+            } else {
+                each::<f32>(results, operands, false)
+            }
+        },
+        #[inline(always)]
+        |results, operands| {
+            if approximate {
+                each::<f64>(results, operands, true)
+            } else {
+                each::<f64>(results, operands, false)
+            }
+        },
     )
 }
 
@@ -409,6 +512,7 @@ pub fn gelu_dx(
     dout: &View<'_>,
     approximate: bool,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], approximate: bool) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             let cdf = if approximate {
@@ -429,8 +533,22 @@ pub fn gelu_dx(
     elementwise::float(
         dx,
         [x, dout],
-        |results, operands| each::<f32>(results, operands, approximate),
-        |results, operands| each::<f64>(results, operands, approximate),
+        #[inline(always)]
+        |results, operands| {
+            if approximate {
+                each::<f32>(results, operands, true)
+            } else {
+                each::<f32>(results, operands, false)
+            }
+        },
+        #[inline(always)]
+        |results, operands| {
+            if approximate {
+                each::<f64>(results, operands, true)
+            } else {
+                each::<f64>(results, operands, false)
+            }
+        },
     )
 }
 
@@ -441,13 +559,21 @@ pub fn gelu_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn silu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             let s = x.sigmoid();
             *out = x * s;
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`silu`] by `x`.
@@ -457,13 +583,21 @@ pub fn silu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn silu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             let s = x.sigmoid();
             *dx = dout * s * (T::of(1.0) + x * (T::of(1.0) - s));
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Sigmoid-weighted linear unit with a factor inside the sigmoid.
@@ -473,6 +607,7 @@ pub fn silu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn swish(out: &mut ViewMut<'_>, x: &View<'_>, beta: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], beta: f64) {
         let beta = T::of(beta);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -483,7 +618,9 @@ pub fn swish(out: &mut ViewMut<'_>, x: &View<'_>, beta: f64) -> Result<()> {
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, beta),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, beta),
     )
 }
@@ -500,6 +637,7 @@ pub fn swish_dx(
     dout: &View<'_>,
     beta: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], beta: f64) {
         let beta = T::of(beta);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -510,7 +648,9 @@ pub fn swish_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, beta),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, beta),
     )
 }
@@ -522,13 +662,21 @@ pub fn swish_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn swiglu(out: &mut ViewMut<'_>, x: &View<'_>, gate: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, gate]: [&[T]; 2]) {
         for ((out, &x), &gate) in out.iter_mut().zip(x).zip(gate) {
             let s = x.sigmoid();
             *out = x * s * gate;
         }
     }
-    elementwise::float(out, [x, gate], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x, gate],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`swiglu`] by `x`.
@@ -543,13 +691,21 @@ pub fn swiglu_dx(
     gate: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, gate, dout]: [&[T]; 3]) {
         for (((dx, &x), &gate), &dout) in dx.iter_mut().zip(x).zip(gate).zip(dout) {
             let s = x.sigmoid();
             *dx = dout * gate * s * (T::of(1.0) + x * (T::of(1.0) - s));
         }
     }
-    elementwise::float(dx, [x, gate, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, gate, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`swiglu`] by `gate`.
@@ -563,13 +719,21 @@ pub fn swiglu_dgate(
     x: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dgate: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dgate, &x), &dout) in dgate.iter_mut().zip(x).zip(dout) {
             let s = x.sigmoid();
             *dgate = dout * x * s;
         }
     }
-    elementwise::float(dgate, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dgate,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The input times the hyperbolic tangent of its softplus.
@@ -579,13 +743,21 @@ pub fn swiglu_dgate(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn mish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             let t = x.softplus().tanh();
             *out = x * t;
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`mish`] by `x`.
@@ -595,13 +767,21 @@ pub fn mish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn mish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             let t = x.softplus().tanh();
             *dx = dout * (t + x * (T::of(1.0) - t * t) * x.sigmoid());
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Smooth form of the rectified linear unit.
@@ -616,6 +796,7 @@ pub fn softplus(
     beta: f64,
     threshold: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], beta: f64, threshold: f64) {
         let beta = T::of(beta);
         let threshold = T::of(threshold);
@@ -626,7 +807,9 @@ pub fn softplus(
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, beta, threshold),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, beta, threshold),
     )
 }
@@ -644,6 +827,7 @@ pub fn softplus_dx(
     beta: f64,
     threshold: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], beta: f64, threshold: f64) {
         let beta = T::of(beta);
         let threshold = T::of(threshold);
@@ -654,7 +838,9 @@ pub fn softplus_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, beta, threshold),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, beta, threshold),
     )
 }
@@ -666,6 +852,7 @@ pub fn softplus_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn soft_relu(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], threshold: f64) {
         let threshold = T::of(threshold);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -675,7 +862,9 @@ pub fn soft_relu(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, threshold),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, threshold),
     )
 }
@@ -692,6 +881,7 @@ pub fn soft_relu_dx(
     dout: &View<'_>,
     threshold: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], threshold: f64) {
         let threshold = T::of(threshold);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -705,7 +895,9 @@ pub fn soft_relu_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, threshold),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, threshold),
     )
 }
@@ -717,12 +909,20 @@ pub fn soft_relu_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn softsign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x / (T::of(1.0) + x.abs());
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`softsign`] by `x`.
@@ -732,12 +932,20 @@ pub fn softsign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn softsign_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / (T::of(1.0) + x.abs()).square();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Logistic function.
@@ -747,12 +955,20 @@ pub fn softsign_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Resul
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.sigmoid();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`sigmoid`] by `x`.
@@ -762,12 +978,20 @@ pub fn sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sigmoid_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
             *dx = dout * out * (T::of(1.0) - out);
         }
     }
-    elementwise::float(dx, [out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Logarithm of the logistic function.
@@ -777,12 +1001,20 @@ pub fn sigmoid_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Resu
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn log_sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = -(-x).softplus();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`log_sigmoid`] by `x`.
@@ -796,12 +1028,20 @@ pub fn log_sigmoid_dx(
     x: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout * (-x).sigmoid();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Hyperbolic tangent.
@@ -811,12 +1051,20 @@ pub fn log_sigmoid_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn tanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.tanh();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`tanh`] by `x`.
@@ -826,12 +1074,20 @@ pub fn tanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn tanh_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
             *dx = dout * (T::of(1.0) - out * out);
         }
     }
-    elementwise::float(dx, [out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Scaled hyperbolic tangent.
@@ -846,6 +1102,7 @@ pub fn stanh(
     scale_a: f64,
     scale_b: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], scale_a: f64, scale_b: f64) {
         let scale_a = T::of(scale_a);
         let scale_b = T::of(scale_b);
@@ -857,7 +1114,9 @@ pub fn stanh(
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale_a, scale_b),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale_a, scale_b),
     )
 }
@@ -875,6 +1134,7 @@ pub fn stanh_dx(
     scale_a: f64,
     scale_b: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(
         dx: &mut [T],
         [x,
@@ -893,7 +1153,9 @@ pub fn stanh_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale_a, scale_b),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale_a, scale_b),
     )
 }
@@ -910,6 +1172,7 @@ pub fn hard_sigmoid(
     slope: f64,
     offset: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], slope: f64, offset: f64) {
         let slope = T::of(slope);
         let offset = T::of(offset);
@@ -920,7 +1183,9 @@ pub fn hard_sigmoid(
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, slope, offset),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, slope, offset),
     )
 }
@@ -937,6 +1202,7 @@ pub fn hard_sigmoid_dx(
     dout: &View<'_>,
     slope: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2], slope: f64) {
         let slope = T::of(slope);
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -950,7 +1216,9 @@ pub fn hard_sigmoid_dx(
     elementwise::float(
         dx,
         [out, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, slope),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, slope),
     )
 }
@@ -962,12 +1230,20 @@ pub fn hard_sigmoid_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn hard_swish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x * (x + T::of(3.0)).clamp(T::of(0.0), T::of(6.0)) / T::of(6.0);
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`hard_swish`] by `x`.
@@ -977,6 +1253,7 @@ pub fn hard_swish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn hard_swish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = if x >= T::of(3.0) {
@@ -988,7 +1265,14 @@ pub fn hard_swish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Res
             };
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The input limited to an interval, as an activation function.
@@ -1003,6 +1287,7 @@ pub fn hard_tanh(
     lower: f64,
     upper: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], lower: f64, upper: f64) {
         let lower = T::of(lower);
         let upper = T::of(upper);
@@ -1013,7 +1298,9 @@ pub fn hard_tanh(
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, lower, upper),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, lower, upper),
     )
 }
@@ -1031,6 +1318,7 @@ pub fn hard_tanh_dx(
     lower: f64,
     upper: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], lower: f64, upper: f64) {
         let lower = T::of(lower);
         let upper = T::of(upper);
@@ -1041,7 +1329,9 @@ pub fn hard_tanh_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, lower, upper),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, lower, upper),
     )
 }
@@ -1053,6 +1343,7 @@ pub fn hard_tanh_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn hard_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], threshold: f64) {
         let threshold = T::of(threshold);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -1062,7 +1353,9 @@ pub fn hard_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, threshold),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, threshold),
     )
 }
@@ -1079,6 +1372,7 @@ pub fn hard_shrink_dx(
     dout: &View<'_>,
     threshold: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], threshold: f64) {
         let threshold = T::of(threshold);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -1088,7 +1382,9 @@ pub fn hard_shrink_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, threshold),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, threshold),
     )
 }
@@ -1100,6 +1396,7 @@ pub fn hard_shrink_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn soft_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], threshold: f64) {
         let threshold = T::of(threshold);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -1109,7 +1406,9 @@ pub fn soft_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, threshold),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, threshold),
     )
 }
@@ -1126,6 +1425,7 @@ pub fn soft_shrink_dx(
     dout: &View<'_>,
     threshold: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], threshold: f64) {
         let threshold = T::of(threshold);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -1135,7 +1435,9 @@ pub fn soft_shrink_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, threshold),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, threshold),
     )
 }
@@ -1147,13 +1449,21 @@ pub fn soft_shrink_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn tanh_shrink(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             let t = x.tanh();
             *out = x - t;
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`tanh_shrink`] by `x`.
@@ -1167,11 +1477,19 @@ pub fn tanh_shrink_dx(
     x: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             let t = x.tanh();
             *dx = dout * t * t;
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }

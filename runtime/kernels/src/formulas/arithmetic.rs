@@ -15,12 +15,22 @@ use crate::tensor::{View, ViewMut};
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn add(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a + b;
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`add`] by `a`.
@@ -30,12 +40,20 @@ pub fn add(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn add_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
             *da = dout;
         }
     }
-    elementwise::float(da, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`add`] by `b`.
@@ -45,12 +63,20 @@ pub fn add_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn add_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
             *db = dout;
         }
     }
-    elementwise::float(db, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Difference.
@@ -60,12 +86,22 @@ pub fn add_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn subtract(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a - b;
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`subtract`] by `a`.
@@ -75,12 +111,20 @@ pub fn subtract(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn subtract_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
             *da = dout;
         }
     }
-    elementwise::float(da, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`subtract`] by `b`.
@@ -90,12 +134,20 @@ pub fn subtract_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn subtract_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
             *db = -dout;
         }
     }
-    elementwise::float(db, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Product.
@@ -105,12 +157,22 @@ pub fn subtract_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn multiply(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a * b;
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`multiply`] by `a`.
@@ -120,12 +182,20 @@ pub fn multiply(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn multiply_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [b, dout]: [&[T]; 2]) {
         for ((da, &b), &dout) in da.iter_mut().zip(b).zip(dout) {
             *da = dout * b;
         }
     }
-    elementwise::float(da, [b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`multiply`] by `b`.
@@ -135,12 +205,20 @@ pub fn multiply_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Resul
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn multiply_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, dout]: [&[T]; 2]) {
         for ((db, &a), &dout) in db.iter_mut().zip(a).zip(dout) {
             *db = dout * a;
         }
     }
-    elementwise::float(db, [a, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Quotient.
@@ -150,12 +228,20 @@ pub fn multiply_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Resul
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a / b;
         }
     }
-    elementwise::float(out, [a, b], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`divide`] by `a`.
@@ -165,12 +251,20 @@ pub fn divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn divide_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [b, dout]: [&[T]; 2]) {
         for ((da, &b), &dout) in da.iter_mut().zip(b).zip(dout) {
             *da = dout / b;
         }
     }
-    elementwise::float(da, [b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`divide`] by `b`.
@@ -185,12 +279,20 @@ pub fn divide_db(
     out: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [b, out, dout]: [&[T]; 3]) {
         for (((db, &b), &out), &dout) in db.iter_mut().zip(b).zip(out).zip(dout) {
             *db = -dout * out / b;
         }
     }
-    elementwise::float(db, [b, out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [b, out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Quotient, rounded towards 0.
@@ -200,12 +302,22 @@ pub fn divide_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn trunc_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.trunc_div(b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`trunc_divide`] by `a`.
@@ -215,12 +327,20 @@ pub fn trunc_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn trunc_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
             *da = T::of(0.0) * dout;
         }
     }
-    elementwise::float(da, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`trunc_divide`] by `b`.
@@ -230,12 +350,20 @@ pub fn trunc_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn trunc_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
             *db = T::of(0.0) * dout;
         }
     }
-    elementwise::float(db, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Quotient, rounded down.
@@ -245,12 +373,22 @@ pub fn trunc_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn floor_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.floor_div(b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`floor_divide`] by `a`.
@@ -260,12 +398,20 @@ pub fn floor_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn floor_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
             *da = T::of(0.0) * dout;
         }
     }
-    elementwise::float(da, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`floor_divide`] by `b`.
@@ -275,12 +421,20 @@ pub fn floor_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn floor_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
             *db = T::of(0.0) * dout;
         }
     }
-    elementwise::float(db, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Remainder with the sign of the divisor.
@@ -290,12 +444,22 @@ pub fn floor_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn remainder(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.floor_mod(b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`remainder`] by `a`.
@@ -305,12 +469,20 @@ pub fn remainder(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn remainder_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
             *da = dout;
         }
     }
-    elementwise::float(da, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`remainder`] by `b`.
@@ -325,12 +497,20 @@ pub fn remainder_db(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
             *db = -dout * a.floor_div(b);
         }
     }
-    elementwise::float(db, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Remainder with the sign of the dividend.
@@ -340,12 +520,22 @@ pub fn remainder_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn fmod(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.trunc_mod(b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`fmod`] by `a`.
@@ -355,12 +545,20 @@ pub fn fmod(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn fmod_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
             *da = dout;
         }
     }
-    elementwise::float(da, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`fmod`] by `b`.
@@ -375,12 +573,20 @@ pub fn fmod_db(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
             *db = -dout * a.trunc_div(b);
         }
     }
-    elementwise::float(db, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// One input raised to the power of the other.
@@ -390,12 +596,22 @@ pub fn fmod_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn elementwise_pow(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.pow(b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`elementwise_pow`] by `a`.
@@ -410,6 +626,7 @@ pub fn elementwise_pow_da(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
             *da = if b == T::of(0.0) {
@@ -419,7 +636,14 @@ pub fn elementwise_pow_da(
             };
         }
     }
-    elementwise::float(da, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`elementwise_pow`] by `b`.
@@ -434,6 +658,7 @@ pub fn elementwise_pow_db(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
             *db = if a == T::of(0.0) && b >= T::of(0.0) {
@@ -443,7 +668,14 @@ pub fn elementwise_pow_db(
             };
         }
     }
-    elementwise::float(db, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The greater of two numbers.
@@ -453,12 +685,22 @@ pub fn elementwise_pow_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn maximum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.max(b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`maximum`] by `a`.
@@ -473,6 +715,7 @@ pub fn maximum_da(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
             *da = if a > b {
@@ -484,7 +727,14 @@ pub fn maximum_da(
             };
         }
     }
-    elementwise::float(da, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`maximum`] by `b`.
@@ -499,6 +749,7 @@ pub fn maximum_db(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
             *db = if b > a {
@@ -510,7 +761,14 @@ pub fn maximum_db(
             };
         }
     }
-    elementwise::float(db, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The smaller of two numbers.
@@ -520,12 +778,22 @@ pub fn maximum_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn minimum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.min(b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`minimum`] by `a`.
@@ -540,6 +808,7 @@ pub fn minimum_da(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
             *da = if a < b {
@@ -551,7 +820,14 @@ pub fn minimum_da(
             };
         }
     }
-    elementwise::float(da, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`minimum`] by `b`.
@@ -566,6 +842,7 @@ pub fn minimum_db(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
             *db = if b < a {
@@ -577,7 +854,14 @@ pub fn minimum_db(
             };
         }
     }
-    elementwise::float(db, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The greater of two numbers, or the one that is not NaN.
@@ -587,13 +871,21 @@ pub fn minimum_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn fmax(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             let left = a >= b || b.is_nan();
             *out = if left { a } else { b };
         }
     }
-    elementwise::float(out, [a, b], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`fmax`] by `a`.
@@ -608,13 +900,21 @@ pub fn fmax_da(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
             let left = a >= b || b.is_nan();
             *da = if left { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(da, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`fmax`] by `b`.
@@ -629,13 +929,21 @@ pub fn fmax_db(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
             let left = a >= b || b.is_nan();
             *db = if left { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(db, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The smaller of two numbers, or the one that is not NaN.
@@ -645,13 +953,21 @@ pub fn fmax_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn fmin(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             let left = a <= b || b.is_nan();
             *out = if left { a } else { b };
         }
     }
-    elementwise::float(out, [a, b], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`fmin`] by `a`.
@@ -666,13 +982,21 @@ pub fn fmin_da(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
             let left = a <= b || b.is_nan();
             *da = if left { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(da, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`fmin`] by `b`.
@@ -687,13 +1011,21 @@ pub fn fmin_db(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
             let left = a <= b || b.is_nan();
             *db = if left { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(db, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Step function with a chosen value at 0.
@@ -703,6 +1035,7 @@ pub fn fmin_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn heaviside(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = if a == T::of(0.0) {
@@ -714,7 +1047,16 @@ pub fn heaviside(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
             };
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`heaviside`] by `a`.
@@ -724,12 +1066,20 @@ pub fn heaviside(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn heaviside_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
             *da = T::of(0.0) * dout;
         }
     }
-    elementwise::float(da, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`heaviside`] by `b`.
@@ -739,12 +1089,20 @@ pub fn heaviside_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn heaviside_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, dout]: [&[T]; 2]) {
         for ((db, &a), &dout) in db.iter_mut().zip(a).zip(dout) {
             *db = if a == T::of(0.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(db, [a, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Angle of a point in the plane.
@@ -754,12 +1112,20 @@ pub fn heaviside_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Resu
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn atan2(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.atan2(b);
         }
     }
-    elementwise::float(out, [a, b], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`atan2`] by `a`.
@@ -774,12 +1140,20 @@ pub fn atan2_da(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
             *da = dout * b / (a * a + b * b);
         }
     }
-    elementwise::float(da, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`atan2`] by `b`.
@@ -794,12 +1168,20 @@ pub fn atan2_db(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
             *db = -dout * a / (a * a + b * b);
         }
     }
-    elementwise::float(db, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Length of the hypotenuse of a right triangle.
@@ -809,12 +1191,20 @@ pub fn atan2_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn hypot(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.hypot(b);
         }
     }
-    elementwise::float(out, [a, b], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`hypot`] by `a`.
@@ -829,12 +1219,20 @@ pub fn hypot_da(
     out: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, out, dout]: [&[T]; 3]) {
         for (((da, &a), &out), &dout) in da.iter_mut().zip(a).zip(out).zip(dout) {
             *da = dout * a / out;
         }
     }
-    elementwise::float(da, [a, out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [a, out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`hypot`] by `b`.
@@ -849,12 +1247,20 @@ pub fn hypot_db(
     out: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [b, out, dout]: [&[T]; 3]) {
         for (((db, &b), &out), &dout) in db.iter_mut().zip(b).zip(out).zip(dout) {
             *db = dout * b / out;
         }
     }
-    elementwise::float(db, [b, out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [b, out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The absolute value of one input with the sign of the other.
@@ -864,12 +1270,20 @@ pub fn hypot_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn copysign(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.copysign(b);
         }
     }
-    elementwise::float(out, [a, b], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`copysign`] by `a`.
@@ -884,12 +1298,20 @@ pub fn copysign_da(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
             *da = dout * a.sign() * T::of(1.0).copysign(b);
         }
     }
-    elementwise::float(da, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`copysign`] by `b`.
@@ -899,12 +1321,20 @@ pub fn copysign_da(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn copysign_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
             *db = T::of(0.0) * dout;
         }
     }
-    elementwise::float(db, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Linear interpolation between two inputs.
@@ -919,12 +1349,20 @@ pub fn lerp(
     b: &View<'_>,
     weight: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [a, b, weight]: [&[T]; 3]) {
         for (((out, &a), &b), &weight) in out.iter_mut().zip(a).zip(b).zip(weight) {
             *out = a + weight * (b - a);
         }
     }
-    elementwise::float(out, [a, b, weight], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [a, b, weight],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`lerp`] by `a`.
@@ -934,12 +1372,20 @@ pub fn lerp(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn lerp_da(da: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [weight, dout]: [&[T]; 2]) {
         for ((da, &weight), &dout) in da.iter_mut().zip(weight).zip(dout) {
             *da = dout * (T::of(1.0) - weight);
         }
     }
-    elementwise::float(da, [weight, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [weight, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`lerp`] by `b`.
@@ -949,12 +1395,20 @@ pub fn lerp_da(da: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Resu
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn lerp_db(db: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [weight, dout]: [&[T]; 2]) {
         for ((db, &weight), &dout) in db.iter_mut().zip(weight).zip(dout) {
             *db = dout * weight;
         }
     }
-    elementwise::float(db, [weight, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [weight, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`lerp`] by `weight`.
@@ -969,12 +1423,20 @@ pub fn lerp_dweight(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dweight: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((dweight, &a), &b), &dout) in dweight.iter_mut().zip(a).zip(b).zip(dout) {
             *dweight = dout * (b - a);
         }
     }
-    elementwise::float(dweight, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dweight,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The sum of an input and a scaled product.
@@ -990,6 +1452,7 @@ pub fn addcmul(
     b: &View<'_>,
     scale: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x, a, b]: [&[T]; 3], scale: f64) {
         let scale = T::of(scale);
         for (((out, &x), &a), &b) in out.iter_mut().zip(x).zip(a).zip(b) {
@@ -999,8 +1462,11 @@ pub fn addcmul(
     elementwise::numeric(
         out,
         [x, a, b],
+        #[inline(always)]
         |results, operands| each::<Wrapping<i64>>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale),
     )
 }
@@ -1012,12 +1478,20 @@ pub fn addcmul(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn addcmul_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`addcmul`] by `a`.
@@ -1032,6 +1506,7 @@ pub fn addcmul_da(
     dout: &View<'_>,
     scale: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [b, dout]: [&[T]; 2], scale: f64) {
         let scale = T::of(scale);
         for ((da, &b), &dout) in da.iter_mut().zip(b).zip(dout) {
@@ -1041,7 +1516,9 @@ pub fn addcmul_da(
     elementwise::float(
         da,
         [b, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale),
     )
 }
@@ -1058,6 +1535,7 @@ pub fn addcmul_db(
     dout: &View<'_>,
     scale: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, dout]: [&[T]; 2], scale: f64) {
         let scale = T::of(scale);
         for ((db, &a), &dout) in db.iter_mut().zip(a).zip(dout) {
@@ -1067,7 +1545,9 @@ pub fn addcmul_db(
     elementwise::float(
         db,
         [a, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale),
     )
 }
@@ -1085,6 +1565,7 @@ pub fn addcdiv(
     b: &View<'_>,
     scale: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, a, b]: [&[T]; 3], scale: f64) {
         let scale = T::of(scale);
         for (((out, &x), &a), &b) in out.iter_mut().zip(x).zip(a).zip(b) {
@@ -1094,7 +1575,9 @@ pub fn addcdiv(
     elementwise::float(
         out,
         [x, a, b],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale),
     )
 }
@@ -1106,12 +1589,20 @@ pub fn addcdiv(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn addcdiv_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`addcdiv`] by `a`.
@@ -1126,6 +1617,7 @@ pub fn addcdiv_da(
     dout: &View<'_>,
     scale: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [b, dout]: [&[T]; 2], scale: f64) {
         let scale = T::of(scale);
         for ((da, &b), &dout) in da.iter_mut().zip(b).zip(dout) {
@@ -1135,7 +1627,9 @@ pub fn addcdiv_da(
     elementwise::float(
         da,
         [b, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale),
     )
 }
@@ -1153,6 +1647,7 @@ pub fn addcdiv_db(
     dout: &View<'_>,
     scale: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3], scale: f64) {
         let scale = T::of(scale);
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
@@ -1162,7 +1657,9 @@ pub fn addcdiv_db(
     elementwise::float(
         db,
         [a, b, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale),
     )
 }
@@ -1174,13 +1671,21 @@ pub fn addcdiv_db(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn logaddexp(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             let d = if a == b { T::of(0.0) } else { a - b };
             *out = a.max(b) + (-d.abs()).softplus();
         }
     }
-    elementwise::float(out, [a, b], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`logaddexp`] by `a`.
@@ -1195,13 +1700,21 @@ pub fn logaddexp_da(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
             let d = if a == b { T::of(0.0) } else { a - b };
             *da = dout * d.sigmoid();
         }
     }
-    elementwise::float(da, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`logaddexp`] by `b`.
@@ -1216,11 +1729,19 @@ pub fn logaddexp_db(
     b: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
             let d = if a == b { T::of(0.0) } else { a - b };
             *db = dout * (-d).sigmoid();
         }
     }
-    elementwise::float(db, [a, b, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [a, b, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }

@@ -15,12 +15,22 @@ use crate::tensor::{View, ViewMut};
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(a == b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if two numbers differ.
@@ -30,12 +40,22 @@ pub fn equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn not_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(a != b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if the left number is smaller.
@@ -45,12 +65,22 @@ pub fn not_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn less_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(a < b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if the left number is smaller or equal.
@@ -60,12 +90,22 @@ pub fn less_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn less_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(a <= b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if the left number is greater.
@@ -75,12 +115,22 @@ pub fn less_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn greater_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(a > b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if the left number is greater or equal.
@@ -90,12 +140,22 @@ pub fn greater_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn greater_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(a >= b);
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if two numbers are equal up to a tolerance.
@@ -112,6 +172,7 @@ pub fn is_close(
     atol: f64,
     equal_nan: bool,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(
         out: &mut [T],
         [a,
@@ -133,8 +194,22 @@ pub fn is_close(
     elementwise::float(
         out,
         [a, b],
-        |results, operands| each::<f32>(results, operands, rtol, atol, equal_nan),
-        |results, operands| each::<f64>(results, operands, rtol, atol, equal_nan),
+        #[inline(always)]
+        |results, operands| {
+            if equal_nan {
+                each::<f32>(results, operands, rtol, atol, true)
+            } else {
+                each::<f32>(results, operands, rtol, atol, false)
+            }
+        },
+        #[inline(always)]
+        |results, operands| {
+            if equal_nan {
+                each::<f64>(results, operands, rtol, atol, true)
+            } else {
+                each::<f64>(results, operands, rtol, atol, false)
+            }
+        },
     )
 }
 
@@ -145,12 +220,20 @@ pub fn is_close(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn is_nan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = T::of_truth(x.is_nan());
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if a number is infinite.
@@ -160,12 +243,20 @@ pub fn is_nan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn is_inf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = T::of_truth(x.is_inf());
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if a number is neither infinite nor NaN.
@@ -175,10 +266,18 @@ pub fn is_inf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn is_finite(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = T::of_truth(x.is_finite());
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }

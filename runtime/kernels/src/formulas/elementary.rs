@@ -15,12 +15,22 @@ use crate::tensor::{View, ViewMut};
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn copy(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x;
         }
     }
-    elementwise::numeric(out, [x], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`copy`] by `x`.
@@ -30,12 +40,20 @@ pub fn copy(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn copy_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The input with the other sign.
@@ -45,12 +63,22 @@ pub fn copy_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn negative(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = -x;
         }
     }
-    elementwise::numeric(out, [x], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`negative`] by `x`.
@@ -60,12 +88,20 @@ pub fn negative(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn negative_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = -dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Absolute value.
@@ -75,12 +111,22 @@ pub fn negative_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn abs(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.abs();
         }
     }
-    elementwise::numeric(out, [x], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`abs`] by `x`.
@@ -90,12 +136,20 @@ pub fn abs(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn abs_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout * x.sign();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Sign of the input, -1, 0 or 1.
@@ -105,12 +159,22 @@ pub fn abs_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.sign();
         }
     }
-    elementwise::numeric(out, [x], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`sign`] by `x`.
@@ -120,12 +184,20 @@ pub fn sign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sign_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Angle of a real number in the complex plane, 0 or pi.
@@ -135,6 +207,7 @@ pub fn sign_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn angle(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = if x.is_nan() {
@@ -146,7 +219,14 @@ pub fn angle(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             };
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`angle`] by `x`.
@@ -156,12 +236,20 @@ pub fn angle(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn angle_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Square of the input.
@@ -171,12 +259,22 @@ pub fn angle_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn square(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.square();
         }
     }
-    elementwise::numeric(out, [x], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`square`] by `x`.
@@ -186,12 +284,20 @@ pub fn square(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn square_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = T::of(2.0) * x * dout;
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// 1 divided by the input.
@@ -201,12 +307,20 @@ pub fn square_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn reciprocal(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.recip();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`reciprocal`] by `x`.
@@ -220,12 +334,20 @@ pub fn reciprocal_dx(
     out: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
             *dx = -dout * out * out;
         }
     }
-    elementwise::float(dx, [out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Square root.
@@ -235,12 +357,20 @@ pub fn reciprocal_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.sqrt();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`sqrt`] by `x`.
@@ -250,12 +380,20 @@ pub fn sqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
             *dx = T::of(0.5) * dout / out;
         }
     }
-    elementwise::float(dx, [out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// 1 divided by the square root.
@@ -265,12 +403,20 @@ pub fn sqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn rsqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.rsqrt();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`rsqrt`] by `x`.
@@ -280,12 +426,20 @@ pub fn rsqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn rsqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
             *dx = -T::of(0.5) * dout * out * out * out;
         }
     }
-    elementwise::float(dx, [out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Exponential function.
@@ -295,12 +449,20 @@ pub fn rsqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn exp(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.exp();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`exp`] by `x`.
@@ -310,12 +472,20 @@ pub fn exp(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn exp_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
             *dx = dout * out;
         }
     }
-    elementwise::float(dx, [out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Exponential function minus 1, exact near 0.
@@ -325,12 +495,20 @@ pub fn exp_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn expm1(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.expm1();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`expm1`] by `x`.
@@ -340,12 +518,20 @@ pub fn expm1(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn expm1_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
             *dx = dout * out + dout;
         }
     }
-    elementwise::float(dx, [out, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [out, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Natural logarithm.
@@ -355,12 +541,20 @@ pub fn expm1_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn log(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.log();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`log`] by `x`.
@@ -370,12 +564,20 @@ pub fn log(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn log_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / x;
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Logarithm to the base 2.
@@ -385,12 +587,20 @@ pub fn log_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn log2(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.log2();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`log2`] by `x`.
@@ -400,12 +610,20 @@ pub fn log2(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn log2_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / (T::of(2.0).log() * x);
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Logarithm to the base 10.
@@ -415,12 +633,20 @@ pub fn log2_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn log10(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.log10();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`log10`] by `x`.
@@ -430,12 +656,20 @@ pub fn log10(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn log10_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / (T::of(10.0).log() * x);
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Natural logarithm of 1 plus the input, exact near 0.
@@ -445,12 +679,20 @@ pub fn log10_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn log1p(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.log1p();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`log1p`] by `x`.
@@ -460,12 +702,20 @@ pub fn log1p(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn log1p_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / (T::of(1.0) + x);
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Logarithm of the odds, the inverse of the logistic function.
@@ -475,6 +725,7 @@ pub fn log1p_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn logit(out: &mut ViewMut<'_>, x: &View<'_>, eps: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], eps: f64) {
         let eps = T::of(eps);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -485,7 +736,9 @@ pub fn logit(out: &mut ViewMut<'_>, x: &View<'_>, eps: f64) -> Result<()> {
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, eps),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, eps),
     )
 }
@@ -502,6 +755,7 @@ pub fn logit_dx(
     dout: &View<'_>,
     eps: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], eps: f64) {
         let eps = T::of(eps);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -517,7 +771,9 @@ pub fn logit_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, eps),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, eps),
     )
 }
@@ -529,12 +785,20 @@ pub fn logit_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.sin();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`sin`] by `x`.
@@ -544,12 +808,20 @@ pub fn sin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout * x.cos();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Cosine.
@@ -559,12 +831,20 @@ pub fn sin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn cos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.cos();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`cos`] by `x`.
@@ -574,12 +854,20 @@ pub fn cos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn cos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = -dout * x.sin();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Tangent.
@@ -589,12 +877,20 @@ pub fn cos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn tan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.tan();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`tan`] by `x`.
@@ -604,12 +900,20 @@ pub fn tan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn tan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / x.cos().square();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Inverse sine.
@@ -619,12 +923,20 @@ pub fn tan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn asin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.asin();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`asin`] by `x`.
@@ -634,12 +946,20 @@ pub fn asin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn asin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / ((T::of(1.0) - x) * (T::of(1.0) + x)).sqrt();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Inverse cosine.
@@ -649,12 +969,20 @@ pub fn asin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn acos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.acos();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`acos`] by `x`.
@@ -664,12 +992,20 @@ pub fn acos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn acos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = -dout / ((T::of(1.0) - x) * (T::of(1.0) + x)).sqrt();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Inverse tangent.
@@ -679,12 +1015,20 @@ pub fn acos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn atan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.atan();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`atan`] by `x`.
@@ -694,12 +1038,20 @@ pub fn atan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn atan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / (T::of(1.0) + x * x);
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Hyperbolic sine.
@@ -709,12 +1061,20 @@ pub fn atan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.sinh();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`sinh`] by `x`.
@@ -724,12 +1084,20 @@ pub fn sinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn sinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout * x.cosh();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Hyperbolic cosine.
@@ -739,12 +1107,20 @@ pub fn sinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn cosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.cosh();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`cosh`] by `x`.
@@ -754,12 +1130,20 @@ pub fn cosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn cosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout * x.sinh();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Inverse hyperbolic sine.
@@ -769,12 +1153,20 @@ pub fn cosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn asinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.asinh();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`asinh`] by `x`.
@@ -784,12 +1176,20 @@ pub fn asinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn asinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / (T::of(1.0) + x * x).sqrt();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Inverse hyperbolic cosine.
@@ -799,12 +1199,20 @@ pub fn asinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn acosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.acosh();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`acosh`] by `x`.
@@ -814,12 +1222,20 @@ pub fn acosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn acosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / ((x - T::of(1.0)) * (x + T::of(1.0))).sqrt();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Inverse hyperbolic tangent.
@@ -829,12 +1245,20 @@ pub fn acosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn atanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.atanh();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`atanh`] by `x`.
@@ -844,12 +1268,20 @@ pub fn atanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn atanh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout / ((T::of(1.0) - x) * (T::of(1.0) + x));
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Error function.
@@ -859,12 +1291,20 @@ pub fn atanh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn erf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.erf();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`erf`] by `x`.
@@ -874,13 +1314,21 @@ pub fn erf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn erf_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = T::of(2.0) / T::of(std::f64::consts::PI).sqrt() * dout
                 * (-x * x).exp();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Logarithm of the absolute value of the gamma function.
@@ -890,12 +1338,20 @@ pub fn erf_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn lgamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.lgamma();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`lgamma`] by `x`.
@@ -905,12 +1361,20 @@ pub fn lgamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn lgamma_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             *dx = dout * x.digamma();
         }
     }
-    elementwise::float(dx, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Derivative of the logarithm of the gamma function.
@@ -920,12 +1384,20 @@ pub fn lgamma_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn digamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.digamma();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The greatest whole number that is not above the input.
@@ -935,12 +1407,20 @@ pub fn digamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn floor(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.floor();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`floor`] by `x`.
@@ -950,12 +1430,20 @@ pub fn floor(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn floor_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The least whole number that is not below the input.
@@ -965,12 +1453,20 @@ pub fn floor_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn ceil(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.ceil();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`ceil`] by `x`.
@@ -980,12 +1476,20 @@ pub fn ceil(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn ceil_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The input without its fraction.
@@ -995,12 +1499,20 @@ pub fn ceil_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn trunc(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.trunc();
         }
     }
-    elementwise::float(out, [x], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`trunc`] by `x`.
@@ -1010,12 +1522,20 @@ pub fn trunc(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn trunc_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The nearest whole number, or the nearest number with some decimals.
@@ -1025,6 +1545,7 @@ pub fn trunc_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn round(out: &mut ViewMut<'_>, x: &View<'_>, decimals: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], decimals: f64) {
         let decimals = T::of(decimals);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -1040,7 +1561,9 @@ pub fn round(out: &mut ViewMut<'_>, x: &View<'_>, decimals: f64) -> Result<()> {
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, decimals),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, decimals),
     )
 }
@@ -1052,12 +1575,20 @@ pub fn round(out: &mut ViewMut<'_>, x: &View<'_>, decimals: f64) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn round_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The input times a number, plus a number.
@@ -1073,6 +1604,7 @@ pub fn scale(
     bias: f64,
     bias_after_scale: bool,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(
         out: &mut [T],
         [x,
@@ -1090,13 +1622,30 @@ pub fn scale(
     elementwise::numeric(
         out,
         [x],
-        |results, operands| each::<
-            Wrapping<i64>,
-        >(results, operands, scale, bias, bias_after_scale),
-        |results, operands| each::<
-            f32,
-        >(results, operands, scale, bias, bias_after_scale),
-        |results, operands| each::<f64>(results, operands, scale, bias, bias_after_scale),
+        #[inline(always)]
+        |results, operands| {
+            if bias_after_scale {
+                each::<Wrapping<i64>>(results, operands, scale, bias, true)
+            } else {
+                each::<Wrapping<i64>>(results, operands, scale, bias, false)
+            }
+        },
+        #[inline(always)]
+        |results, operands| {
+            if bias_after_scale {
+                each::<f32>(results, operands, scale, bias, true)
+            } else {
+                each::<f32>(results, operands, scale, bias, false)
+            }
+        },
+        #[inline(always)]
+        |results, operands| {
+            if bias_after_scale {
+                each::<f64>(results, operands, scale, bias, true)
+            } else {
+                each::<f64>(results, operands, scale, bias, false)
+            }
+        },
     )
 }
 
@@ -1107,6 +1656,7 @@ pub fn scale(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1], scale: f64) {
         let scale = T::of(scale);
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -1116,7 +1666,9 @@ pub fn scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result<()>
     elementwise::float(
         dx,
         [dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale),
     )
 }
@@ -1128,6 +1680,7 @@ pub fn scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result<()>
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn div_scale(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], scale: f64) {
         let scale = T::of(scale);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -1137,7 +1690,9 @@ pub fn div_scale(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64) -> Result<()> 
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale),
     )
 }
@@ -1149,6 +1704,7 @@ pub fn div_scale(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64) -> Result<()> 
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn div_scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1], scale: f64) {
         let scale = T::of(scale);
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -1158,7 +1714,9 @@ pub fn div_scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result
     elementwise::float(
         dx,
         [dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, scale),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, scale),
     )
 }
@@ -1170,6 +1728,7 @@ pub fn div_scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn increment(out: &mut ViewMut<'_>, x: &View<'_>, value: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1], value: f64) {
         let value = T::of(value);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -1179,8 +1738,11 @@ pub fn increment(out: &mut ViewMut<'_>, x: &View<'_>, value: f64) -> Result<()> 
     elementwise::numeric(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<Wrapping<i64>>(results, operands, value),
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, value),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, value),
     )
 }
@@ -1192,12 +1754,20 @@ pub fn increment(out: &mut ViewMut<'_>, x: &View<'_>, value: f64) -> Result<()> 
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn increment_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
             *dx = dout;
         }
     }
-    elementwise::float(dx, [dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The input raised to a power that is the same for all elements.
@@ -1207,6 +1777,7 @@ pub fn increment_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn pow(out: &mut ViewMut<'_>, x: &View<'_>, exponent: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1], exponent: f64) {
         let exponent = T::of(exponent);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -1216,8 +1787,11 @@ pub fn pow(out: &mut ViewMut<'_>, x: &View<'_>, exponent: f64) -> Result<()> {
     elementwise::numeric(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<Wrapping<i64>>(results, operands, exponent),
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, exponent),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, exponent),
     )
 }
@@ -1234,6 +1808,7 @@ pub fn pow_dx(
     dout: &View<'_>,
     exponent: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], exponent: f64) {
         let exponent = T::of(exponent);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -1247,7 +1822,9 @@ pub fn pow_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, exponent),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, exponent),
     )
 }
@@ -1259,6 +1836,7 @@ pub fn pow_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn clip(out: &mut ViewMut<'_>, x: &View<'_>, lower: f64, upper: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1], lower: f64, upper: f64) {
         let lower = T::of(lower);
         let upper = T::of(upper);
@@ -1269,8 +1847,11 @@ pub fn clip(out: &mut ViewMut<'_>, x: &View<'_>, lower: f64, upper: f64) -> Resu
     elementwise::numeric(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<Wrapping<i64>>(results, operands, lower, upper),
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, lower, upper),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, lower, upper),
     )
 }
@@ -1288,6 +1869,7 @@ pub fn clip_dx(
     lower: f64,
     upper: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], lower: f64, upper: f64) {
         let lower = T::of(lower);
         let upper = T::of(upper);
@@ -1298,7 +1880,9 @@ pub fn clip_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, lower, upper),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, lower, upper),
     )
 }

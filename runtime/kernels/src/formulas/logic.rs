@@ -15,12 +15,22 @@ use crate::tensor::{View, ViewMut};
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn logical_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(a != T::of(0.0) && b != T::of(0.0));
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if one of the inputs, or both, are true.
@@ -30,12 +40,22 @@ pub fn logical_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn logical_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(a != T::of(0.0) || b != T::of(0.0));
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if exactly one of the inputs is true.
@@ -45,6 +65,7 @@ pub fn logical_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn logical_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(
@@ -52,7 +73,16 @@ pub fn logical_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
             );
         }
     }
-    elementwise::numeric(out, [a, b], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// True if the input is false.
@@ -62,12 +92,22 @@ pub fn logical_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn logical_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = T::of_truth(x == T::of(0.0));
         }
     }
-    elementwise::numeric(out, [x], each::<Wrapping<i64>>, each::<f32>, each::<f64>)
+    elementwise::numeric(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The bits that are set in both inputs.
@@ -77,12 +117,18 @@ pub fn logical_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn bitwise_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.bit_and(b);
         }
     }
-    elementwise::whole(out, [a, b], each::<Wrapping<i64>>)
+    elementwise::whole(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+    )
 }
 
 /// The bits that are set in one of the inputs or both.
@@ -92,12 +138,18 @@ pub fn bitwise_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn bitwise_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.bit_or(b);
         }
     }
-    elementwise::whole(out, [a, b], each::<Wrapping<i64>>)
+    elementwise::whole(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+    )
 }
 
 /// The bits that are set in exactly one of the inputs.
@@ -107,12 +159,18 @@ pub fn bitwise_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn bitwise_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = a.bit_xor(b);
         }
     }
-    elementwise::whole(out, [a, b], each::<Wrapping<i64>>)
+    elementwise::whole(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+    )
 }
 
 /// The bits that are not set in the input.
@@ -122,12 +180,18 @@ pub fn bitwise_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn bitwise_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Whole>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.bit_not();
         }
     }
-    elementwise::whole(out, [x], each::<Wrapping<i64>>)
+    elementwise::whole(
+        out,
+        [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+    )
 }
 
 /// The bits of the left input, moved up by the right input.
@@ -141,6 +205,7 @@ pub fn bitwise_left_shift(
     a: &View<'_>,
     b: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = if b < T::of(0.0) || b > T::of(63.0) {
@@ -150,7 +215,12 @@ pub fn bitwise_left_shift(
             };
         }
     }
-    elementwise::whole(out, [a, b], each::<Wrapping<i64>>)
+    elementwise::whole(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+    )
 }
 
 /// The bits of the left input, moved down by the right input.
@@ -164,6 +234,7 @@ pub fn bitwise_right_shift(
     a: &View<'_>,
     b: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = if b < T::of(0.0) || b > T::of(63.0) {
@@ -173,7 +244,12 @@ pub fn bitwise_right_shift(
             };
         }
     }
-    elementwise::whole(out, [a, b], each::<Wrapping<i64>>)
+    elementwise::whole(
+        out,
+        [a, b],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+    )
 }
 
 /// The bits of the left input without regard to the sign, moved down by the right input.
@@ -188,6 +264,7 @@ pub fn bitwise_right_shift_logical(
     b: &View<'_>,
     bits: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2], bits: f64) {
         let bits = T::of(bits);
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -203,6 +280,7 @@ pub fn bitwise_right_shift_logical(
     elementwise::whole(
         out,
         [a, b],
+        #[inline(always)]
         |results, operands| each::<Wrapping<i64>>(results, operands, bits),
     )
 }
@@ -219,6 +297,7 @@ pub fn select(
     a: &View<'_>,
     b: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [condition, a, b]: [&[T]; 3]) {
         for (((out, &condition), &a), &b) in out.iter_mut().zip(condition).zip(a).zip(b)
         {
@@ -228,9 +307,12 @@ pub fn select(
     elementwise::numeric(
         out,
         [condition, a, b],
-        each::<Wrapping<i64>>,
-        each::<f32>,
-        each::<f64>,
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
     )
 }
 
@@ -245,12 +327,20 @@ pub fn select_da(
     condition: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [condition, dout]: [&[T]; 2]) {
         for ((da, &condition), &dout) in da.iter_mut().zip(condition).zip(dout) {
             *da = if condition != T::of(0.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(da, [condition, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        da,
+        [condition, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`select`] by `b`.
@@ -264,12 +354,20 @@ pub fn select_db(
     condition: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [condition, dout]: [&[T]; 2]) {
         for ((db, &condition), &dout) in db.iter_mut().zip(condition).zip(dout) {
             *db = if condition != T::of(0.0) { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(db, [condition, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        db,
+        [condition, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// The input, with the elements under a mask replaced by a value.
@@ -284,6 +382,7 @@ pub fn masked_fill(
     mask: &View<'_>,
     value: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x, mask, value]: [&[T]; 3]) {
         for (((out, &x), &mask), &value) in out.iter_mut().zip(x).zip(mask).zip(value) {
             *out = if mask != T::of(0.0) { value } else { x };
@@ -292,9 +391,12 @@ pub fn masked_fill(
     elementwise::numeric(
         out,
         [x, mask, value],
-        each::<Wrapping<i64>>,
-        each::<f32>,
-        each::<f64>,
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
     )
 }
 
@@ -309,12 +411,20 @@ pub fn masked_fill_dx(
     mask: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [mask, dout]: [&[T]; 2]) {
         for ((dx, &mask), &dout) in dx.iter_mut().zip(mask).zip(dout) {
             *dx = if mask != T::of(0.0) { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(dx, [mask, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [mask, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`masked_fill`] by `value`.
@@ -328,10 +438,18 @@ pub fn masked_fill_dvalue(
     mask: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dvalue: &mut [T], [mask, dout]: [&[T]; 2]) {
         for ((dvalue, &mask), &dout) in dvalue.iter_mut().zip(mask).zip(dout) {
             *dvalue = if mask != T::of(0.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(dvalue, [mask, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dvalue,
+        [mask, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }

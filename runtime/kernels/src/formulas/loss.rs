@@ -18,12 +18,20 @@ pub fn squared_error(
     x: &View<'_>,
     label: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2]) {
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
             *out = (x - label).square();
         }
     }
-    elementwise::float(out, [x, label], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x, label],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`squared_error`] by `x`.
@@ -38,12 +46,20 @@ pub fn squared_error_dx(
     label: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3]) {
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
             *dx = T::of(2.0) * dout * (x - label);
         }
     }
-    elementwise::float(dx, [x, label, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, label, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`squared_error`] by `label`.
@@ -58,6 +74,7 @@ pub fn squared_error_dlabel(
     label: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dlabel: &mut [T], [x, label, dout]: [&[T]; 3]) {
         for (((dlabel, &x), &label), &dout) in dlabel
             .iter_mut()
@@ -68,7 +85,14 @@ pub fn squared_error_dlabel(
             *dlabel = T::of(2.0) * dout * (label - x);
         }
     }
-    elementwise::float(dlabel, [x, label, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dlabel,
+        [x, label, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Huber's function of a residual.
@@ -78,6 +102,7 @@ pub fn squared_error_dlabel(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn huber(out: &mut ViewMut<'_>, x: &View<'_>, delta: f64) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], delta: f64) {
         let delta = T::of(delta);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -91,7 +116,9 @@ pub fn huber(out: &mut ViewMut<'_>, x: &View<'_>, delta: f64) -> Result<()> {
     elementwise::float(
         out,
         [x],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, delta),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, delta),
     )
 }
@@ -108,6 +135,7 @@ pub fn huber_dx(
     dout: &View<'_>,
     delta: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], delta: f64) {
         let delta = T::of(delta);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -117,7 +145,9 @@ pub fn huber_dx(
     elementwise::float(
         dx,
         [x, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, delta),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, delta),
     )
 }
@@ -134,6 +164,7 @@ pub fn smooth_l1_loss(
     label: &View<'_>,
     beta: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2], beta: f64) {
         let beta = T::of(beta);
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
@@ -148,7 +179,9 @@ pub fn smooth_l1_loss(
     elementwise::float(
         out,
         [x, label],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, beta),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, beta),
     )
 }
@@ -166,6 +199,7 @@ pub fn smooth_l1_loss_dx(
     dout: &View<'_>,
     beta: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3], beta: f64) {
         let beta = T::of(beta);
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
@@ -177,7 +211,9 @@ pub fn smooth_l1_loss_dx(
     elementwise::float(
         dx,
         [x, label, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, beta),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, beta),
     )
 }
@@ -195,6 +231,7 @@ pub fn smooth_l1_loss_dlabel(
     dout: &View<'_>,
     beta: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dlabel: &mut [T], [x, label, dout]: [&[T]; 3], beta: f64) {
         let beta = T::of(beta);
         for (((dlabel, &x), &label), &dout) in dlabel
@@ -211,7 +248,9 @@ pub fn smooth_l1_loss_dlabel(
     elementwise::float(
         dlabel,
         [x, label, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, beta),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, beta),
     )
 }
@@ -223,6 +262,7 @@ pub fn smooth_l1_loss_dlabel(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn bce_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2]) {
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
             let log_true = x.log().max(-T::of(100.0));
@@ -230,7 +270,14 @@ pub fn bce_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result
             *out = (label - T::of(1.0)) * log_false - label * log_true;
         }
     }
-    elementwise::float(out, [x, label], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x, label],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`bce_loss`] by `x`.
@@ -245,12 +292,20 @@ pub fn bce_loss_dx(
     label: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3]) {
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
             *dx = dout * (x - label) / (x * (T::of(1.0) - x)).max(T::of(0.000000000001));
         }
     }
-    elementwise::float(dx, [x, label, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, label, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`bce_loss`] by `label`.
@@ -264,6 +319,7 @@ pub fn bce_loss_dlabel(
     x: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dlabel: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dlabel, &x), &dout) in dlabel.iter_mut().zip(x).zip(dout) {
             let log_true = x.log().max(-T::of(100.0));
@@ -271,7 +327,14 @@ pub fn bce_loss_dlabel(
             *dlabel = dout * (log_false - log_true);
         }
     }
-    elementwise::float(dlabel, [x, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dlabel,
+        [x, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Binary cross entropy of logits.
@@ -286,6 +349,7 @@ pub fn sigmoid_cross_entropy(
     label: &View<'_>,
     ignore_index: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2], ignore_index: f64) {
         let ignore_index = T::of(ignore_index);
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
@@ -300,7 +364,9 @@ pub fn sigmoid_cross_entropy(
     elementwise::float(
         out,
         [x, label],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, ignore_index),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, ignore_index),
     )
 }
@@ -318,6 +384,7 @@ pub fn sigmoid_cross_entropy_dx(
     dout: &View<'_>,
     ignore_index: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3], ignore_index: f64) {
         let ignore_index = T::of(ignore_index);
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
@@ -328,7 +395,9 @@ pub fn sigmoid_cross_entropy_dx(
     elementwise::float(
         dx,
         [x, label, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, ignore_index),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, ignore_index),
     )
 }
@@ -346,6 +415,7 @@ pub fn sigmoid_cross_entropy_dlabel(
     dout: &View<'_>,
     ignore_index: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(
         dlabel: &mut [T],
         [x,
@@ -368,7 +438,9 @@ pub fn sigmoid_cross_entropy_dlabel(
     elementwise::float(
         dlabel,
         [x, label, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, ignore_index),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, ignore_index),
     )
 }
@@ -386,6 +458,7 @@ pub fn weighted_sigmoid_cross_entropy(
     weight: &View<'_>,
     ignore_index: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(
         out: &mut [T],
         [x,
@@ -412,7 +485,9 @@ pub fn weighted_sigmoid_cross_entropy(
     elementwise::float(
         out,
         [x, label, weight],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, ignore_index),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, ignore_index),
     )
 }
@@ -431,6 +506,7 @@ pub fn weighted_sigmoid_cross_entropy_dx(
     dout: &View<'_>,
     ignore_index: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(
         dx: &mut [T],
         [x,
@@ -459,7 +535,9 @@ pub fn weighted_sigmoid_cross_entropy_dx(
     elementwise::float(
         dx,
         [x, label, weight, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, ignore_index),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, ignore_index),
     )
 }
@@ -477,6 +555,7 @@ pub fn sigmoid_focal_loss(
     alpha: f64,
     gamma: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2], alpha: f64, gamma: f64) {
         let alpha = T::of(alpha);
         let gamma = T::of(gamma);
@@ -495,7 +574,9 @@ pub fn sigmoid_focal_loss(
     elementwise::float(
         out,
         [x, label],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, alpha, gamma),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, alpha, gamma),
     )
 }
@@ -514,6 +595,7 @@ pub fn sigmoid_focal_loss_dx(
     alpha: f64,
     gamma: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(
         dx: &mut [T],
         [x,
@@ -546,7 +628,9 @@ pub fn sigmoid_focal_loss_dx(
     elementwise::float(
         dx,
         [x, label, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, alpha, gamma),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, alpha, gamma),
     )
 }
@@ -563,6 +647,7 @@ pub fn log_loss(
     label: &View<'_>,
     epsilon: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2], epsilon: f64) {
         let epsilon = T::of(epsilon);
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
@@ -573,7 +658,9 @@ pub fn log_loss(
     elementwise::float(
         out,
         [x, label],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, epsilon),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, epsilon),
     )
 }
@@ -591,6 +678,7 @@ pub fn log_loss_dx(
     dout: &View<'_>,
     epsilon: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3], epsilon: f64) {
         let epsilon = T::of(epsilon);
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
@@ -602,7 +690,9 @@ pub fn log_loss_dx(
     elementwise::float(
         dx,
         [x, label, dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, epsilon),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, epsilon),
     )
 }
@@ -619,6 +709,7 @@ pub fn kldiv_loss(
     label: &View<'_>,
     log_target: bool,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2], log_target: bool) {
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
             *out = if log_target {
@@ -633,8 +724,22 @@ pub fn kldiv_loss(
     elementwise::float(
         out,
         [x, label],
-        |results, operands| each::<f32>(results, operands, log_target),
-        |results, operands| each::<f64>(results, operands, log_target),
+        #[inline(always)]
+        |results, operands| {
+            if log_target {
+                each::<f32>(results, operands, true)
+            } else {
+                each::<f32>(results, operands, false)
+            }
+        },
+        #[inline(always)]
+        |results, operands| {
+            if log_target {
+                each::<f64>(results, operands, true)
+            } else {
+                each::<f64>(results, operands, false)
+            }
+        },
     )
 }
 
@@ -650,6 +755,7 @@ pub fn kldiv_loss_dx(
     dout: &View<'_>,
     log_target: bool,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [label, dout]: [&[T]; 2], log_target: bool) {
         for ((dx, &label), &dout) in dx.iter_mut().zip(label).zip(dout) {
             *dx = if log_target {
@@ -664,8 +770,22 @@ pub fn kldiv_loss_dx(
     elementwise::float(
         dx,
         [label, dout],
-        |results, operands| each::<f32>(results, operands, log_target),
-        |results, operands| each::<f64>(results, operands, log_target),
+        #[inline(always)]
+        |results, operands| {
+            if log_target {
+                each::<f32>(results, operands, true)
+            } else {
+                each::<f32>(results, operands, false)
+            }
+        },
+        #[inline(always)]
+        |results, operands| {
+            if log_target {
+                each::<f64>(results, operands, true)
+            } else {
+                each::<f64>(results, operands, false)
+            }
+        },
     )
 }
 
@@ -676,13 +796,21 @@ pub fn kldiv_loss_dx(
 /// # Errors
 /// If shapes or element types do not fit.
 pub fn hinge_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2]) {
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
             let side = T::of(2.0) * label - T::of(1.0);
             *out = (T::of(1.0) - x * side).max(T::of(0.0));
         }
     }
-    elementwise::float(out, [x, label], each::<f32>, each::<f64>)
+    elementwise::float(
+        out,
+        [x, label],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Gradient of [`hinge_loss`] by `x`.
@@ -697,13 +825,21 @@ pub fn hinge_loss_dx(
     label: &View<'_>,
     dout: &View<'_>,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3]) {
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
             let side = T::of(2.0) * label - T::of(1.0);
             *dx = if x * side < T::of(1.0) { -dout * side } else { T::of(0.0) };
         }
     }
-    elementwise::float(dx, [x, label, dout], each::<f32>, each::<f64>)
+    elementwise::float(
+        dx,
+        [x, label, dout],
+        #[inline(always)]
+        |results, operands| each::<f32>(results, operands),
+        #[inline(always)]
+        |results, operands| each::<f64>(results, operands),
+    )
 }
 
 /// Labels mixed with a distribution.
@@ -718,6 +854,7 @@ pub fn label_smooth(
     prior: &View<'_>,
     epsilon: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [label, prior]: [&[T]; 2], epsilon: f64) {
         let epsilon = T::of(epsilon);
         for ((out, &label), &prior) in out.iter_mut().zip(label).zip(prior) {
@@ -727,7 +864,9 @@ pub fn label_smooth(
     elementwise::float(
         out,
         [label, prior],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, epsilon),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, epsilon),
     )
 }
@@ -743,6 +882,7 @@ pub fn label_smooth_dlabel(
     dout: &View<'_>,
     epsilon: f64,
 ) -> Result<()> {
+    #[inline(always)]
     fn each<T: Floating>(dlabel: &mut [T], [dout]: [&[T]; 1], epsilon: f64) {
         let epsilon = T::of(epsilon);
         for (dlabel, &dout) in dlabel.iter_mut().zip(dout) {
@@ -752,7 +892,9 @@ pub fn label_smooth_dlabel(
     elementwise::float(
         dlabel,
         [dout],
+        #[inline(always)]
         |results, operands| each::<f32>(results, operands, epsilon),
+        #[inline(always)]
         |results, operands| each::<f64>(results, operands, epsilon),
     )
 }

@@ -1,47 +1,48 @@
 //! The functions of `f32` and `f64`.
 
 use super::digamma::digamma;
+use super::fast::{double, single};
 use super::{Floating, Numeric};
 
 macro_rules! floating {
-    ($float:ident: $($name:ident($($other:ident)?) = $function:expr;)*) => {
+    ($float:ident, $pow:path: $($name:ident($($other:ident)?) = $function:expr;)*) => {
         impl Numeric for $float {
-            #[inline]
+            #[inline(always)]
             fn of(value: f64) -> Self {
                 value as Self
             }
 
-            #[inline]
+            #[inline(always)]
             fn of_integer(value: i64) -> Self {
                 value as Self
             }
 
-            #[inline]
+            #[inline(always)]
             fn of_truth(value: bool) -> Self {
                 Self::from(u8::from(value))
             }
 
-            #[inline]
+            #[inline(always)]
             fn truth(self) -> bool {
                 self != 0.0
             }
 
-            #[inline]
+            #[inline(always)]
             fn abs(self) -> Self {
                 self.abs()
             }
 
-            #[inline]
+            #[inline(always)]
             fn min(self, other: Self) -> Self {
                 if self < other || self.is_nan() { self } else { other }
             }
 
-            #[inline]
+            #[inline(always)]
             fn max(self, other: Self) -> Self {
                 if self > other || self.is_nan() { self } else { other }
             }
 
-            #[inline]
+            #[inline(always)]
             fn sign(self) -> Self {
                 if self > 0.0 {
                     1.0
@@ -52,7 +53,7 @@ macro_rules! floating {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn floor_div(self, divisor: Self) -> Self {
                 let quotient = self / divisor;
                 if divisor == 0.0 {
@@ -71,7 +72,7 @@ macro_rules! floating {
                 if whole - floor > 0.5 { floor + 1.0 } else { floor }
             }
 
-            #[inline]
+            #[inline(always)]
             fn floor_mod(self, divisor: Self) -> Self {
                 let remainder = self % divisor;
                 if remainder == 0.0 {
@@ -83,32 +84,32 @@ macro_rules! floating {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn trunc_div(self, divisor: Self) -> Self {
                 (self / divisor).trunc()
             }
 
-            #[inline]
+            #[inline(always)]
             fn trunc_mod(self, divisor: Self) -> Self {
                 self % divisor
             }
 
-            #[inline]
+            #[inline(always)]
             fn pow(self, exponent: Self) -> Self {
-                self.powf(exponent)
+                $pow(self, exponent)
             }
 
-            #[inline]
+            #[inline(always)]
             fn is_nan(self) -> bool {
                 self.is_nan()
             }
 
-            #[inline]
+            #[inline(always)]
             fn is_inf(self) -> bool {
                 self.is_infinite()
             }
 
-            #[inline]
+            #[inline(always)]
             fn is_finite(self) -> bool {
                 self.is_finite()
             }
@@ -116,7 +117,7 @@ macro_rules! floating {
 
         impl Floating for $float {
             $(
-                #[inline]
+                #[inline(always)]
                 fn $name(self $(, $other: Self)?) -> Self {
                     $function(self $(, $other)?)
                 }
@@ -126,32 +127,32 @@ macro_rules! floating {
 }
 
 macro_rules! both {
-    ($($own:ident: $erf:ident $erfc:ident $asinh:ident $acosh:ident $atanh:ident;)*) => {$(
+    ($($own:ident, $fast:ident: $sin:path, $cos:path, $tan:path, $pow:path, $erf:path, $erfc:path, $asinh:ident $acosh:ident $atanh:ident;)*) => {$(
         floating! {
-            $own:
-            exp() = $own::exp;
-            expm1() = $own::exp_m1;
-            log() = $own::ln;
-            log1p() = $own::ln_1p;
-            log2() = $own::log2;
+            $own, $pow:
+            exp() = $fast::exp;
+            expm1() = $fast::expm1;
+            log() = $fast::log;
+            log1p() = $fast::log1p;
+            log2() = $fast::log2;
             log10() = $own::log10;
             sqrt() = $own::sqrt;
             cbrt() = $own::cbrt;
-            sin() = $own::sin;
-            cos() = $own::cos;
-            tan() = $own::tan;
+            sin() = $sin;
+            cos() = $cos;
+            tan() = $tan;
             asin() = $own::asin;
             acos() = $own::acos;
             atan() = $own::atan;
             sinh() = $own::sinh;
             cosh() = $own::cosh;
-            tanh() = $own::tanh;
+            tanh() = $fast::tanh;
             // Those of std lose digits near 0 (`atanh`) and 1 (`acosh`).
             asinh() = libm::$asinh;
             acosh() = libm::$acosh;
             atanh() = libm::$atanh;
-            erf() = libm::$erf;
-            erfc() = libm::$erfc;
+            erf() = $erf;
+            erfc() = $erfc;
             floor() = $own::floor;
             ceil() = $own::ceil;
             trunc() = $own::trunc;
@@ -166,6 +167,6 @@ macro_rules! both {
     )*};
 }
 both! {
-    f32: erff erfcf asinhf acoshf atanhf;
-    f64: erf erfc asinh acosh atanh;
+    f32, single: single::sin, single::cos, single::tan, single::pow, single::erf, single::erfc, asinhf acoshf atanhf;
+    f64, double: f64::sin, f64::cos, f64::tan, f64::powf, libm::erf, libm::erfc, asinh acosh atanh;
 }

@@ -5,6 +5,7 @@
 //! [`Floating`] those of `f32` and `f64`, [`Whole`] those of integers. Arithmetic of integers wraps.
 
 mod digamma;
+mod fast;
 mod floating;
 mod whole;
 
@@ -70,14 +71,14 @@ pub trait Numeric:
 
     /// The nearest number from `low` to `high`; NaN if any of the three is NaN, `high` if `low` is above it.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     fn clamp(self, low: Self, high: Self) -> Self {
         self.max(low).min(high)
     }
 
     /// The number times itself.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     fn square(self) -> Self {
         self * self
     }
@@ -95,21 +96,21 @@ macro_rules! floating_trait {
 
             /// The reciprocal of the square root.
             #[must_use]
-            #[inline]
+            #[inline(always)]
             fn rsqrt(self) -> Self {
                 self.sqrt().recip()
             }
 
             /// 1 divided by the number.
             #[must_use]
-            #[inline]
+            #[inline(always)]
             fn recip(self) -> Self {
                 Self::of(1.0) / self
             }
 
             /// The logistic function `1 / (1 + exp(-x))`, without overflow.
             #[must_use]
-            #[inline]
+            #[inline(always)]
             fn sigmoid(self) -> Self {
                 let one = Self::of(1.0);
                 let small = (-self.abs()).exp();
@@ -118,7 +119,7 @@ macro_rules! floating_trait {
 
             /// `log(1 + exp(x))`, without overflow.
             #[must_use]
-            #[inline]
+            #[inline(always)]
             fn softplus(self) -> Self {
                 self.max(Self::of(0.0)) + (-self.abs()).exp().log1p()
             }

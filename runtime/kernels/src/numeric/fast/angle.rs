@@ -1,0 +1,97 @@
+//! Functions of angles.
+//!
+//! An angle is divided by a quarter turn exactly, however large it is: its fraction is multiplied by the bits of
+//! `2^e * 2 / π` from the digit of 2 on. There is no table to look up: the compiler could not vectorise that.
+
+use std::f64::consts::FRAC_PI_2;
+
+use super::single::polynomial;
+
+/// As for `f64`.
+const SHIFT: f64 = 6_755_399_441_055_744.0;
+/// The biased exponent of 0.5. Smaller angles are not divided.
+const HALF: u32 = 126;
+/// The bits of `2 / π`, of which the first has the place of the digit of 2 in `2^e * 2 / π` for the exponent [`HALF`].
+const QUARTERS: [u64; 5] = [
+    0x0000_0028_be60_db93,
+    0x9105_4a7f_09d5_f47d,
+    0x4d37_7036_d8a5_664f,
+    0x10e4_107f_9458_eaf7,
+    0xaef1_5840_0000_0000,
+];
+
+/// Returns the first 29 bits of `2^e * 2 / π` modulo 4, whose product with a fraction is exact, and the next 52.
+#[inline(always)]
+fn factor(exponent: u32) -> [f64; 2] {
+    /// The bits of `2^52`: combined with an integer below, they are the bits of the sum.
+    const INTEGER: u64 = 0x433 << 52;
+    const LARGE: f64 = (1_u64 << 52) as f64;
+    let start = u64::from(exponent.wrapping_sub(HALF));
+    let [a, b, c, d, e] = QUARTERS;
+    let words = if start < 64 { [a, b, c] } else { [b, c, d] };
+    let [a, b, c] = if start < 128 { words } else { [c, d, e] };
+    let shift = start & 63;
+    let first = a << shift | b >> 1 >> (63 - shift);
+    let next = b << shift | c >> 1 >> (63 - shift);
+    let high = f64::from_bits(first >> 35 | INTEGER) - LARGE;
+    let low = f64::from_bits((first << 29 >> 12) | next >> 47 | INTEGER) - LARGE;
+    [high / (1_u64 << 27) as f64, low / (1_u128 << 79) as f64]
+}
+
+/// Returns the nearest number of quarter turns, modulo a whole turn, and the rest in radians.
+#[inline(always)]
+fn reduced(x: f32) -> (u32, f32) {
+    let bits = x.abs().to_bits();
+    let exponent = bits >> 23;
+    // An integer of 24 bits.
+    let fraction = f64::from((bits & 0x7f_ffff | 0x80_0000).cast_signed());
+    let [high, low] = factor(exponent);
+    let (high, low) = (high * fraction, low * fraction);
+    let shifted = (high + low) + SHIFT;
+    let rest = (high - (shifted - SHIFT)) + low;
+    // NaN for what is not finite.
+    let radians = (rest * FRAC_PI_2) as f32 + x * 0.0;
+    let small = exponent < HALF;
+    (if small { 0 } else { shifted.to_bits() as u32 }, if small { x.abs() } else { radians })
+}
+
+/// The sine and the cosine of an angle up to an eighth of a turn.
+#[inline(always)]
+fn sine_and_cosine(x: f32) -> [f32; 2] {
+    const SINE: [f32; 3] = [-1.951_665_6e-4, 8.332_173e-3, -1.666_665_5e-1];
+    const COSINE: [f32; 3] = [2.443_773e-5, -1.388_736_2e-3, 4.166_664_6e-2];
+    let z = x * x;
+    [x + x * z * polynomial(z, SINE), 1.0 - (0.5 * z - z * z * polynomial(z, COSINE))]
+}
+
+/// Returns the sine of an angle after some quarter turns.
+#[inline(always)]
+fn turned(quarters: u32, x: f32) -> f32 {
+    let [sine, cosine] = sine_and_cosine(x);
+    let value = if quarters & 1 == 0 { sine } else { cosine };
+    f32::from_bits(value.to_bits() ^ (quarters & 2) << 30)
+}
+
+/// The sine.
+#[inline(always)]
+pub fn sin(x: f32) -> f32 {
+    let (quarters, rest) = reduced(x);
+    f32::from_bits(turned(quarters, rest).to_bits() ^ x.to_bits() & 1 << 31)
+}
+
+/// The cosine.
+#[inline(always)]
+pub fn cos(x: f32) -> f32 {
+    let (quarters, rest) = reduced(x);
+    turned(quarters.wrapping_add(1), rest)
+}
+
+/// The tangent.
+#[inline(always)]
+pub fn tan(x: f32) -> f32 {
+    let (quarters, rest) = reduced(x);
+    let [sine, cosine] = sine_and_cosine(rest);
+    let odd = quarters & 1 == 1;
+    let value = if odd { -cosine } else { sine } / if odd { sine } else { cosine };
+    f32::from_bits(value.to_bits() ^ x.to_bits() & 1 << 31)
+}

@@ -1,0 +1,125 @@
+//! The functions that both floats compute in the same way, with constants of their own.
+
+/// Defines the functions of a float. The module has the constants `SHIFT`, `LN_2`, `EXP` and `LOG`, and the range outside of
+/// which the exponential function is zero or infinite.
+macro_rules! elementary {
+    ($float:ident, $signed:ident) => {
+        /// The bits of the fraction.
+        const FRACTION: u32 = $float::MANTISSA_DIGITS - 1;
+        const BIAS: $signed = $float::MAX_EXP as $signed - 1;
+
+        #[inline(always)]
+        pub(super) fn polynomial<const N: usize>(x: $float, factors: [$float; N]) -> $float {
+            // Not an iterator: its functions may not be inlined.
+            let (mut sum, mut n) = (factors[0], 1);
+            while n < N {
+                sum = sum * x + factors[n];
+                n += 1;
+            }
+            sum
+        }
+
+        /// Returns `2^n` for the exponents of normal numbers.
+        #[inline(always)]
+        fn two_to(n: $signed) -> $float {
+            $float::from_bits((n.wrapping_add(BIAS) << FRACTION).cast_unsigned())
+        }
+
+        /// Returns `n` and `exp(r) - 1` with `x = n * ln(2) + r`, where `r` is at most `ln(2) / 2` away from zero.
+        #[inline(always)]
+        fn reduced(x: $float) -> ($signed, $float) {
+            // The sum has the nearest integer in its lowest bits.
+            let shifted = x * std::$float::consts::LOG2_E + SHIFT;
+            let n = shifted - SHIFT;
+            let r = (x - n * LN_2[0]) - n * LN_2[1];
+            let power = shifted.to_bits().wrapping_sub(SHIFT.to_bits()).cast_signed();
+            (power, r + r * r * polynomial(r, EXP))
+        }
+
+        /// The exponential function.
+        #[inline(always)]
+        pub fn exp(x: $float) -> $float {
+            let x = if x < LOWEST { LOWEST } else { x };
+            let x = if x > HIGHEST { HIGHEST } else { x };
+            let (n, rest) = reduced(x);
+            // In two factors: one alone would be too small for the smallest results. NaN has any `n`.
+            let half = n >> 1;
+            (1.0 + rest) * two_to(half) * two_to(n.wrapping_sub(half))
+        }
+
+        /// `exp(x) - 1`.
+        #[inline(always)]
+        pub fn expm1(x: $float) -> $float {
+            // Below, the result rounds to -1.
+            let bounded = if x < -40.0 { -40.0 } else { x };
+            let bounded = if bounded > HIGHEST { HIGHEST } else { bounded };
+            let (n, rest) = reduced(bounded);
+            // Half the result, as `2^n` may be infinite where the result is not.
+            let scale = two_to(n.wrapping_sub(1));
+            let result = (scale * rest + (scale - 0.5)) * 2.0;
+            if x.abs() < $float::EPSILON / 4.0 { x } else { result }
+        }
+
+        /// Returns `e` and the parts of `log(m)` with `x = 2^e * m`, where `m` is between the roots of 1/2 and of 2:
+        /// `log(m) = f - (half - low)`.
+        #[inline(always)]
+        fn logarithm(x: $float) -> ($float, [$float; 3]) {
+            const ROOT: $signed = std::$float::consts::FRAC_1_SQRT_2.to_bits().cast_signed();
+            let small = x < $float::MIN_POSITIVE;
+            let bits = (if small { x * two_to(FRACTION as $signed + 1) } else { x }).to_bits().cast_signed();
+            let power = bits.wrapping_sub(ROOT) >> FRACTION;
+            let f = $float::from_bits(bits.wrapping_sub(power << FRACTION).cast_unsigned()) - 1.0;
+            // The sum is the conversion to a float, which not every processor has for vectors of integers.
+            let e = $float::from_bits((SHIFT.to_bits().cast_signed() + power).cast_unsigned()) - SHIFT;
+            let e = if small { e - (FRACTION as $float + 1.0) } else { e };
+            let s = f / (2.0 + f);
+            let z = s * s;
+            let half = 0.5 * f * f;
+            (e, [f, half, s * (half + z * polynomial(z, LOG))])
+        }
+
+        /// Replaces the logarithm of numbers that have none.
+        #[inline(always)]
+        fn with_limits(x: $float, finite: $float) -> $float {
+            let limit = if x == 0.0 { -$float::INFINITY } else { $float::NAN };
+            let limit = if x == $float::INFINITY { x } else { limit };
+            if x > 0.0 && x < $float::INFINITY { finite } else { limit }
+        }
+
+        /// The natural logarithm.
+        #[inline(always)]
+        pub fn log(x: $float) -> $float {
+            let (e, [f, half, low]) = logarithm(x);
+            with_limits(x, e * LN_2[0] - ((half - (low + e * LN_2[1])) - f))
+        }
+
+        /// The logarithm to base 2.
+        #[inline(always)]
+        pub fn log2(x: $float) -> $float {
+            let (e, [f, half, low]) = logarithm(x);
+            with_limits(x, e + (f - (half - low)) * std::$float::consts::LOG2_E)
+        }
+
+        /// `log(1 + x)`.
+        #[inline(always)]
+        pub fn log1p(x: $float) -> $float {
+            let sum = 1.0 + x;
+            // What the sum lost.
+            let lost = if x > 1.0 { 1.0 - (sum - x) } else { x - (sum - 1.0) };
+            let (e, [f, half, low]) = logarithm(sum);
+            let low = low + (e * LN_2[1] + lost / sum);
+            let result = e * LN_2[0] - ((half - low) - f);
+            with_limits(sum, if x == 0.0 { x } else { result })
+        }
+
+        /// The hyperbolic tangent.
+        #[inline(always)]
+        pub fn tanh(x: $float) -> $float {
+            // Above, the result rounds to 1.
+            let bounded = if x.abs() > 20.0 { 20.0 } else { x.abs() };
+            let power = expm1(2.0 * bounded);
+            (power / (power + 2.0)).copysign(x)
+        }
+    };
+}
+pub(super) use elementary;

@@ -1,0 +1,39 @@
+//! Vector instructions, chosen at run time.
+//!
+//! Results are the same with and without them: the compiler does not fuse multiplications and additions by itself, and no
+//! function here asks for it.
+
+/// Runs a function, compiled for the widest vectors that the processor has.
+///
+/// Only what is inlined into the function is compiled for them, so loops belong in closures or in functions with
+/// `#[inline(always)]`.
+#[inline]
+pub(crate) fn wide<R>(function: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+        {
+            // SAFETY: the processor has these instructions.
+            return unsafe { with_avx512(function) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { with_avx2(function) };
+        }
+    }
+    function()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn with_avx512<R>(function: impl FnOnce() -> R) -> R {
+    function()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn with_avx2<R>(function: impl FnOnce() -> R) -> R {
+    function()
+}
