@@ -56,7 +56,18 @@ CASES |= {
     for mode in ("avg", "min")
     for axis, kept in ((None, False), (1, True), (-1, False))
 }
-# Since 3.2 it is a kernel, and equal elements share the gradient.
+WITH_NAN = np.where(X > 1, np.float32("nan"), X)
+CASES |= {
+    f"nanmedian along {axis}, {mode}, kept {kept}": Case(
+        lambda x, axis=axis, mode=mode, kept=kept: paddle.nanmedian(
+            x, axis, kept, **({"mode": mode} if RELEASE >= (3, 0) else {})
+        ),
+        (WITH_NAN,),
+    )
+    for mode in ("avg", "min")
+    for axis, kept in ((None, False), (1, True), ((0, -1), False))
+}
+# Since 3.2 the median is a kernel, and equal elements share the gradient.
 if RELEASE >= (3, 2):
     CASES |= {
         f"median of equal elements along {axis}": Case(

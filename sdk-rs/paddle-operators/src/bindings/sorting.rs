@@ -52,6 +52,17 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() >= Release::V3_2 {
         registry.add_any::<MedianGrad<'static>>(&["median_grad_of_equal"], &[FLOATS])?;
     }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<Nanmedian<'static>>(&["median"], &[FLOATS, INTEGERS])?;
+    }
+    if (Release::V3_0..=Release::V3_1).contains(&registry.release()) {
+        registry
+            .add_any::<NanmedianGradUntilV3_1<'static>>(&["median_grad"], &[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_2 {
+        registry
+            .add_any::<NanmedianGrad<'static>>(&["median_grad_of_equal"], &[FLOATS])?;
+    }
     Ok(())
 }
 
@@ -433,6 +444,95 @@ kernel! {
     }
 }
 impl Run<Any> for MedianGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let median = self.median.view()?;
+        let indices = self.indices.view()?;
+        let dout = self.dout.view()?;
+        let mut dx = self.dx.view(outputs::like(&x))?;
+        call.run(|device, launch| {
+            device
+                .median_grad_of_equal(
+                    launch,
+                    &mut dx,
+                    &x,
+                    &median,
+                    &indices,
+                    &dout,
+                    self.axis.get(),
+                    self.keep_dim,
+                    self.mode,
+                )
+        })
+    }
+}
+
+kernel! {
+    /// The element in the middle along dimensions.
+    struct Nanmedian<'c> = c"nanmedian" {
+        inputs: { x: Tensor<'c> },
+        attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },
+        outputs: { out: Output<'c>, indices: Output<'c> },
+    }
+}
+impl Run<Any> for Nanmedian<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let mut out = self.out.view(outputs::like(&x))?;
+        let mut indices = self.indices.view(DataType::INT64)?;
+        call.run(|device, launch| {
+            device
+                .median(
+                    launch,
+                    &mut out,
+                    &mut indices,
+                    &x,
+                    self.axis.get(),
+                    self.keep_dim,
+                    self.mode,
+                    true,
+                )
+        })
+    }
+}
+
+kernel! {
+    /// The gradient of `median`.
+    struct NanmedianGradUntilV3_1<'c> = c"nanmedian_grad" {
+        inputs: { x: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
+        attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for NanmedianGradUntilV3_1<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let indices = self.indices.view()?;
+        let dout = self.dout.view()?;
+        let mut dx = self.dx.view(outputs::like(&dout))?;
+        call.run(|device, launch| {
+            device
+                .median_grad(
+                    launch,
+                    &mut dx,
+                    &indices,
+                    &dout,
+                    self.axis.get(),
+                    self.keep_dim,
+                    self.mode,
+                )
+        })
+    }
+}
+
+kernel! {
+    /// The gradient of `median`, shared by equal elements.
+    struct NanmedianGrad<'c> = c"nanmedian_grad" {
+        inputs: { x: Tensor<'c>, median: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
+        attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for NanmedianGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let median = self.median.view()?;
