@@ -24,6 +24,18 @@ pub(crate) fn computed(error: &device::Error) -> Error {
     Error::new(code, error.message.clone())
 }
 
+/// Makes an error of a computed function for what the library does not implement.
+#[cold]
+pub(crate) fn unsupported(message: String) -> device::Error {
+    device::Error::new(device::Status::FAILED, message)
+}
+
+/// Converts an error of the host for a computed function.
+#[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
+pub(crate) fn refused(error: Error) -> device::Error {
+    device::Error::new(device::Status::INTERNAL_ERROR, error.message.clone())
+}
+
 /// Converts the error of a device for a function that each device supports.
 #[cold]
 #[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]

@@ -3,11 +3,12 @@
 use tenon::device::{DataType, Error, Result, Status, Stream};
 use tenon::operators::{Launch, Operators, TensorMut, TensorRef, broadcast, contiguous_strides};
 
+use super::list::list;
 use super::method::{BOOL, COMPLEX, FLOAT, INTEGER, Method};
 use super::number::{Number, Operand, dtype};
 use super::output::Output;
 use super::tensor::Tensor;
-use crate::error;
+use crate::error::{self, refused, unsupported};
 use crate::host::runtime;
 use crate::provider::{Library, library};
 use crate::runtime::{self as diopi, Context, DeviceKind, DiopiError, ffi};
@@ -35,18 +36,6 @@ pub(crate) fn enter(
         let computed = Call::begin(Context::from_raw(context)).and_then(|call| compute(&call));
         computed.map_err(|error| error::computed(&error))
     })
-}
-
-/// Makes an error for what the library does not implement.
-#[cold]
-pub(super) fn unsupported(message: String) -> Error {
-    Error::new(Status::FAILED, message)
-}
-
-/// Converts an error of the host.
-#[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
-pub(super) fn refused(error: diopi::Error) -> Error {
-    Error::new(Status::INTERNAL_ERROR, error.message.clone())
 }
 
 impl Call {
@@ -260,8 +249,7 @@ impl Call {
             unsupported(format!("`{name}` has the type {dtype:?}, which is not implemented"))
         })?;
         // SAFETY: the lists belong to the tensor.
-        let (shape, strides) =
-            unsafe { (super::read::list(name, &shape)?, super::read::list(name, &strides)?) };
+        let (shape, strides) = unsafe { (list(name, &shape)?, list(name, &strides)?) };
         let dims = shape.iter().map(|&dim| usize::try_from(dim));
         let dims: Vec<usize> = dims
             .collect::<std::result::Result<_, _>>()

@@ -2,8 +2,8 @@
 
 use tenon::device::{DataType, Result};
 
-use super::call::unsupported;
 use super::number::{Category, Operand, promoted};
+use crate::error::unsupported;
 use crate::provider::Library;
 
 /// A set of types.

@@ -1,6 +1,7 @@
 //! The framework of computed functions: their arguments, and the calls of operators.
 
 pub(crate) mod call;
+mod list;
 mod method;
 mod number;
 mod output;

@@ -1,13 +1,14 @@
 //! The arguments of a call as the host passes them.
 
 use std::ffi::{CStr, c_char};
-use std::slice;
 
 use tenon::device::{Error, Result};
 
-use super::call::{Call, refused, unsupported};
+use super::call::Call;
+use super::list::{list, missing};
 use super::number::Number;
 use super::tensor::Tensor;
+use crate::error::{refused, unsupported};
 use crate::host::runtime;
 use crate::runtime::{self as diopi, Dtype, ffi};
 
@@ -18,24 +19,6 @@ pub(crate) struct Generator(diopi::Generator);
 /// The place where a function stores a tensor that it makes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place(*mut ffi::diopiTensorHandle_t);
-
-fn missing(name: &str) -> Error {
-    Error::invalid(format!("`{name}` is null"))
-}
-
-/// Returns the numbers of a list.
-///
-/// # Safety
-/// The address is null, or that of as many numbers, which live until the call ends.
-pub(super) unsafe fn list<'c>(name: &str, list: &ffi::diopiSize_t) -> Result<&'c [i64]> {
-    match usize::try_from(list.len) {
-        Ok(0) => Ok(&[]),
-        // SAFETY: the caller's promise.
-        Ok(len) if !list.data.is_null() => Ok(unsafe { slice::from_raw_parts(list.data, len) }),
-        Ok(_) => Err(missing(name)),
-        Err(_) => Err(Error::invalid(format!("`{name}` has {} elements", list.len))),
-    }
-}
 
 /// Each function reads an argument. Handles and pointers are null or valid until the call ends.
 #[allow(clippy::unused_self, reason = "results live as long as the call")]

@@ -1,11 +1,10 @@
-//! Starts and stops the device.
+//! Starts the device, and tells whether it runs.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenon::device::DeviceId;
 
-use super::{blocks, streams};
 use crate::error::{Error, Result, failed};
 use crate::provider::library;
 use crate::runtime::DiopiError;
@@ -21,9 +20,13 @@ static PHASE: AtomicU8 = AtomicU8::new(NEW);
 /// Serialises changes of the phase.
 static CHANGES: Mutex<()> = Mutex::new(());
 
+fn changing() -> MutexGuard<'static, ()> {
+    CHANGES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Starts the device, unless it runs.
 pub(crate) fn start() -> Result<()> {
-    let _guard = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = changing();
     if PHASE.load(Ordering::Acquire) == RUNNING {
         return Ok(());
     }
@@ -40,27 +43,6 @@ pub(crate) fn start() -> Result<()> {
     Ok(())
 }
 
-/// Waits for all work and stops the device, if it runs.
-pub(crate) fn stop() -> Result<()> {
-    let _guard = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
-    if PHASE.load(Ordering::Acquire) != RUNNING {
-        return Ok(());
-    }
-    PHASE.store(STOPPED, Ordering::Release);
-    let device = library().device;
-    let numbers = numbers()?;
-    let mut outcome = Ok(());
-    for number in &numbers {
-        outcome = outcome.and(device.synchronize_device(*number));
-    }
-    streams::forget();
-    blocks::forget();
-    for number in &numbers {
-        outcome = outcome.and(device.deinit_device(*number));
-    }
-    outcome.and(device.finalize()).map_err(failed)
-}
-
 /// Makes sure that the device runs. Starts it if the host has not initialised the library.
 pub(crate) fn ready() -> Result<()> {
     match PHASE.load(Ordering::Acquire) {
@@ -73,6 +55,16 @@ pub(crate) fn ready() -> Result<()> {
 /// Returns true after the library was finalised: streams and memory are gone.
 pub(crate) fn is_stopped() -> bool {
     PHASE.load(Ordering::Acquire) == STOPPED
+}
+
+/// Marks the library as finalised and calls a function with the numbers of the devices, if the device runs.
+pub(super) fn end(stop: impl FnOnce(&[DeviceId]) -> Result<()>) -> Result<()> {
+    let _guard = changing();
+    if PHASE.load(Ordering::Acquire) != RUNNING {
+        return Ok(());
+    }
+    PHASE.store(STOPPED, Ordering::Release);
+    stop(&numbers()?)
 }
 
 fn numbers() -> Result<Vec<DeviceId>> {

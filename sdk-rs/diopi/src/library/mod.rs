@@ -4,13 +4,15 @@
 //! function, so the host defines it.
 //!
 //! * `device`: device memory and streams, for hosts without a device interface of their own.
-//! * `lifecycle`: starts and stops the device.
+//! * `lifecycle`: starts the device, and tells whether it runs.
+//! * `shutdown`: stops the device.
 //! * `registration`: registers the functions of `device` with hosts of the older form.
 
 mod blocks;
 mod device;
 mod lifecycle;
 mod registration;
+mod shutdown;
 mod streams;
 
 use std::ffi::{CString, c_char};
@@ -35,7 +37,7 @@ pub unsafe extern "C" fn initLibrary() -> DiopiError {
 /// Finalises the library: waits for all work, destroys all streams and frees all memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn finalizeLibrary() -> DiopiError {
-    error::call("finalizeLibrary", lifecycle::stop)
+    error::call("finalizeLibrary", shutdown::stop)
 }
 
 /// Returns the name of the device and its vendor.

@@ -5,14 +5,11 @@ use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tenon::DevicePtr;
-use tenon::device::{self, DataType, DeviceId};
-use tenon::operators::{Launch, Operators, TensorMut, TensorRef, contiguous_strides};
+use tenon::device::{self, DeviceId};
+use tenon::operators::{Launch, Operators};
 use tenon::paddle::{DeviceContext, PaddleApi, Tensor};
 
-use super::element::{Complex, Element};
 use super::memory::Ledger;
-use super::output::Output;
-use super::tensor;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::provider::{self, Memory, Provider};
@@ -67,52 +64,6 @@ impl Call {
         self.launch.device
     }
 
-    /// Returns a tensor of a shape in memory of its own, which stays allocated until the call ends.
-    pub(crate) fn temporary(&self, data_type: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
-        // SAFETY: the function makes a tensor, which is deleted when the call ends.
-        let holder = unsafe { self.api().new_tensor() }?;
-        self.kept.borrow_mut().push(Kept { api: self.api(), holder });
-        let output =
-            Output::of_tensor(tensor::Tensor { call: self, name: "a temporary tensor", handle: holder });
-        output.reshape(dims)?;
-        output.view(data_type)
-    }
-
-    /// Returns elements of the host as a tensor of a shape for operators.
-    pub(crate) fn upload<'v, T: Element>(
-        &'v self,
-        elements: &'v [T],
-        dims: &[usize],
-    ) -> Result<TensorRef<'v>> {
-        if elements.len() != dims.iter().product::<usize>() {
-            return Err(Error::invalid(format!("{} values are given for {dims:?}", elements.len())));
-        }
-        let strides = contiguous_strides(dims).map_err(Error::of_operator)?;
-        let first = match self.has_host_memory() {
-            true => DevicePtr::from_ptr(elements.as_ptr()),
-            false => {
-                let temporary = self.temporary(T::DATA_TYPE, dims)?;
-                self.copy_to_device(temporary.first(), bytes_of(elements))?;
-                temporary.first()
-            }
-        };
-        // SAFETY: the elements live for `'v` where the device can access them; otherwise they are in a tensor that is
-        // deleted when the call ends, whose memory Paddle keeps for work on the stream.
-        Ok(unsafe { TensorRef::new(first, T::DATA_TYPE, dims.to_vec(), strides) }?)
-    }
-
-    /// Returns a tensor of zeros in memory of its own, which stays allocated until the call ends.
-    pub(crate) fn zeros(&self, data_type: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
-        // Zero has the same bytes in every type.
-        static ZERO: [Complex<f64>; 1] = [Complex { re: 0.0, im: 0.0 }];
-        let mut zeros = self.temporary(data_type, dims)?;
-        let zero = self.upload(&ZERO, &[])?;
-        // SAFETY: the same memory, which is that of the largest element.
-        let zero = unsafe { TensorRef::new(zero.first(), data_type, Vec::new(), Vec::new()) }?;
-        self.run(|device, launch| device.expand(launch, &mut zeros, &zero))?;
-        Ok(zeros)
-    }
-
     pub(super) fn api(&self) -> &'static PaddleApi {
         &self.host.api
     }
@@ -126,16 +77,18 @@ impl Call {
         }
     }
 
+    /// Makes a tensor without memory. It is deleted when the call ends.
+    pub(super) fn new_tensor(&self) -> Result<Tensor> {
+        // SAFETY: the function makes a tensor, which is deleted when the call ends.
+        let holder = unsafe { self.api().new_tensor() }?;
+        self.kept.borrow_mut().push(Kept { api: self.api(), holder });
+        Ok(holder)
+    }
+
     /// Keeps the memory that a live tensor has by now until the call ends.
     pub(super) fn keep(&self, tensor: Tensor) -> Result<()> {
-        let api = self.api();
         // SAFETY: our own tensor, which then shares the memory of a live one.
-        unsafe {
-            let kept = Kept { api, holder: api.new_tensor()? };
-            api.tensor_share_data_with(kept.holder, tensor)?;
-            self.kept.borrow_mut().push(kept);
-        }
-        Ok(())
+        Ok(unsafe { self.api().tensor_share_data_with(self.new_tensor()?, tensor) }?)
     }
 
     /// Calls the device's operators. A panic in one becomes an error.
@@ -150,11 +103,6 @@ impl Call {
             }
         }
     }
-}
-
-fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
-    // SAFETY: the same memory; elements are plain data without padding.
-    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
 /// Our own tensor, which keeps memory allocated. Deleted even if an exception of C++ passes.

@@ -15,6 +15,7 @@ mod number;
 mod output;
 pub(crate) mod outputs;
 mod registry;
+mod temporary;
 mod tensor;
 mod tensors;
 

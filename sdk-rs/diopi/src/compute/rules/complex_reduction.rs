@@ -3,7 +3,7 @@
 use tenon::device::Result;
 
 use super::complex_numbers::{of_parts, part};
-use super::norms::rows;
+use super::reduced::rows;
 use super::shared::fill;
 use super::terms::{add, choose, divide, multiply, subtract};
 use crate::compute::number::Category;

@@ -26,6 +26,7 @@ mod optional;
 pub(crate) mod places;
 pub(crate) mod pooling;
 pub(crate) mod random;
+mod reduced;
 pub(crate) mod reduction;
 pub(crate) mod resizing;
 mod shared;

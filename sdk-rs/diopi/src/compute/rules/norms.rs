@@ -4,29 +4,10 @@ use tenon::device::{Error, Result};
 
 use super::complex_reduction::{in_direction, is_complex, magnitudes};
 use super::layout;
-use super::reduction::{axes, sum, without};
+use super::reduced::{self, axes, rows, without};
+use super::reduction::sum;
 use super::shared::kernel;
 use crate::compute::{BOOL, Call, FLOAT, INTEGER, Method, Number, Tensor, wide};
-
-/// Returns the tensor with the reduced dimensions as one last dimension: a view if it is one dimension.
-pub(super) fn rows<'c>(call: &'c Call, input: &Tensor<'c>, axes: &[usize]) -> Result<Tensor<'c>> {
-    let view = input.permuted(&order(input, axes))?;
-    match axes.len() {
-        1 => Ok(view),
-        0 => view.unsqueezed(view.rank()),
-        _ => {
-            let packed = call.packed(&view)?;
-            let (others, reduced) = view.dims().split_at(input.rank() - axes.len());
-            packed.reshaped(&[others, &[reduced.iter().product()]].concat())
-        }
-    }
-}
-
-/// Returns the dimensions with those that are reduced behind the others.
-fn order(input: &Tensor<'_>, axes: &[usize]) -> Vec<usize> {
-    let others = (0..input.rank()).filter(|dim| !axes.contains(dim));
-    others.chain(axes.iter().copied()).collect()
-}
 
 /// Computes norms over dimensions.
 pub(crate) fn norm<'c>(
@@ -91,7 +72,7 @@ pub(crate) fn norm_grad<'c>(
         let (x, norm, dout) = (rows.elements(), norm.elements(), dout.elements());
         device.p_norm_grad(launch, out, x, norm, dout, order_of_norm, -1, false, false)
     })?;
-    let order = self::order(input, &axes);
+    let order = reduced::order(input, &axes);
     let dims: Vec<usize> = order.iter().map(|&dim| input.dims()[dim]).collect();
     layout::copy(call, &grad_input.permuted(&order)?, &grad.reshaped(&dims)?)
 }

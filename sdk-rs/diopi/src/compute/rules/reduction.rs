@@ -1,46 +1,15 @@
 //! Rules that reduce dimensions to one element: sums, means, products, extrema and tests.
 
-use tenon::device::{Error, Result};
+use tenon::device::Result;
 use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
 
 use super::complex_reduction::{is_complex, product};
 use super::layout;
-use super::shared::{dimensions, kernel, numeric};
+use super::reduced::{axes, without};
+use super::shared::{kernel, numeric};
 use super::terms::{divide, subtract};
 use crate::compute::number::Category;
 use crate::compute::{BOOL, Call, DataType, FLOAT, INTEGER, Method, Number, Tensor, wide};
-
-/// Returns the dimensions that are reduced; no numbers stand for all dimensions.
-pub(super) fn axes(input: &Tensor<'_>, dims: &[i64]) -> Result<Vec<usize>> {
-    let mut axes = dimensions(input, dims)?;
-    if dims.is_empty() || input.rank() == 0 {
-        axes = (0..input.rank()).collect();
-    }
-    axes.sort_unstable();
-    Ok(axes)
-}
-
-/// Returns a view of a result without the dimensions that are reduced. In the result they may have the length 1.
-pub(super) fn without<'c>(result: &Tensor<'c>, input: &Tensor<'_>, axes: &[usize]) -> Result<Tensor<'c>> {
-    let others = |keep: bool| {
-        let dims = input.dims().iter().enumerate();
-        dims.filter_map(|(dim, &len)| if axes.contains(&dim) { keep.then_some(1) } else { Some(len) })
-            .collect::<Vec<usize>>()
-    };
-    let reduced = others(false);
-    if result.dims() == reduced {
-        return Ok(result.clone());
-    }
-    if result.dims() == others(true) {
-        return axes.iter().rev().try_fold(result.clone(), |view, &axis| view.selected(axis, 0));
-    }
-    // Frameworks also use one element in one dimension for a single number.
-    if reduced.is_empty() && result.len() == 1 {
-        return (0..result.rank()).try_fold(result.clone(), |view, _| view.selected(0, 0));
-    }
-    let message = format!("the result has the shape {:?} instead of {reduced:?}", result.dims());
-    Err(Error::invalid(message))
-}
 
 /// Calls an operator that reduces dimensions, and writes elements of a type.
 fn reduce<'c>(

@@ -2,7 +2,7 @@
 
 use tenon::device::{Error, Result};
 
-use super::reduction::axes;
+use super::reduced::axes;
 use super::shared::{expect_shape, kernel, numeric};
 use crate::compute::{Call, DataType, FLOAT, INTEGER, Method, Place, Tensor};
 

@@ -1,0 +1,61 @@
+//! Tensors that exist during one call.
+
+use tenon::DevicePtr;
+use tenon::device::DataType;
+use tenon::operators::{TensorMut, TensorRef, contiguous_strides};
+
+use super::call::Call;
+use super::element::{Complex, Element};
+use super::output::Output;
+use super::tensor::Tensor;
+use crate::error::{Error, Result};
+
+impl Call {
+    /// Returns a tensor of a shape in memory of its own, which stays allocated until the call ends.
+    pub(crate) fn temporary(&self, data_type: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
+        let tensor = Tensor { call: self, name: "a temporary tensor", handle: self.new_tensor()? };
+        let output = Output::of_tensor(tensor);
+        output.reshape(dims)?;
+        output.view(data_type)
+    }
+
+    /// Returns elements of the host as a tensor of a shape for operators.
+    pub(crate) fn upload<'v, T: Element>(
+        &'v self,
+        elements: &'v [T],
+        dims: &[usize],
+    ) -> Result<TensorRef<'v>> {
+        if elements.len() != dims.iter().product::<usize>() {
+            return Err(Error::invalid(format!("{} values are given for {dims:?}", elements.len())));
+        }
+        let strides = contiguous_strides(dims).map_err(Error::of_operator)?;
+        let first = match self.has_host_memory() {
+            true => DevicePtr::from_ptr(elements.as_ptr()),
+            false => {
+                let temporary = self.temporary(T::DATA_TYPE, dims)?;
+                self.copy_to_device(temporary.first(), bytes_of(elements))?;
+                temporary.first()
+            }
+        };
+        // SAFETY: the elements live for `'v` where the device can access them; otherwise they are in a tensor that is
+        // deleted when the call ends, whose memory Paddle keeps for work on the stream.
+        Ok(unsafe { TensorRef::new(first, T::DATA_TYPE, dims.to_vec(), strides) }?)
+    }
+
+    /// Returns a tensor of zeros in memory of its own, which stays allocated until the call ends.
+    pub(crate) fn zeros(&self, data_type: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
+        // Zero has the same bytes in every type.
+        static ZERO: [Complex<f64>; 1] = [Complex { re: 0.0, im: 0.0 }];
+        let mut zeros = self.temporary(data_type, dims)?;
+        let zero = self.upload(&ZERO, &[])?;
+        // SAFETY: the same memory, which is that of the largest element.
+        let zero = unsafe { TensorRef::new(zero.first(), data_type, Vec::new(), Vec::new()) }?;
+        self.run(|device, launch| device.expand(launch, &mut zeros, &zero))?;
+        Ok(zeros)
+    }
+}
+
+fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
+    // SAFETY: the same memory; elements are plain data without padding.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
