@@ -74,7 +74,8 @@ def test_known_fallbacks_are_counted(tmp_path: Path) -> None:
     }
     lines = {operator: [line["line"] for line in row["lines"]] for operator, row in rows.items()}
     assert lines == {"cholesky": [6], "cholesky_grad": [9], "bincount": [10]}
-    assert {line["file"] for row in rows.values() for line in row["lines"]} == {"program.py"}
+    files = {line["file"] for row in rows.values() for line in row["lines"]}
+    assert files == {str(tmp_path / "program.py")}
     assert rows["cholesky"]["advice"] == "write a kernel `cholesky`: the device has none"
     times = [row["milliseconds"] for row in found["fallbacks"]]
     assert times == sorted(times, reverse=True) and times[-1] > 0
@@ -141,6 +142,21 @@ def test_the_output_and_the_status_are_those_of_the_script(tmp_path: Path) -> No
     assert result.stdout == "['program.py', '--json', 'b'] __main__\n"
     assert "told\n" in result.stderr and "no log" in result.stderr
     assert "tenon-report" not in result.stderr
+
+
+@pytest.mark.parametrize("is_safe", ["", "1"])
+def test_the_script_finds_itself_where_it_is(is_safe: str, tmp_path: Path) -> None:
+    program = "import sys\nprint(sys.path, sys.argv, __file__)\n"
+    result = report(tmp_path, program, PYTHONSAFEPATH=is_safe)
+    alone = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONSAFEPATH": is_safe},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert result.stdout == alone.stdout
 
 
 def test_a_failed_script_has_a_report(tmp_path: Path) -> None:

@@ -303,7 +303,7 @@ def run(script: str) -> int:
     module.__dict__.update(__file__=script, __builtins__=__builtins__)
     sys.modules["__main__"] = module
     try:
-        with io.open_code(os.path.abspath(script)) as file:
+        with io.open_code(script) as file:
             code = compile(file.read(), script, "exec")
         exec(code, module.__dict__)
     except SystemExit as end:
@@ -339,9 +339,11 @@ def main() -> None:
     announce(settings["pipe"], recorder)
     os.environ["TENON_PADDLE_REPORT"] = f"{recorder.process}:{recorder.key}"
     sys.meta_path.insert(0, OfPaddle(recorder))
-    script = sys.argv[2]
+    # As Python 3.9 and later have it.
+    script = os.path.abspath(sys.argv[2])
     sys.argv = sys.argv[2:]
-    sys.path[0] = str(Path(script).resolve().parent)
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = str(Path(script).resolve().parent)
     status = run(script)
     threading._shutdown()  # type: ignore[attr-defined]
     if os.getpid() == recorder.process:
