@@ -54,7 +54,7 @@ pub struct Operator {
     pub body: Body,
     /// True if its kernel takes a seed and an offset for random numbers.
     pub random: bool,
-    /// Whether errors of its kernel, or the shapes of its outputs, depend on elements of the inputs.
+    /// True if errors of its kernel, or the shapes of its outputs, depend on elements of the inputs.
     pub checks_elements: bool,
     /// The same computation in Python, for tests; empty if there is none.
     pub reference: String,

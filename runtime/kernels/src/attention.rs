@@ -94,10 +94,10 @@ struct Plan {
     causal: bool,
 }
 
-/// What is added to the scores.
+/// The mask that is added to the scores.
 struct Mask<T> {
     values: Vec<T>,
-    /// How far it is along the batch, the heads, the queries and the keys.
+    /// The strides along the batch, the heads, the queries and the keys.
     strides: [usize; 4],
 }
 
@@ -160,12 +160,12 @@ impl Plan {
         })
     }
 
-    /// Where the rows of a block begin, in a tensor of queries with rows of a width.
+    /// Returns the start of the rows of a block, in a tensor of queries with rows of a width.
     fn rows(&self, block: Block, width: usize) -> usize {
         ((block.sample * self.queries + block.first) * self.heads + block.head) * width
     }
 
-    /// Where the rows of all keys of a block's head begin.
+    /// Returns the start of the rows of all keys of a block's head.
     fn key_rows(&self, block: Block, width: usize) -> usize {
         let head = block.head / (self.heads / self.key_heads);
         (block.sample * self.keys * self.key_heads + head) * width

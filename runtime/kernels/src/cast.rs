@@ -94,7 +94,7 @@ numbers! {
     Complex128: Complex<f64>, |value| Number::Complex(value);
 }
 
-/// What integers are computed in.
+/// The type in which integers are computed.
 type Integer = Wrapping<i64>;
 
 /// A type of elements that numbers of a type `M`, which is computed in, are loaded from and stored to.

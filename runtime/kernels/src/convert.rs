@@ -26,9 +26,9 @@ type Store<T> = unsafe fn(*mut u8, &mut Walk<1>, &[T]);
 
 /// A type that is computed in.
 pub(crate) trait Compute: Numeric + Element {
-    /// How to load elements of a type, if they become numbers of this one.
+    /// Returns the function that loads elements of a type, if they can become numbers of this one.
     fn loader(dtype: DType) -> Option<Load<Self>>;
-    /// How to store numbers as elements of a type.
+    /// Returns the function that stores numbers as elements of a type.
     fn storer(dtype: DType) -> Option<Store<Self>>;
 }
 

@@ -78,13 +78,13 @@ impl Element for Wrapping<i64> {
 }
 
 impl DType {
-    /// Whether it is a real number with a fraction.
+    /// Returns true if it is a real number with a fraction.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
-    /// Whether it is a complex number.
+    /// Returns true if it is a complex number.
     #[must_use]
     pub const fn is_complex(self) -> bool {
         matches!(self, Self::Complex64 | Self::Complex128)

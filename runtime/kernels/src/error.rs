@@ -7,7 +7,7 @@ use crate::dtype::DType;
 /// The result of an operator.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operator refused its arguments. No output was written.
+/// The reason why an operator refused its arguments. No output was written.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Error {
@@ -95,7 +95,7 @@ pub enum Error {
     Axis {
         /// The dimension.
         axis: usize,
-        /// How many dimensions the tensor has.
+        /// The number of dimensions of the tensor.
         rank: usize,
     },
     /// An index is outside of a dimension.

@@ -164,7 +164,7 @@ impl Rules<'_> {
         }))
     }
 
-    /// What an index depends on. Positions are rounded as PaddlePaddle rounds them.
+    /// Returns the elements that an index depends on. Positions are rounded as in PaddlePaddle.
     fn taps<T: Float>(&self, from: usize, index: usize, ratio: f64) -> Taps<T> {
         let half = T::of(0.5);
         let centred = match self.method {

@@ -139,7 +139,7 @@ impl Plan {
         expect_shape(&self.result, dims)
     }
 
-    /// Where a matrix of an operand is among its elements.
+    /// Returns the elements of an operand that belong to a matrix.
     fn left(&self, number: usize) -> std::ops::Range<usize> {
         let len = self.rows * self.inner;
         number * len..(number + 1) * len

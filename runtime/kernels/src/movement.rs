@@ -128,7 +128,7 @@ fn walk(out: &ViewMut<'_>, input: &View<'_>) -> Result<Walk<2>> {
     Ok(Walk::new(out.dims(), [out.strides(), &strides], [out.before(), input.before()]))
 }
 
-/// Whether words are as large as elements of a type, and aligned as they are.
+/// Returns true if words are as large as elements of a type, and aligned as they are.
 pub(crate) fn is_word<W: Word>(dtype: DType) -> bool {
     size_of::<W>() == dtype.size() && align_of::<W>() == dtype.align()
 }

@@ -22,7 +22,7 @@ pub(crate) struct MatrixMut<'a, T> {
 struct Shape {
     rows: usize,
     columns: usize,
-    /// How far it is to the next row and to the next column.
+    /// The distances to the next row and to the next column, in elements.
     strides: [usize; 2],
 }
 
@@ -32,7 +32,7 @@ impl Shape {
         Self { rows: self.columns, columns: self.rows, strides: [column, row] }
     }
 
-    /// How many elements the matrix reaches over.
+    /// Returns the number of elements from the first to the last of the matrix, gaps included.
     fn extent(self) -> usize {
         if self.rows == 0 || self.columns == 0 {
             return 0;

@@ -25,7 +25,7 @@ use crate::tensor::{PerDimension, View, ViewMut};
 /// Partial results that are accumulated side by side, so that the compiler vectorises the loop.
 const LANES: usize = 8;
 
-/// How elements become one value. The order of the elements must not matter, but for rounding.
+/// Combines elements to one value. Their order must not matter, but for rounding.
 trait Fold {
     /// The value of no elements.
     fn start<T: Numeric>() -> T;
@@ -188,12 +188,12 @@ impl Axes {
         if input.is_empty() && !out.is_empty() { Err(Error::Empty) } else { Ok(self) }
     }
 
-    /// How many elements of the input make one of the output.
+    /// Returns the number of elements of the input for one of the output.
     fn reduced_len(&self, input: &View<'_>) -> usize {
         self.reduced.iter().map(|&axis| input.dims()[axis]).product()
     }
 
-    /// Whether elements that are reduced together lie closest in memory.
+    /// Returns true if elements that are reduced together lie closest in memory.
     fn reduces_neighbours(&self, input: &View<'_>) -> bool {
         let axes =
             (0..input.dims().len()).filter(|&axis| input.dims()[axis] > 1 && input.strides()[axis] != 0);

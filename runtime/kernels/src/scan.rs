@@ -12,7 +12,7 @@ use crate::numeric::{Floating, Numeric};
 use crate::slices::{Slot, integers, store_integers, with_slices};
 use crate::tensor::{View, ViewMut};
 
-/// How the rows of a tensor lie.
+/// Returns the layout of the rows of a tensor.
 fn rows(dims: &[usize], axis: i64, flatten: bool) -> Result<Around> {
     match flatten {
         true => Ok(Around { outer: 1, len: dims.iter().product(), inner: 1 }),

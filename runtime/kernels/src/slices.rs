@@ -16,9 +16,9 @@ use crate::tensor::{View, ViewMut};
 pub(crate) trait Slot: Copy + Send + Sync + 'static {
     /// The value that memory is filled with at first.
     const EMPTY: Self;
-    /// Whether elements of a type are values of this one as they are.
+    /// Returns true if elements of a type are values of this one as they are.
     fn fits(dtype: DType) -> bool;
-    /// Whether elements of a type can become values of this one, and be made from them.
+    /// Returns true if elements of a type can become values of this one, and be made from them.
     fn converts(dtype: DType) -> bool;
     /// The elements in row-major order.
     fn load(view: &View<'_>) -> Result<Vec<Self>>;

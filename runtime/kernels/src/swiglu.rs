@@ -68,11 +68,11 @@ fn gradient<T: Float>(gate: T, value: T, dout: T) -> [T; 2] {
     [dout * value * slope, dout * gate * sigmoid]
 }
 
-/// Where gates and values are.
+/// The places of gates and values.
 struct Halves {
     /// The shape of the result.
     dims: Vec<usize>,
-    /// Whether both are in one tensor, in rows of this half length.
+    /// Half the length of a row, if both are in one tensor.
     half: Option<usize>,
 }
 

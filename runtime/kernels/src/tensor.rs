@@ -32,7 +32,7 @@ pub struct ViewMut<'a> {
     lifetime: PhantomData<&'a mut [u8]>,
 }
 
-/// Where a tensor is, and what it is.
+/// The memory of a tensor, and its layout and type.
 #[derive(Clone, Debug)]
 struct Memory {
     /// The lowest address of an element.
@@ -41,9 +41,9 @@ struct Memory {
     dims: PerDimension<usize>,
     strides: PerDimension<isize>,
     len: usize,
-    /// How many elements the first one is behind `base`.
+    /// The offset of the first element from `base`, in elements.
     before: usize,
-    /// How many elements lie between the lowest and the highest address, gaps included.
+    /// The number of elements from the lowest to the highest address, gaps included.
     extent: usize,
     contiguous: bool,
 }
@@ -95,7 +95,7 @@ impl Memory {
         Self::new(data.wrapping_add(layout.before()).cast(), T::DTYPE, dims, strides)
     }
 
-    /// Whether a byte belongs to both, or lies in gaps of both.
+    /// Returns true if a byte belongs to both, or lies in gaps of both.
     fn overlaps(&self, other: &Self) -> bool {
         let end = |memory: &Self| memory.base.addr() + memory.extent * memory.dtype.size();
         self.len > 0 && other.len > 0 && self.base.addr() < end(other) && other.base.addr() < end(self)
@@ -121,19 +121,19 @@ macro_rules! properties {
                 &self.memory.dims
             }
 
-            /// How far it is from each element to its neighbour along each dimension, in elements.
+            /// Returns the distances between neighbours along each dimension, in elements.
             #[must_use]
             pub fn strides(&self) -> &[isize] {
                 &self.memory.strides
             }
 
-            /// How many elements the tensor has.
+            /// Returns the number of elements.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.memory.len
             }
 
-            /// Whether the tensor has no elements.
+            /// Returns true if the tensor has no elements.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.memory.len == 0
@@ -161,12 +161,12 @@ macro_rules! properties {
                 self.memory.base
             }
 
-            /// How many elements the first one is behind [`base`](Self::base).
+            /// Returns the offset of the first element from [`base`](Self::base), in elements.
             pub(crate) fn before(&self) -> usize {
                 self.memory.before
             }
 
-            /// Whether the elements lie one after the other in row-major order.
+            /// Returns true if the elements lie one after the other in row-major order.
             pub(crate) fn is_contiguous(&self) -> bool {
                 self.memory.contiguous
             }
@@ -361,14 +361,14 @@ impl<'a> ViewMut<'a> {
         Some((out, inputs))
     }
 
-    /// Whether writing the output element by element, in row-major order, may change elements of an input
+    /// Returns true if writing the output element by element, in row-major order, may change elements of an input
     /// before they are read, if a tile of the input is read before the tile of the output in its place is
     /// written.
     pub(crate) fn overwrites(&self, input: &View<'_>) -> bool {
         self.memory.overlaps(&input.memory) && !(self.is_same_place(input) && self.is_injective())
     }
 
-    /// Whether each element of the input, repeated for the output's shape, is where that of the output is.
+    /// Returns true if each element of the input, repeated for the output's shape, is where that of the output is.
     fn is_same_place(&self, input: &View<'_>) -> bool {
         let (out, input_memory) = (&self.memory, &input.memory);
         let strides = input.broadcast_strides(&out.dims);
@@ -383,7 +383,7 @@ impl<'a> ViewMut<'a> {
             })
     }
 
-    /// Whether it is plain that no two elements have the same place: each stride is larger than all that the
+    /// Returns true if it is plain that no two elements have the same place: each stride is larger than all that the
     /// smaller ones reach.
     fn is_injective(&self) -> bool {
         let mut steps: PerDimension<(usize, usize)> = (self.memory.strides.iter().zip(&self.memory.dims))

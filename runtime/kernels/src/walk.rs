@@ -32,11 +32,11 @@ struct Dimension<const N: usize> {
 /// A walk over a shape in row-major order, in `N` memories at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk<const N: usize> {
-    /// Where the current row starts in each memory.
+    /// The start of the current row in each memory.
     starts: [usize; N],
     outer: SmallVec<[Dimension<N>; 4]>,
     row: Row<N>,
-    /// How much of the current row has been visited.
+    /// The number of visited elements of the current row.
     done: usize,
 }
 

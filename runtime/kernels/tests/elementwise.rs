@@ -22,7 +22,7 @@ fn run(y: &Tensor, a: &Tensor, b: &Tensor) -> Result<(), Error> {
     elementwise::numeric(&mut y.view_mut(), inputs, each::<Wrapping<i64>>, each::<f32>, each::<f64>)
 }
 
-/// What [`run`] computes.
+/// Returns the result that [`run`] must have.
 fn expected(a: Number, b: Number, types: [DType; 2]) -> Number {
     if types.contains(&DType::F64) {
         Number::Real(a.to_f64() * 2.0 + b.to_f64())

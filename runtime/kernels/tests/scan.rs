@@ -8,7 +8,7 @@ use gradient::{assert_close, empty, numbers, spaced};
 use tenon_kernels::{DType, Error, Number, scan};
 use tensor::{REAL, Random, Tensor, is_float};
 
-/// What each element of a row becomes: from the elements up to and without it.
+/// Returns the expected row: each element is computed from those before it.
 fn expected(
     x: &Tensor,
     axis: Option<usize>,

@@ -37,7 +37,7 @@ impl Sampling {
         Some(inside as usize)
     }
 
-    /// How much a pixel at a distance counts.
+    /// Returns the weight of a pixel at a distance.
     fn weight(self, position: f64, index: i64) -> f64 {
         let distance = (position - index as f64).abs();
         let a = -0.75;

@@ -27,7 +27,7 @@ pub struct Library {
     pub(crate) convolutions: Cache<Convolutions>,
 }
 
-/// Where the library was found.
+/// The place where the library was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The process had loaded it.
@@ -85,7 +85,7 @@ impl Library {
         self.version
     }
 
-    /// Where it was found.
+    /// Returns the place where it was found.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin

@@ -156,7 +156,7 @@ impl Description {
         }
     }
 
-    /// Whether the library computes it with plain loops.
+    /// Returns true if the library computes it with plain loops.
     pub(crate) fn is_reference(&self) -> bool {
         let mut name: *const c_char = ptr::null();
         let to = ptr::from_mut(&mut name).cast();

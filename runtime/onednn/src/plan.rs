@@ -15,7 +15,7 @@ pub(crate) mod role {
     pub(crate) const GRADIENT: i32 = 128;
 }
 
-/// What a plan needs to know of a tensor.
+/// The properties of a tensor that a plan depends on.
 pub(crate) struct Tensor {
     /// The role in the call.
     pub(crate) role: i32,

@@ -61,7 +61,7 @@ impl Library {
     }
 }
 
-/// How many elements a matrix reaches over.
+/// Returns the number of elements from the first to the last of a matrix, gaps included.
 fn extent([rows, columns]: [usize; 2], [row, column]: [usize; 2]) -> usize {
     1 + (rows - 1) * row + (columns - 1) * column
 }

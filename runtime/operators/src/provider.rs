@@ -73,7 +73,7 @@ const PRODUCT_ELEMENTS: usize = 16;
 /// The fewest channels for which oneDNN computes the gradient of an image well.
 const GRADIENT_CHANNELS: usize = 4;
 
-/// Whether oneDNN computes a convolution faster than the kernel does with products of oneDNN.
+/// Returns true if oneDNN computes a convolution faster than the kernel does with products of oneDNN.
 fn is_faster(pass: Pass, geometry: &Geometry) -> bool {
     if geometry.is_pointwise() {
         return geometry.large.iter().product::<usize>() < PRODUCT_ELEMENTS;

@@ -143,7 +143,7 @@ impl Call {
     }
 }
 
-/// Where memory belongs to.
+/// The owner of memory.
 #[derive(PartialEq, Eq)]
 enum Owner {
     /// The device of the call.

@@ -15,7 +15,7 @@ use crate::call::CTable;
 use crate::read::TableError;
 use crate::table::TenonOperators;
 
-/// Why operators are not registered.
+/// The reason why operators are not registered.
 #[derive(Debug)]
 enum RegisterError {
     /// The host is none that the spec describes.

@@ -9,7 +9,7 @@ use tenon::device::DataType;
 use crate::call::{CTable, bit};
 use crate::table::{METHODS, TenonOperators};
 
-/// Why a table cannot be used.
+/// The reason why a table cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableError {
     /// The pointer is null, or no pointer to a struct.

@@ -20,7 +20,7 @@ mod library;
 #[allow(non_snake_case, reason = "the names are the ABI's")]
 mod operators;
 mod provider;
-/// What a host of DIOPI offers to a library, generated from `spec/diopi_runtime`.
+/// The functions that a host of DIOPI offers to a library, generated from `spec/diopi_runtime`.
 #[rustfmt::skip]
 pub mod runtime;
 use runtime as diopi_runtime;

@@ -5,7 +5,7 @@ use crate::process::{cargo, step};
 use crate::project;
 use crate::tools::python::Venv;
 
-/// What the tests need.
+/// The packages that the tests need.
 const REQUIREMENTS: &[&str] = &["numpy>=2", "scipy>=1.12", "pytest>=8", "ml_dtypes>=0.5"];
 
 /// Measures operators of the CPU device against NumPy and SciPy.

@@ -11,7 +11,7 @@ use crate::provider;
 const BLOCK: usize = 1 << 18;
 
 impl Geometry {
-    /// Whether each channel of the large image is a group of its own.
+    /// Returns true if each channel of the large image is a group of its own.
     fn is_depthwise(&self) -> bool {
         self.large_channels == 1 && self.groups > 1
     }

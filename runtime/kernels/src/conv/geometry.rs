@@ -73,12 +73,12 @@ impl Geometry {
         self.small[0] * self.small[1]
     }
 
-    /// How far it is along the width from what a window sees to what the next one sees.
+    /// Returns the distance along the width between the elements of a window and those of the next one.
     pub(super) fn step(&self) -> usize {
         self.strides[2]
     }
 
-    /// Whether each window sees one element, and all do in their order.
+    /// Returns true if each window sees one element, and all do in their order.
     #[must_use]
     pub fn is_pointwise(&self) -> bool {
         self.kernel == [1; 3]
@@ -87,21 +87,21 @@ impl Geometry {
             && self.paddings == [[0; 2]; 3]
     }
 
-    /// Where a group of channels of a sample is in the large image.
+    /// Returns the elements of the large image for a group of channels of a sample.
     pub(super) fn large_at(&self, sample: usize, group: usize) -> Range<usize> {
         let len = self.large_channels * self.large_len();
         let start = (sample * self.groups + group) * len;
         start..start + len
     }
 
-    /// Where a group of channels of a sample is in the small image.
+    /// Returns the elements of the small image for a group of channels of a sample.
     pub(super) fn small_at(&self, sample: usize, group: usize) -> Range<usize> {
         let len = self.small_channels * self.small_len();
         let start = (sample * self.groups + group) * len;
         start..start + len
     }
 
-    /// Where the kernels of a group are.
+    /// Returns the elements of the kernels of a group.
     pub(super) fn kernels_at(&self, group: usize) -> Range<usize> {
         let len = self.small_channels * self.taps();
         group * len..(group + 1) * len

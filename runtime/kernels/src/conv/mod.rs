@@ -192,7 +192,7 @@ impl Attributes<'_> {
         Ok(geometry)
     }
 
-    /// What is common to both, with the image `x` as the large and the small one.
+    /// Returns the geometry of both passes, with the image `x` as the large and the small one.
     fn geometry(&self, x: &[usize], filter: &[usize]) -> Result<Geometry> {
         let (image, kernel) = (space(x)?, space(filter)?);
         let rank = x.len() - 2;
@@ -225,7 +225,7 @@ impl Attributes<'_> {
 }
 
 impl Geometry {
-    /// How many elements a window reaches over, from the first that it sees to the last.
+    /// Returns the number of elements from the first to the last that a window sees.
     fn span(&self, dimension: usize) -> usize {
         match self.kernel[dimension] {
             0 => 0,

@@ -33,7 +33,7 @@ pub fn take_along_axis_grad(
     Places::each_along(dx.dims(), index, axis)?.add(dx, None, dout, false)
 }
 
-/// What becomes of several values for one element.
+/// The treatment of several values for one element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reduce {
     Assign,

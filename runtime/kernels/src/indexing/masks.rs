@@ -8,7 +8,7 @@ use crate::reduce;
 use crate::slices::{Slot, integers, store_integers};
 use crate::tensor::{View, ViewMut};
 
-/// Whether each element is other than zero, in row-major order.
+/// Returns for each element, in row-major order, whether it is not zero.
 fn truths(x: &View<'_>) -> Result<Vec<bool>> {
     match x.dtype().is_float() {
         true => Ok(f64::load(x)?.into_iter().map(Numeric::truth).collect()),
@@ -28,7 +28,7 @@ pub(super) fn columns(x: &View<'_>) -> Result<Vec<Vec<i64>>> {
     Ok(columns)
 }
 
-/// How many elements are other than zero, as NaN is: the rows of [`nonzero`].
+/// Returns the number of elements that are not zero, NaN included: the rows of [`nonzero`].
 ///
 /// # Errors
 /// [`Error::Type`] if elements are complex.
@@ -67,7 +67,7 @@ fn chosen(x: &[usize], mask: &View<'_>) -> Result<(Vec<usize>, Vec<usize>)> {
     Ok((dims, places))
 }
 
-/// How many elements [`masked_select`] chooses.
+/// Returns the number of elements that [`masked_select`] selects.
 ///
 /// # Errors
 /// [`Error::Broadcast`], [`Error::Type`].

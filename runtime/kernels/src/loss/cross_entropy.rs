@@ -126,7 +126,7 @@ impl Classes {
         Err(Error::Shape { expected: self.loss.clone(), actual: label.dims().to_vec() })
     }
 
-    /// Where the elements of a line are, and how far apart.
+    /// Returns the first element of a line, and the distance between its elements.
     fn line(&self, line: usize) -> (usize, usize) {
         let Around { len, inner, .. } = self.around;
         (line / inner * len * inner + line % inner, inner)

@@ -133,7 +133,7 @@ fn expect_shapes(x: &[usize], label: &[usize], weight: Option<&View<'_>>) -> Res
     Ok(Around::new(x, Some(1)))
 }
 
-/// Where a class is for a label, by its number in row-major order.
+/// Returns the place of a class for a label, by the label's number in row-major order.
 fn at(shape: Around, number: usize, class: usize) -> usize {
     (number / shape.inner * shape.len + class) * shape.inner + number % shape.inner
 }

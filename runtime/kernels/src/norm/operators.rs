@@ -173,12 +173,12 @@ pub fn instance_norm_grad(
     backward(plan, [lend(dx), lend(dscale), lend(dbias)], inputs, 0.0, INSTANCE)
 }
 
-/// What the statistics of an operator are.
+/// The kind of statistics of an operator.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
-    /// Whether the mean is subtracted.
+    /// True if the mean is subtracted.
     centred: bool,
-    /// Whether the second statistic is the reciprocal deviation, and not the variance.
+    /// True if the second statistic is the reciprocal deviation, and not the variance.
     reciprocal: bool,
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Plan {
     pub(super) outer: usize,
     pub(super) middle: usize,
     pub(super) run: usize,
-    /// Whether each index of `middle` has a set of its own.
+    /// True if each index of `middle` has a set of its own.
     pub(super) set_per_middle: bool,
     pub(super) parameters: Parameters,
 }
@@ -25,14 +25,14 @@ pub(super) enum Parameters {
     OfMiddle { groups: usize },
 }
 
-/// Where a run is, and its set.
+/// The place of a run, and its set.
 struct Run {
     at: std::ops::Range<usize>,
     set: usize,
     parameter: usize,
 }
 
-/// How sets are normalised.
+/// The statistics that sets are normalised with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Statistics<'a, T> {
     /// Zero if absent.
@@ -53,7 +53,7 @@ impl Plan {
         self.blocks * self.sets_per_block()
     }
 
-    /// How many elements each set has.
+    /// Returns the number of elements of each set.
     pub(super) fn samples(&self) -> usize {
         self.outer * self.run * if self.set_per_middle { 1 } else { self.middle }
     }

@@ -30,7 +30,7 @@ pub trait Numeric:
     fn of_integer(value: i64) -> Self;
     /// 1 for true, 0 for false.
     fn of_truth(value: bool) -> Self;
-    /// Whether it is other than zero; NaN is.
+    /// Returns true if it is not zero; NaN is not.
     fn truth(self) -> bool;
 
     /// The distance from zero.
@@ -62,11 +62,11 @@ pub trait Numeric:
     #[must_use]
     fn pow(self, exponent: Self) -> Self;
 
-    /// Whether it is NaN.
+    /// Returns true if it is NaN.
     fn is_nan(self) -> bool;
-    /// Whether it is infinite.
+    /// Returns true if it is infinite.
     fn is_inf(self) -> bool;
-    /// Whether it is neither NaN nor infinite.
+    /// Returns true if it is neither NaN nor infinite.
     fn is_finite(self) -> bool;
 
     /// The nearest number from `low` to `high`; NaN if any of the three is NaN, `high` if `low` is above it.

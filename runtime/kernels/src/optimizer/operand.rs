@@ -48,7 +48,7 @@ pub(super) fn state<'a, 'o>(
     }
 }
 
-/// Whether the step is skipped.
+/// Returns true if the step is skipped.
 pub(super) fn skips(skip_update: Option<&View<'_>>) -> Result<bool> {
     Ok(match skip_update {
         None => false,

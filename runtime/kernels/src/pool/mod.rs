@@ -195,14 +195,14 @@ fn is_largest(pooling_type: &str) -> Result<bool> {
     }
 }
 
-/// What the sum of a window's elements is divided by.
+/// Returns the divisor of the sum of a window's elements.
 fn divisor(window: [plan::Window; 3], exclusive: bool) -> f64 {
     let len = |window: plan::Window| if exclusive { window.end - window.start } else { window.len };
     window.map(len).iter().product::<usize>() as f64
 }
 
 impl Plan {
-    /// Where the windows of each image are among those of all, and where its elements are.
+    /// Returns for each image the range of its windows and that of its elements.
     fn parts(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<> {
         let (windows, image) = (self.window_count(), self.image_len());
         let part = |number: usize, len: usize| number * len..(number + 1) * len;
@@ -236,7 +236,7 @@ impl Plan {
         }
     }
 
-    /// Where in an image the first of the largest elements of a window is.
+    /// Returns the place in an image of the first of the largest elements of a window.
     fn largest<T: Numeric>(&self, x: &[T], window: [plan::Window; 3]) -> Option<usize> {
         let mut best: Option<(usize, T)> = None;
         for row in self.rows(window) {

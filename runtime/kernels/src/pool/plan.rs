@@ -9,7 +9,7 @@ pub(super) struct Window {
     /// The elements of the image in it.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// How many elements it has, padding included.
+    /// The number of elements, padding included.
     pub(super) len: usize,
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Cell {
 /// The most gates that a cell has.
 pub(super) const GATES: usize = 4;
 
-/// What the gradient of a step needs of it.
+/// The values of a step that its gradient needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step<T> {
     pub(super) gates: [T; GATES],

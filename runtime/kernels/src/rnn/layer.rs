@@ -13,14 +13,14 @@ pub(super) struct Layer<'a> {
     pub(super) input: usize,
     pub(super) hidden: usize,
     pub(super) backwards: bool,
-    /// How many steps each sample has; all of them if absent. What is behind has no effect and zeros as output.
+    /// The number of steps of each sample; all if absent. Later steps have no effect, and their output is zero.
     pub(super) lengths: Option<&'a [usize]>,
 }
 
 /// `W_ih`, `W_hh`, `b_ih` and `b_hh`. Each row belongs to a unit of a gate.
 pub(super) type Weights<T> = [Vec<T>; 4];
 
-/// What the gradient needs of the steps.
+/// The values of the steps that the gradient needs.
 #[derive(Debug)]
 pub(super) struct Trace<T> {
     /// For each step, sample and unit.

@@ -223,7 +223,7 @@ impl Plan {
         if layer == 0 { self.input } else { self.width() }
     }
 
-    /// Where the weights of a part are in the list.
+    /// Returns the positions of the weights of a part in the list.
     fn weights_of(&self, part: usize) -> [usize; 4] {
         let biases = 2 * self.parts();
         [2 * part, 2 * part + 1, biases + 2 * part, biases + 2 * part + 1]
@@ -252,7 +252,7 @@ struct Network<T> {
     kept: Option<Vec<T>>,
 }
 
-/// What a run of a network leaves behind.
+/// The results of a run of a network.
 struct Run<T> {
     out: Vec<T>,
     states: [Vec<T>; 2],

@@ -17,7 +17,7 @@ struct Windows {
     stride: [usize; 2],
     before: [usize; 2],
     dilation: [usize; 2],
-    /// How many windows there are.
+    /// The number of windows.
     count: [usize; 2],
 }
 
@@ -176,7 +176,7 @@ pub fn fold_grad(
     unfold(dx, dout, kernel_sizes, strides, paddings, dilations)
 }
 
-/// Where batch, channels, height and width are.
+/// Returns the positions of the dimensions batch, channels, height and width.
 pub(super) fn layout(data_format: &str) -> Result<[usize; 4]> {
     match data_format {
         "NCHW" => Ok([0, 1, 2, 3]),

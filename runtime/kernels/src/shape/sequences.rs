@@ -72,7 +72,7 @@ pub fn logspace(out: &mut ViewMut<'_>, start: f64, stop: f64, base: f64) -> Resu
     store(out, (0..len).map(|n| base.powf(between(start, stop, n, len))))
 }
 
-/// How many numbers [`arange_tensor`] makes: those from `start` to `end`, without `end`.
+/// Returns the number of values of [`arange_tensor`]: those from `start` to `end`, without `end`.
 ///
 /// # Errors
 /// As [`arange_tensor`].
@@ -132,7 +132,7 @@ fn count(number: &View<'_>) -> Result<Vec<usize>> {
     if value >= 0.0 && value.fract() == 0.0 { Ok(vec![value as usize]) } else { Err(refused()) }
 }
 
-/// How many numbers [`linspace_tensor`] makes.
+/// Returns the number of values of [`linspace_tensor`].
 ///
 /// # Errors
 /// As [`linspace_tensor`].
@@ -154,7 +154,7 @@ pub fn linspace_tensor(
     linspace(out, scalar("start", start)?, scalar("stop", stop)?)
 }
 
-/// How many numbers [`logspace_tensor`] makes.
+/// Returns the number of values of [`logspace_tensor`].
 ///
 /// # Errors
 /// As [`logspace_tensor`].

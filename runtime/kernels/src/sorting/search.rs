@@ -7,7 +7,7 @@ use crate::error::{Error, Result, expect_shape};
 use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
-/// Where values would be put in a sorted row so that it stays sorted: before equal elements, or with `right` behind them.
+/// Returns where values would be inserted into a sorted row: before equal elements, or after them with `right`.
 ///
 /// There is one row for all values, or one for each row of values.
 ///

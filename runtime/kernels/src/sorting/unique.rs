@@ -146,7 +146,7 @@ pub fn unique(
     Groups::new(x, axis, true, equal_nan)?.write(out, indices, inverse, counts, x)
 }
 
-/// How many elements, or indices along a dimension, [`unique_consecutive`] finds.
+/// Returns the number of elements, or of indices along a dimension, that [`unique_consecutive`] finds.
 ///
 /// # Errors
 /// As [`unique_shape`].

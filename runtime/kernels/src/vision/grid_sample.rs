@@ -105,7 +105,7 @@ enum Padding {
 
 /// A pixel that a sample depends on.
 struct Pixel<T> {
-    /// Where it is in its image.
+    /// The place in its image.
     place: usize,
     weight: T,
     /// The slope of the weight by each coordinate.

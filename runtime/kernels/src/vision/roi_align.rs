@@ -176,7 +176,7 @@ impl Rules {
         Ok(())
     }
 
-    /// What the cells of a region see in one direction, with weights whose sum is one inside of the image.
+    /// Returns the elements that the cells of a region see in one direction, with weights. Inside the image, their sum is 1.
     fn cells<T: Float>(&self, from: T, to: T, cells: usize, len: usize) -> Result<Vec<Weights<T>>> {
         let offset = if self.aligned { T::of(0.5) } else { T::ZERO };
         let [start, end] = [from, to].map(|corner| corner * T::of(self.scale) - offset);

@@ -37,7 +37,7 @@ impl Case {
         if self.last { [&[2], space, &[2]].concat() } else { [&[2, 2], space].concat() }
     }
 
-    /// How much an element of the image counts for one of the result, along a dimension.
+    /// Returns the weight of an element of the image for one of the result, along a dimension.
     fn weight(&self, n: usize, to: usize, from: usize) -> f64 {
         let (len, count) = (self.from[n] as f64, self.to[n] as f64);
         let ratio = match self.scale.get(n) {

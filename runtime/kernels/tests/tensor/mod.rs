@@ -33,7 +33,7 @@ pub struct Tensor {
     pub dtype: DType,
     pub dims: Vec<usize>,
     pub strides: Vec<isize>,
-    /// Where the first element is, in elements.
+    /// The offset of the first element, in elements.
     pub first: usize,
 }
 
@@ -146,7 +146,7 @@ pub fn row_major(dims: &[usize]) -> Vec<isize> {
     (0..dims.len()).map(|n| dims[n + 1..].iter().product::<usize>() as isize).collect()
 }
 
-/// Whether a value is a float for the choice of the type that is computed in.
+/// Returns true if a value is a float for the choice of the type that is computed in.
 pub fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
 }

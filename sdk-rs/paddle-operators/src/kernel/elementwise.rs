@@ -111,7 +111,7 @@ pub(crate) fn aligned<const N: usize>(operands: [TensorRef<'_>; N], axis: i32) -
     refused.map(|()| aligned)
 }
 
-/// How many dimensions of length one an operand needs at its end.
+/// Returns the number of dimensions of length one that an operand needs at its end.
 fn missing(rank: usize, largest: usize, axis: i32) -> Result<usize> {
     if axis == -1 || rank >= largest {
         return Ok(0);

@@ -27,7 +27,7 @@ impl<'c> Output<'c> {
         self.0
     }
 
-    /// Where its elements are by now.
+    /// Returns the current place of its elements.
     pub(crate) fn place(self) -> Result<Place> {
         self.0.place()
     }

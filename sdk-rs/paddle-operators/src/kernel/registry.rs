@@ -156,7 +156,7 @@ const WHOLE_BEFORE_3_0: [&CStr; 2] = [c"index_put", c"index_put_grad"];
 /// The layout of any strides in the numbering of C++; that of any layout is 0. The same from 2.6 to 3.3.
 const STRIDED: i32 = 9;
 
-/// What a registration calls to change the definitions of arguments.
+/// The function that a registration calls to change the definitions of arguments.
 type Definitions = unsafe extern "C-unwind" fn(*const PD_KernelKey, *mut PD_Kernel);
 
 /// Registers a kernel that calls some methods for some types of elements, `register!(registry, &["relu"], Kernel, [f32])`,

@@ -56,7 +56,7 @@ impl<'c> Tensor<'c> {
         dims.into_iter().map(|dim| self.count("a dimension", dim)).collect()
     }
 
-    /// Whether its dimensions are set.
+    /// Returns true if its dimensions are set.
     pub(super) fn has_shape(self) -> Result<bool> {
         Ok(self.signed_dims()?.is_some())
     }
@@ -159,7 +159,7 @@ impl<'c> Tensor<'c> {
         Ok(data - before..data + after)
     }
 
-    /// Where its elements are and how they lie, for kernels that take any layout.
+    /// Returns the place and the layout of its elements, for kernels that take any layout.
     pub(crate) fn place(self) -> Result<Place> {
         let data_type = self.data_type()?;
         let (size, alignment) = size_and_alignment(self.name, data_type)?;

@@ -67,7 +67,7 @@ struct Part<'a> {
     slices: Vec<Slice>,
     /// Dimensions of the part that the value does not have, as those of `x[0]`.
     decrease_axes: &'a [i64],
-    /// Where the value has a dimension of length one more, as for `x[None]`.
+    /// The positions of additional dimensions of length one in the value, as for `x[None]`.
     none_axes: &'a [i64],
 }
 
@@ -144,7 +144,7 @@ impl<'a> Part<'a> {
         call.run(|device, launch| device.expand(launch, &mut part, &value))
     }
 
-    /// Where the part is, with the dimensions that the value has.
+    /// Returns the place of the part, with the dimensions of the value.
     fn place(&self, whole: Place) -> Result<Place> {
         let Place { mut first, size, mut dims, mut strides, data_type } = whole;
         for slice in &self.slices {

@@ -121,7 +121,7 @@ fn lengths(name: &'static str, lengths: &View<'_>, batch: usize, most: usize) ->
 pub(super) struct Alignment {
     times: usize,
     labels: Vec<usize>,
-    /// Whether a state may follow on the one two before it, which is another label.
+    /// True for a state that may follow the one two before it, because that is another label.
     jumps: Vec<bool>,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Attention<'c> {
     bias: Option<Tensor<'c>>,
 }
 
-/// Where the decisions which weights are dropped come from.
+/// The source of the decisions which weights are dropped.
 #[derive(Clone, Copy)]
 pub(super) enum Fate<'a, 'c> {
     /// They are drawn, and written to the tensor if there is one.

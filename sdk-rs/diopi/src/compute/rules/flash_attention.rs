@@ -80,7 +80,7 @@ pub(crate) fn attention_gradient<'c>(
     attention.backward(call, [of_q, of_k, of_v], out_gradient, Fate::Drawn(generator, None))
 }
 
-/// Where a sequence begins, and its length.
+/// The start of a sequence, and its length.
 type Span = (usize, usize);
 
 /// Reads cumulative lengths.

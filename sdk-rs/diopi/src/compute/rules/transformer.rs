@@ -142,7 +142,7 @@ pub(crate) fn rotary_in_place<'c>(
     Ok(())
 }
 
-/// What a masked score is: far below all others, but finite, so that a row without other scores is even.
+/// A masked score: far below all others, but finite, so that the weights of a row without other scores are equal.
 const MASKED: f64 = -10000.0;
 
 /// Computes the softmax function of scaled scores, of which some are masked.

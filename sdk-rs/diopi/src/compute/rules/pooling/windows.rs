@@ -10,7 +10,7 @@ use crate::compute::{Call, FLOAT, INTEGER, Method, Tensor};
 pub(super) struct Windows {
     pub(super) sizes: Vec<i64>,
     pub(super) strides: Vec<i64>,
-    /// What is before and behind each dimension.
+    /// The padding before and after each dimension.
     pub(super) paddings: Vec<i64>,
     pub(super) dilations: Vec<i64>,
     pub(super) adaptive: bool,
