@@ -9,18 +9,18 @@ import pytest
 
 from host import DEVICE, python
 
-PROGRAM = f"""
+PROGRAM = """
 import json
 import numpy as np
 import paddle
 
-paddle.set_device("{DEVICE}")
+paddle.set_device("DEVICE")
 F = paddle.nn.functional
 
 
 def tensor(*shape):
     numbers = np.random.default_rng(sum(shape)).uniform(-1, 1, shape).astype("float32")
-    return paddle.to_tensor(numbers, stop_gradient=False)
+    return paddle.to_tensor(numbers, stop_gradient=False).astype("DTYPE")
 
 
 def results(inputs, output):
@@ -44,22 +44,28 @@ for x, y, flags in [
     ((8, 20), (20, 12), (False, False)),
     ((3, 5, 8), (3, 4, 8), (False, True)),
     ((7, 9), (7, 5), (True, False)),
+    ((2, 64, 48), (64, 64), (True, True)),
 ]:
     x, y = tensor(*x), tensor(*y)
     found += results([x, y], paddle.matmul(x, y, *flags))
-print(json.dumps([one.numpy().tolist() for one in found]))
+print(json.dumps([one.astype("float32").numpy().tolist() for one in found]))
 """
 
 
-def test_results_of_both_differ_by_rounding_only() -> None:
-    onednn, kernels = (python(PROGRAM, TENON_DNNL=value) for value in (None, "off"))
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 1e-4), ("float16", 1e-2), ("bfloat16", 1e-1)]
+)
+def test_results_of_both_differ_by_rounding_only(dtype: str, tolerance: float) -> None:
+    program = PROGRAM.replace("DEVICE", DEVICE).replace("DTYPE", dtype)
+    onednn, kernels = (python(program, TENON_DNNL=value) for value in (None, "off"))
     assert onednn.returncode == 0, onednn.stderr
     assert kernels.returncode == 0, kernels.stderr
+    if dtype == "float32":
+        assert onednn.stdout != kernels.stdout, "one of them computed in both programs"
     found, expected = json.loads(onednn.stdout), json.loads(kernels.stdout)
-    assert onednn.stdout != kernels.stdout, "one of them computed in both programs"
     assert len(found) == len(expected)
     for one, other in zip(found, expected):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(

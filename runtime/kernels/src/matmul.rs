@@ -9,6 +9,7 @@
 
 mod added;
 mod flattened;
+mod half;
 
 pub use added::{addmm, addmm_grad};
 pub use flattened::{matmul_with_flatten, matmul_with_flatten_grad};
@@ -36,6 +37,9 @@ pub fn matmul(
 ) -> Result<()> {
     let plan = Plan::new(x.dims(), y.dims(), transpose_x, transpose_y)?;
     plan.expect_result(out.dims())?;
+    if plan.is_provided_in_half(out, [x, y])? {
+        return Ok(());
+    }
     with_number!(x.dtype(), T => with_slices::<T, 1, 2>([out.reborrow()], [x, y], |[out], [x, y]| {
         plan.forward(out, x, y);
         Ok(())
@@ -68,7 +72,12 @@ pub fn matmul_grad(
     plan.expect_result(dout.dims())?;
     expect_shape(x.dims(), dx.as_deref().map_or(x.dims(), ViewMut::dims))?;
     expect_shape(y.dims(), dy.as_deref().map_or(y.dims(), ViewMut::dims))?;
-    with_number!(x.dtype(), T => with_optional_slices::<T, 2, 3>([lend(dx), lend(dy)], [Some(x), Some(y), Some(dout)], |[dx, dy], inputs| {
+    let inputs = [x, y, dout];
+    let [dx, dy] = plan.left_over([lend(dx), lend(dy)], inputs)?;
+    if dx.is_none() && dy.is_none() {
+        return Ok(());
+    }
+    with_number!(x.dtype(), T => with_optional_slices::<T, 2, 3>([dx, dy], inputs.map(Some), |[dx, dy], inputs| {
         plan.backward(dx, dy, inputs.map(Option::unwrap_or_default));
         Ok(())
     }))

@@ -2,6 +2,9 @@
 
 use std::num::Wrapping;
 
+use bytemuck::Pod;
+
+use crate::dtype::DType;
 use crate::provider;
 
 /// A matrix in a slice.
@@ -98,8 +101,8 @@ impl<'a, T> MatrixMut<'a, T> {
 #[derive(Clone, Copy, Debug)]
 pub struct Factor<'a> {
     /// Its elements, and perhaps others.
-    pub elements: &'a [f32],
-    /// The distance to the next row and to the next column.
+    pub elements: &'a [u8],
+    /// The distance to the next row and to the next column, in elements.
     pub strides: [usize; 2],
 }
 
@@ -118,15 +121,28 @@ fn check<T>(out: &MatrixMut<'_, T>, left: &Matrix<'_, T>, right: &Matrix<'_, T>)
     assert!(fits, "{out:?} is no product of {left:?} and {right:?}");
 }
 
-impl Product for f32 {
-    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
-        check(&out, &left, &right);
+/// Lets the provider multiply matrices of a type. Returns false, with the output as it was, if it leaves them to the kernel.
+pub(crate) fn is_provided<T: Pod>(
+    dtype: DType,
+    out: &mut MatrixMut<'_, T>,
+    [left, right]: [Matrix<'_, T>; 2],
+    add: bool,
+) -> bool {
+    provider::computes(|provider| {
         let shape = [out.shape.rows, left.shape.columns, out.shape.columns];
-        let factors =
-            [left, right].map(|Matrix { data, shape }| Factor { elements: data, strides: shape.strides });
-        let strides = out.shape.strides;
-        let target = &mut *out.data;
-        if !provider::computes(|provider| provider.multiply((target, strides), shape, factors, add)) {
+        let factors = [left, right].map(|Matrix { data, shape }| Factor {
+            elements: bytemuck::cast_slice(data),
+            strides: shape.strides,
+        });
+        let out = (bytemuck::cast_slice_mut(out.data), out.shape.strides);
+        provider.multiply(dtype, out, shape, factors, add)
+    })
+}
+
+impl Product for f32 {
+    fn multiply(mut out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
+        check(&out, &left, &right);
+        if !is_provided(DType::F32, &mut out, [left, right], add) {
             multiply_f32(out, left, right, add);
         }
     }

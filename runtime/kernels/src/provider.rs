@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use crate::dtype::DType;
+use crate::tensor::{View, ViewMut};
 
 pub use crate::conv::{Geometry, Pass};
 pub use crate::product::Factor;
@@ -30,15 +31,17 @@ pub trait Provider: Send + Sync {
     /// Computes `out = left · right`, or adds the product to `out`, whose elements have the given strides. Returns false,
     /// with `out` as it was, to leave it to the kernel.
     ///
-    /// `shape` is the number of rows of `left`, of its columns, and of the columns of `right`.
+    /// All elements are of one type of floats. `shape` is the number of rows of `left`, of its columns, and of the columns of
+    /// `right`.
     fn multiply(
         &self,
-        out: (&mut [f32], [usize; 2]),
+        dtype: DType,
+        out: (&mut [u8], [usize; 2]),
         shape: [usize; 3],
         factors: [Factor<'_>; 2],
         is_added: bool,
     ) -> bool {
-        let _ = (out, shape, factors, is_added);
+        let _ = (dtype, out, shape, factors, is_added);
         false
     }
 }
@@ -53,4 +56,12 @@ pub fn set(provider: &'static dyn Provider) -> bool {
 /// Returns true if there is a provider and it has computed.
 pub(crate) fn computes(with: impl FnOnce(&dyn Provider) -> bool) -> bool {
     PROVIDER.get().is_some_and(|provider| with(*provider))
+}
+
+/// Returns true if a provider may compute an output of half precision from inputs of the same type, without conversions.
+pub(crate) fn takes_halves(out: &ViewMut<'_>, inputs: &[&View<'_>]) -> bool {
+    matches!(out.dtype(), DType::F16 | DType::Bf16)
+        && PROVIDER.get().is_some()
+        && out.is_contiguous()
+        && inputs.iter().all(|input| input.dtype() == out.dtype() && !out.shares_memory(input))
 }

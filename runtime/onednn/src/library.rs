@@ -10,6 +10,7 @@ use crate::api::{EngineKind, OneDnn};
 use crate::cache::Cache;
 use crate::convolution::Convolutions;
 use crate::object::Context;
+use crate::product::Products;
 
 /// The variable that names the library, or turns its use off.
 pub const VARIABLE: &str = "TENON_DNNL";
@@ -25,6 +26,7 @@ pub struct Library {
     origin: Origin,
     pub(crate) context: Context,
     pub(crate) convolutions: Cache<Convolutions>,
+    pub(crate) products: Cache<Products>,
 }
 
 /// The place where the library was found.
@@ -127,7 +129,7 @@ impl Library {
         // SAFETY: the arguments are valid. The engine is never destroyed.
         let engine = unsafe { api.engine_create(EngineKind::CPU, 0) }.map_err(|_| Unusable::Engine)?;
         let context = Context::new(api, engine).map_err(|_| Unusable::Engine)?;
-        Ok(Self { version, origin, context, convolutions: Cache::new() })
+        Ok(Self { version, origin, context, convolutions: Cache::new(), products: Cache::new() })
     }
 }
 

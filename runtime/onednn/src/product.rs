@@ -1,8 +1,13 @@
 //! Products of matrices.
 
+use tenon_kernels::DType;
 use tenon_kernels::provider::Factor;
 
+use crate::api::{MemoryDesc, Query, Result};
+use crate::cache::Planned;
 use crate::library::Library;
+use crate::object::{Context, Description};
+use crate::plan::{Plan, Tensor, role};
 
 impl Library {
     /// Computes a product of matrices, as [`Provider::multiply`] does.
@@ -13,7 +18,8 @@ impl Library {
     /// [`Provider::multiply`]: tenon_kernels::provider::Provider::multiply
     pub fn multiply(
         &self,
-        (out, strides): (&mut [f32], [usize; 2]),
+        dtype: DType,
+        (out, strides): (&mut [u8], [usize; 2]),
         [rows, inner, columns]: [usize; 3],
         [left, right]: [Factor<'_>; 2],
         is_added: bool,
@@ -24,7 +30,7 @@ impl Library {
                 elements,
                 strides: [column, row],
             });
-            return self.multiply((out, [strides[1], 1]), [columns, inner, rows], flipped, is_added);
+            return self.multiply(dtype, (out, [strides[1], 1]), [columns, inner, rows], flipped, is_added);
         }
         let (left_order, right_order) =
             (order(left.strides, [rows, inner]), order(right.strides, [inner, columns]));
@@ -34,10 +40,26 @@ impl Library {
         if [rows, inner, columns].contains(&0) {
             return false;
         }
-        assert!(extent([rows, columns], strides) <= out.len(), "the product reaches past its memory");
+        let fits = |extent: usize, bytes: &[u8]| extent * dtype.size() <= bytes.len();
+        assert!(fits(extent([rows, columns], strides), out), "the product reaches past its memory");
         assert!(strides[0] >= columns || rows == 1, "the rows of the product overlap");
-        assert!(extent([rows, inner], left.strides) <= left.elements.len(), "a matrix past its memory");
-        assert!(extent([inner, columns], right.strides) <= right.elements.len(), "a matrix past its memory");
+        assert!(fits(extent([rows, inner], left.strides), left.elements), "a matrix past its memory");
+        assert!(fits(extent([inner, columns], right.strides), right.elements), "a matrix past its memory");
+        let (left_data, right_data) = (left.elements.as_ptr(), right.elements.as_ptr());
+        if dtype != DType::F32 {
+            let key = Key {
+                dtype,
+                shape: [rows, inner, columns],
+                factors: [left.strides, right.strides],
+                row: strides[0],
+            };
+            let Some(plan) = self.products.plan(&self.context, key).filter(|_| !is_added) else {
+                return false;
+            };
+            // SAFETY: the matrices lie in their slices, as just checked. The product is borrowed exclusively.
+            return unsafe { plan.execute(out.as_mut_ptr().cast(), [left_data.cast(), right_data.cast()]) }
+                .is_ok();
+        }
         // SAFETY: the matrices lie in their slices, as just checked, in row-major or column-major order. The product is
         // borrowed exclusively.
         let done = unsafe {
@@ -48,16 +70,64 @@ impl Library {
                 columns as i64,
                 inner as i64,
                 1.0,
-                left.elements.as_ptr(),
+                left_data.cast(),
                 left_order.distance,
-                right.elements.as_ptr(),
+                right_data.cast(),
                 right_order.distance,
                 if is_added { 1.0 } else { 0.0 },
-                out.as_mut_ptr(),
+                out.as_mut_ptr().cast(),
                 strides[0].max(columns) as i64,
             )
         };
         done.is_ok()
+    }
+}
+
+/// Products that are not of `f32`.
+pub(crate) struct Products;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    dtype: DType,
+    /// Rows, inner dimension and columns.
+    shape: [usize; 3],
+    /// The strides of the factors.
+    factors: [[usize; 2]; 2],
+    /// The distance of rows of the product.
+    row: usize,
+}
+
+impl Planned for Products {
+    type Key = Key;
+
+    fn plan(context: &Context, key: &Key) -> Result<Option<Plan>> {
+        let Key { dtype, shape: [rows, inner, columns], factors: [left, right], row } = *key;
+        let layout = |dims: [usize; 2], strides: [usize; 2]| {
+            context.strided(dtype, &dims.map(|dim| dim as i64), &strides.map(|stride| stride as i64))
+        };
+        let left = layout([rows, inner], left)?;
+        let right = layout([inner, columns], right)?;
+        let out = layout([rows, columns], [row, 1])?;
+        // SAFETY: the descriptors are live.
+        let handle = unsafe {
+            context.api.matmul_primitive_desc_create(
+                context.engine,
+                left.handle(),
+                right.handle(),
+                MemoryDesc::NULL,
+                out.handle(),
+                context.attributes,
+            )
+        }?;
+        // SAFETY: the descriptor is new.
+        let description = unsafe { Description::new(*context, handle) };
+        if description.is_reference() {
+            return Ok(None);
+        }
+        let tensor = |role, chosen, given| Tensor { role, chosen, given };
+        let factors =
+            [tensor(role::SRC, Query::SRC_MD, left), tensor(role::WEIGHTS, Query::WEIGHTS_MD, right)];
+        Plan::new(context, &description, tensor(role::DST, Query::DST_MD, out), factors).map(Some)
     }
 }
 

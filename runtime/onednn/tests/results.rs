@@ -221,13 +221,17 @@ fn products_are_those_of_the_kernels() {
             let (left, right) = (numbers(rows * inner, 4), numbers(inner * columns, 5));
             let strides = |flip, rows, columns| if flip { [1, rows] } else { [columns, 1] };
             let factors = [
-                Factor { elements: &left, strides: strides(flip_left, rows, inner) },
-                Factor { elements: &right, strides: strides(flip_right, inner, columns) },
+                Factor { elements: bytemuck::cast_slice(&left), strides: strides(flip_left, rows, inner) },
+                Factor {
+                    elements: bytemuck::cast_slice(&right),
+                    strides: strides(flip_right, inner, columns),
+                },
             ];
             let before = if add { 0.5 } else { f32::NAN };
             let mut found = vec![before; rows * columns];
             let out_strides = strides(flip_out, rows, columns);
-            assert!(library.multiply((&mut found, out_strides), [rows, inner, columns], factors, add));
+            let out = (bytemuck::cast_slice_mut(&mut found), out_strides);
+            assert!(library.multiply(DType::F32, out, [rows, inner, columns], factors, add));
 
             let dims = |flip, rows, columns| if flip { [columns, rows] } else { [rows, columns] };
             let mut expected = vec![0.0_f32; rows * columns];
@@ -249,11 +253,52 @@ fn products_are_those_of_the_kernels() {
 }
 
 #[test]
+fn products_in_half_precision_are_those_of_the_kernels() {
+    let Some(library) = library() else { return };
+    let [rows, inner, columns] = [24, 40, 16];
+    let rounded = |seed| numbers(1024, seed).into_iter().map(bf16::from_f32).collect::<Vec<_>>();
+    let (left, right) = (rounded(7), rounded(8));
+    for flags in 0..8 {
+        let [flip_left, flip_right, flip_out] = [1, 2, 4].map(|bit| flags & bit != 0);
+        let strides = |flip, rows, columns| if flip { [1, rows] } else { [columns, 1] };
+        let strides = [
+            strides(flip_left, rows, inner),
+            strides(flip_right, inner, columns),
+            strides(flip_out, rows, columns),
+        ];
+        let factors = [(&left, strides[0]), (&right, strides[1])];
+        let factors =
+            factors.map(|(elements, strides)| Factor { elements: bytemuck::cast_slice(elements), strides });
+        let mut found = vec![bf16::NAN; rows * columns];
+        let out = (bytemuck::cast_slice_mut(&mut found), strides[2]);
+        // Not every CPU has the instructions.
+        if !library.multiply(DType::Bf16, out, [rows, inner, columns], factors, false) {
+            continue;
+        }
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+            let at = |number: usize, row: usize, column: usize| {
+                row * strides[number][0] + column * strides[number][1]
+            };
+            let products =
+                (0..inner).map(|n| f32::from(left[at(0, row, n)]) * f32::from(right[at(1, n, column)]));
+            let expected = products.sum::<f32>();
+            let found = f32::from(found[at(2, row, column)]);
+            assert!(
+                (found - expected).abs() <= 0.01 * expected.abs().max(1.0),
+                "{found} in place of {expected}"
+            );
+        }
+    }
+}
+
+#[test]
 fn matrix_that_is_neither_row_major_nor_column_major_is_left_to_the_caller() {
     let Some(library) = library() else { return };
     let elements = numbers(64, 6);
-    let [spread, plain] = [[16, 2], [4, 1]].map(|strides| Factor { elements: &elements, strides });
-    let mut out = [0.0; 16];
-    assert!(!library.multiply((&mut out, [4, 1]), [4, 4, 4], [spread, plain], false));
+    let [spread, plain] =
+        [[16, 2], [4, 1]].map(|strides| Factor { elements: bytemuck::cast_slice(&elements), strides });
+    let mut out = [0.0_f32; 16];
+    let product = (bytemuck::cast_slice_mut(&mut out), [4, 1]);
+    assert!(!library.multiply(DType::F32, product, [4, 4, 4], [spread, plain], false));
     assert_eq!(out, [0.0; 16]);
 }

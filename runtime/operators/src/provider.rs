@@ -53,17 +53,19 @@ impl Provider for OneDnn {
         result: &mut [u8],
         operands: [&[u8]; 2],
     ) -> bool {
-        is_faster(pass, geometry) && self.0.convolve(pass, dtype, geometry, result, operands)
+        is_faster(pass, dtype, geometry) && self.0.convolve(pass, dtype, geometry, result, operands)
     }
 
     fn multiply(
         &self,
-        out: (&mut [f32], [usize; 2]),
+        dtype: DType,
+        out: (&mut [u8], [usize; 2]),
         shape: [usize; 3],
         factors: [Factor<'_>; 2],
         is_added: bool,
     ) -> bool {
-        self.0.multiply(out, shape, factors, is_added)
+        let is_long = shape.iter().product::<usize>() >= HALF_PRODUCT;
+        (dtype == DType::F32 || is_long) && self.0.multiply(dtype, out, shape, factors, is_added)
     }
 }
 
@@ -73,9 +75,12 @@ const PRODUCT_ELEMENTS: usize = 16;
 /// The fewest channels for which oneDNN computes the gradient of an image well.
 const GRADIENT_CHANNELS: usize = 4;
 
+/// The fewest multiplications for which a product in half precision is worth the code that is generated for it.
+const HALF_PRODUCT: usize = 1 << 17;
+
 /// Returns true if oneDNN computes a convolution faster than the kernel does with products of oneDNN.
-fn is_faster(pass: Pass, geometry: &Geometry) -> bool {
-    if geometry.is_pointwise() {
+fn is_faster(pass: Pass, dtype: DType, geometry: &Geometry) -> bool {
+    if dtype == DType::F32 && geometry.is_pointwise() {
         return geometry.large.iter().product::<usize>() < PRODUCT_ELEMENTS;
     }
     pass != Pass::Large || geometry.groups > 1 || geometry.large_channels >= GRADIENT_CHANNELS
@@ -103,8 +108,9 @@ mod tests {
     #[test]
     fn pointwise_convolution_of_small_images_is_faster() {
         for pass in [Pass::Small, Pass::Large, Pass::Kernels] {
-            assert!(is_faster(pass, &geometry(64, 2, 1)));
-            assert!(!is_faster(pass, &geometry(64, 8, 1)));
+            assert!(is_faster(pass, DType::F32, &geometry(64, 2, 1)));
+            assert!(!is_faster(pass, DType::F32, &geometry(64, 8, 1)));
+            assert!(is_faster(pass, DType::Bf16, &geometry(64, 8, 1)));
         }
     }
 
@@ -112,8 +118,9 @@ mod tests {
     fn gradient_of_an_image_with_few_channels_is_not_faster() {
         for (channels, groups, expected) in [(1, 1, false), (3, 1, false), (4, 1, true), (1, 32, true)] {
             let geometry = Geometry { groups, ..geometry(channels, 28, 3) };
-            assert_eq!(is_faster(Pass::Large, &geometry), expected, "{channels} channels, {groups} groups");
-            assert!(is_faster(Pass::Small, &geometry) && is_faster(Pass::Kernels, &geometry));
+            let found =
+                [Pass::Small, Pass::Large, Pass::Kernels].map(|pass| is_faster(pass, DType::F32, &geometry));
+            assert_eq!(found, [true, expected, true], "{channels} channels, {groups} groups");
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod engine;
 mod geometry;
+mod half;
 
 use crate::accumulate::with_float;
 pub use crate::conv::geometry::{Geometry, Pass};
@@ -41,6 +42,8 @@ pub fn conv(
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
     let geometry = attributes.forward(x.dims(), filter.dims())?;
     expect_shape(&geometry.small_dims(out.dims().len()), out.dims())?;
+    let operands = [&x, filter];
+    let Some(out) = geometry.left_over(Pass::Small, Some(out), operands, &operands)? else { return Ok(()) };
     with_float!(x.dtype(), T => with_slices::<T, 1, 2>([out], [&x, filter], |[out], [x, filter]| {
         geometry.forward(out, x, filter);
         Ok(())
@@ -72,7 +75,13 @@ pub fn conv_grad(
     expect_shape(&geometry.small_dims(dout.dims().len()), dout.dims())?;
     expect_shape(x.dims(), dx.as_ref().map_or(x.dims(), ViewMut::dims))?;
     expect_shape(filter.dims(), dfilter.as_deref().map_or(filter.dims(), ViewMut::dims))?;
-    let (outs, inputs) = ([dx, lend(dfilter)], [Some(&x), Some(filter), Some(&dout)]);
+    let inputs = [&x, filter, &dout];
+    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&x, &dout], &inputs)?;
+    let dx = geometry.left_over(Pass::Large, dx, [&dout, filter], &inputs)?;
+    let (outs, inputs) = ([dx, dfilter], inputs.map(Some));
+    if outs.iter().all(Option::is_none) {
+        return Ok(());
+    }
     with_float!(x.dtype(), T => with_optional_slices::<T, 2, 3>(outs, inputs, |[dx, dfilter], inputs| {
         let [x, filter, dout] = inputs.map(Option::unwrap_or_default);
         if let Some(dx) = dx {
@@ -107,6 +116,8 @@ pub fn conv_transpose(
     let last = channels_last(data_format)?;
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
     let geometry = attributes.transposed(x.dims(), filter.dims(), out.dims())?;
+    let operands = [&x, filter];
+    let Some(out) = geometry.left_over(Pass::Large, Some(out), operands, &operands)? else { return Ok(()) };
     with_float!(x.dtype(), T => with_slices::<T, 1, 2>([out], [&x, filter], |[out], [x, filter]| {
         geometry.backward_image(out, x, filter);
         Ok(())
@@ -137,7 +148,13 @@ pub fn conv_transpose_grad(
     let geometry = attributes.transposed(x.dims(), filter.dims(), dout.dims())?;
     expect_shape(x.dims(), dx.as_ref().map_or(x.dims(), ViewMut::dims))?;
     expect_shape(filter.dims(), dfilter.as_deref().map_or(filter.dims(), ViewMut::dims))?;
-    let (outs, inputs) = ([dx, lend(dfilter)], [Some(&x), Some(filter), Some(&dout)]);
+    let inputs = [&x, filter, &dout];
+    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&dout, &x], &inputs)?;
+    let dx = geometry.left_over(Pass::Small, dx, [&dout, filter], &inputs)?;
+    let (outs, inputs) = ([dx, dfilter], inputs.map(Some));
+    if outs.iter().all(Option::is_none) {
+        return Ok(());
+    }
     with_float!(x.dtype(), T => with_optional_slices::<T, 2, 3>(outs, inputs, |[dx, dfilter], inputs| {
         let [x, filter, dout] = inputs.map(Option::unwrap_or_default);
         if let Some(dx) = dx {
