@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Callable
 
 import numpy as np
@@ -96,7 +97,7 @@ DRAWN: dict[str, tuple[Callable[[], Any], float, float, float, float]] = {
 """A call, and the mean, the standard deviation, the least and the largest number."""
 for rate in (0.5, 6.0, 40.0):
     DRAWN[f"poisson of {rate}"] = (
-        lambda rate=rate: paddle.poisson(paddle.full(SHAPE, rate)),
+        partial(lambda rate: paddle.poisson(paddle.full(SHAPE, rate)), rate),
         rate,
         rate**0.5,
         0,
@@ -115,8 +116,12 @@ if RELEASE >= (3, 3):
 if RELEASE >= (3, 0):
     for trials, p in ((20, 0.25), (200, 0.5), (100, 0.75)):
         DRAWN[f"binomial of {trials} and {p}"] = (
-            lambda trials=trials, p=p: paddle.binomial(
-                paddle.full(SHAPE, trials, "int64"), paddle.full(SHAPE, p)
+            partial(
+                lambda trials, p: paddle.binomial(
+                    paddle.full(SHAPE, trials, "int64"), paddle.full(SHAPE, p)
+                ),
+                trials,
+                p,
             ),
             trials * p,
             (trials * p * (1 - p)) ** 0.5,
@@ -125,7 +130,7 @@ if RELEASE >= (3, 0):
         )
     for alpha in (0.5, 3.0):
         DRAWN[f"standard_gamma of {alpha}"] = (
-            lambda alpha=alpha: paddle.standard_gamma(paddle.full(SHAPE, alpha)),
+            partial(lambda alpha: paddle.standard_gamma(paddle.full(SHAPE, alpha)), alpha),
             alpha,
             alpha**0.5,
             0,

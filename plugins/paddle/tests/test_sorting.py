@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import paddle
 import pytest
 
 from host import RELEASE, is_on, normal, on_both
-from kernel_case import Case, check
+from kernel_case import Array, Case, check
 
 X = normal(3, 4, 5)
 WHOLE = np.arange(24).reshape(2, 3, 4) * 5 % 11
@@ -101,14 +103,14 @@ def test_sort_puts_nan_last() -> None:
 def test_distinct_elements_are_those_of_the_cpu(dtype: str, axis: int | None, index: str) -> None:
     x = np.random.default_rng(1).integers(-2, 3, (6, 2)).astype(dtype)
 
-    def run(*flags: bool) -> list[np.ndarray]:
+    def run(*flags: bool) -> list[Array]:
         found = paddle.unique(paddle.to_tensor(x), *flags, axis=axis, dtype=index)
         tensors = found if isinstance(found, (tuple, list)) else [found]
         assert len(tensors) == 1 + sum(flags)
         return [tensor.numpy() for tensor in tensors]
 
     for flags in [(False,) * 3, (True,) * 3, (False, True, False), (False, False, True)]:
-        ours, theirs = on_both(lambda flags=flags: run(*flags))
+        ours, theirs = on_both(partial(run, *flags))
         for mine, expected in zip(ours, theirs):
             assert mine.dtype == expected.dtype
             np.testing.assert_array_equal(mine, expected)

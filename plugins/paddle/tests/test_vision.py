@@ -9,7 +9,7 @@ import pytest
 from paddle.vision import ops
 
 from host import RELEASE, is_on, normal, on_both
-from kernel_case import Case, check
+from kernel_case import Array, Case, check
 
 IMAGES = normal(2, 3, 4, 5)
 VOLUMES = normal(2, 2, 3, 4, 3)
@@ -57,7 +57,7 @@ CASES |= {
 }
 
 
-def ctc(reduction: str, norm_by_times: bool, labels: np.ndarray = LABELS) -> Case:
+def ctc(reduction: str, norm_by_times: bool, labels: Array = LABELS) -> Case:
     """Returns the loss of sequences, and its gradient."""
     integers = labels, TIMES, LENGTHS
     return Case(
@@ -96,10 +96,11 @@ def test_boxes_that_overlap_a_better_one_are_left_out(threshold: float, scores: 
     boxes = np.hstack([corners, corners + rng.random((60, 2)) * 9 + 1]).astype("float32")
     values = rng.random(60).astype("float32")
 
-    def run() -> np.ndarray:
+    def run() -> Array:
         given = paddle.to_tensor(values) if scores else None
         kept = ops.nms(paddle.to_tensor(boxes), threshold, given)
-        return kept.numpy()
+        found: Array = kept.numpy()
+        return found
 
     ours, theirs = on_both(run)
     assert ours.dtype == theirs.dtype and len(ours) < 60
