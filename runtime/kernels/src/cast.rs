@@ -109,7 +109,7 @@ pub(crate) trait Cast<M>: Copy + Pod {
     fn load(self) -> M;
 
     /// Stores numbers side by side, as many as both slices have.
-    #[inline]
+    #[inline(always)]
     fn store_all(target: &mut [Self], values: &[M])
     where
         M: Copy,
@@ -118,7 +118,7 @@ pub(crate) trait Cast<M>: Copy + Pod {
     }
 
     /// Loads numbers side by side, as many as both slices have.
-    #[inline]
+    #[inline(always)]
     fn load_all(source: &[Self], values: &mut [M]) {
         std::iter::zip(source, values).for_each(|(source, value)| *value = source.load());
     }
@@ -127,12 +127,12 @@ pub(crate) trait Cast<M>: Copy + Pod {
 macro_rules! casts {
     ($($stored:ident as $math:ty: $store:expr, $load:expr;)*) => {$(
         impl Cast<$math> for $stored {
-            #[inline]
+            #[inline(always)]
             fn store(value: $math) -> Self {
                 $store(value)
             }
 
-            #[inline]
+            #[inline(always)]
             fn load(self) -> $math {
                 $load(self)
             }

@@ -13,6 +13,7 @@ use crate::dtype::{DType, Element};
 use crate::element::Bool;
 use crate::error::{Error, Result};
 use crate::numeric::Numeric;
+use crate::simd::wide;
 use crate::tensor::{View, ViewMut};
 use crate::walk::Walk;
 
@@ -140,7 +141,10 @@ unsafe fn load<S: Cast<T>, T: Copy>(base: *const u8, walk: &mut Walk<1>, mut til
             [1] => {
                 // SAFETY: of the caller. The elements of the row lie side by side.
                 let source = unsafe { slice::from_raw_parts(base.add(start), row.len) };
-                S::load_all(source, part);
+                wide(
+                    #[inline(always)]
+                    || S::load_all(source, part),
+                );
             }
             [0] => part.fill(element(start).load()),
             _ => {
@@ -165,7 +169,10 @@ unsafe fn store<S: Cast<T>, T: Copy>(base: *mut u8, walk: &mut Walk<1>, mut tile
         if row.strides == [1] {
             // SAFETY: of the caller. The elements of the row lie side by side.
             let target = unsafe { slice::from_raw_parts_mut(base.add(start), row.len) };
-            S::store_all(target, part);
+            wide(
+                #[inline(always)]
+                || S::store_all(target, part),
+            );
         } else {
             let mut part = part.iter();
             // SAFETY: of the caller, for each position of the row.

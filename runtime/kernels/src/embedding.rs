@@ -24,9 +24,13 @@ pub fn embedding(out: &mut ViewMut<'_>, x: &View<'_>, weight: &View<'_>, padding
             if width == 0 {
                 return Ok(());
             }
+            // Rows of the type that is computed in, if they are side by side.
+            let rows = table.slice::<T>();
             for (out, &number) in out.chunks_exact_mut(width).zip(&numbers) {
                 if number as i64 == padding_idx {
                     out.fill(T::of(0.0));
+                } else if let Some(rows) = rows {
+                    out.copy_from_slice(&rows[number * width..][..width]);
                 } else {
                     Reader::new(&table.part(number)?, &[width])?.read(out);
                 }

@@ -1,6 +1,8 @@
 //! The elements of dense tensors along one dimension, line by line.
 
 use crate::axis::Around;
+use crate::float::Float;
+use crate::simd::wide;
 
 /// Calls a function for each line of an output along a dimension, with the same lines of inputs of the same shape.
 ///
@@ -37,25 +39,36 @@ pub(crate) fn each_line<T: Copy, const N: usize>(
     }
 }
 
+/// Partial results that are accumulated side by side, so that the compiler vectorises the loops.
+const LANES: usize = 64;
+
 /// The largest of some numbers: NaN if one is, negative infinity if there are none.
-pub(crate) fn largest<T: crate::float::Float>(line: &[T]) -> T {
-    const LANES: usize = 16;
+pub(crate) fn largest<T: Float>(line: &[T]) -> T {
     let (chunks, rest) = line.as_chunks::<LANES>();
     let mut lanes = [T::of(f64::NEG_INFINITY); LANES];
-    for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane = lane.max(value));
-    }
+    wide(
+        #[inline(always)]
+        || {
+            for chunk in chunks {
+                lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane = lane.max(value));
+            }
+        },
+    );
     lanes.into_iter().chain(rest.iter().copied()).fold(T::of(f64::NEG_INFINITY), T::max)
 }
 
-/// Adds values up in lanes, so that the compiler vectorises it and large sums lose little.
-pub(crate) fn sum<T: crate::float::Float>(len: usize, value: impl Fn(usize) -> T) -> T {
-    const LANES: usize = 16;
+/// Adds values up in lanes, so that large sums lose little.
+pub(crate) fn sum<T: Float>(len: usize, value: impl Fn(usize) -> T) -> T {
     let mut lanes = [T::ZERO; LANES];
     let whole = len - len % LANES;
-    for start in (0..whole).step_by(LANES) {
-        lanes.iter_mut().enumerate().for_each(|(n, lane)| *lane += value(start + n));
-    }
+    wide(
+        #[inline(always)]
+        || {
+            for start in (0..whole).step_by(LANES) {
+                lanes.iter_mut().enumerate().for_each(|(n, lane)| *lane += value(start + n));
+            }
+        },
+    );
     let rest = (whole..len).fold(T::ZERO, |sum, n| sum + value(n));
     lanes.into_iter().fold(rest, |sum, lane| sum + lane)
 }

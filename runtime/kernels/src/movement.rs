@@ -97,6 +97,9 @@ pub(crate) fn zero(out: &mut ViewMut<'_>) -> Result<()> {
 /// Copies words. The output is not empty, and is not written where the input is still to be read.
 fn copy_words<W: Word>(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
     let (to, from) = (out.base().cast::<W>(), input.base().cast::<W>().cast_const());
+    if let Some([row, column]) = transposed(out, input) {
+        return copy_transposed(out, input, row, column, to, from);
+    }
     walk(out, input)?.rows(|[target, source], row| {
         // SAFETY: the walk is one over elements of both views, whose types have the size of words and their
         // alignment. They are live by the promises to `from_raw`, and nothing else writes them.
@@ -119,6 +122,53 @@ fn copy_words<W: Word>(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
                 }
             }
         }
+    });
+    Ok(())
+}
+
+/// Rows and columns of the blocks that transposed elements are copied in: a cache line or two of each.
+const BLOCK: usize = 16;
+
+/// Returns the dimensions along which the output and the input are side by side, if these are two, and long.
+fn transposed(out: &ViewMut<'_>, input: &View<'_>) -> Option<[usize; 2]> {
+    let dims = out.dims();
+    let beside = |strides: &[isize]| (0..dims.len()).find(|&n| dims[n] >= BLOCK && strides[n] == 1);
+    let (row, column) = (beside(out.strides())?, beside(&input.broadcast_strides(dims).ok()?)?);
+    (row != column).then_some([row, column])
+}
+
+/// Copies words in blocks of two dimensions: along each of them one of the tensors has its elements side by side.
+fn copy_transposed<W: Word>(
+    out: &ViewMut<'_>,
+    input: &View<'_>,
+    row: usize,
+    column: usize,
+    to: *mut W,
+    from: *const W,
+) -> Result<()> {
+    let strides = input.broadcast_strides(out.dims())?;
+    let [rows, columns] = [column, row].map(|axis| out.dims()[axis]);
+    let (to_stride, from_stride) = (out.strides()[column], strides[row]);
+    let mut others = out.dims().to_vec();
+    (others[row], others[column]) = (1, 1);
+    Walk::new(&others, [out.strides(), &strides], [out.before(), input.before()]).rows(|starts, walked| {
+        walked.each(starts, |[target, source]| {
+            for (i, j) in
+                (0..rows).step_by(BLOCK).flat_map(|i| (0..columns).step_by(BLOCK).map(move |j| (i, j)))
+            {
+                for i in i..rows.min(i + BLOCK) {
+                    for j in j..columns.min(j + BLOCK) {
+                        let (i, j) = (i as isize, j as isize);
+                        // SAFETY: as in `copy_words`: the walk is one over the other dimensions, and these are indices of
+                        // the two that it leaves out.
+                        unsafe {
+                            let element = from.add(source).offset(i + j * from_stride).read();
+                            to.add(target).offset(i * to_stride + j).write(element);
+                        }
+                    }
+                }
+            }
+        });
     });
     Ok(())
 }
@@ -189,4 +239,26 @@ pub(crate) fn apart<'a>(
 /// [`Error::Type`] if elements are complex.
 pub(crate) fn fill(out: &mut ViewMut<'_>, value: f64) -> Result<()> {
     copy(out, &View::of_slice(&[value], &[])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transposed_elements_are_copied_to_their_places() {
+        let dims = [3, 37, 2, 20];
+        let strides = [2 * 37 * 20, 1, 37 * 20, 37];
+        let x: Vec<u32> = (0..3 * 37 * 2 * 20).collect();
+        let mut y = vec![0; x.len()];
+        let input = View::of_strided(bytemuck::cast_slice::<_, f32>(&x), &dims, &strides).unwrap();
+        let mut out = ViewMut::of_slice(bytemuck::cast_slice_mut::<_, f32>(&mut y), &dims).unwrap();
+        assert_eq!(transposed(&out, &input), Some([3, 1]));
+        copy(&mut out, &input).unwrap();
+        for (place, &element) in y.iter().enumerate() {
+            let index = [place / 1480, place / 40 % 37, place / 20 % 2, place % 20];
+            let at: usize = index.iter().zip(strides).map(|(&index, stride)| index * stride as usize).sum();
+            assert_eq!(element as usize, at, "{index:?}");
+        }
+    }
 }

@@ -17,13 +17,16 @@
 use std::num::Wrapping;
 
 use crate::buffer::Buffer;
+use crate::cast::Cast;
 use crate::convert::{Compute, Reader, TILE, Writer};
+use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::numeric::Numeric;
+use crate::simd::wide;
 use crate::tensor::{PerDimension, View, ViewMut};
 
 /// Partial results that are accumulated side by side, so that the compiler vectorises the loop.
-const LANES: usize = 8;
+const LANES: usize = 32;
 
 /// Combines elements to one value. Their order must not matter, but for rounding.
 trait Fold {
@@ -38,12 +41,12 @@ macro_rules! folds {
         struct $fold;
 
         impl Fold for $fold {
-            #[inline]
+            #[inline(always)]
             fn start<T: Numeric>() -> T {
                 T::of($start)
             }
 
-            #[inline]
+            #[inline(always)]
             fn step<T: Numeric>($left: T, $right: T) -> T {
                 $step
             }
@@ -210,7 +213,52 @@ fn reduce<F: Fold>(out: &mut ViewMut<'_>, input: &View<'_>, axes: Axes) -> Resul
     }
 }
 
-fn reduce_in<F: Fold, T: Compute>(
+/// A type that is computed in, and the most frequent type of elements that it is for.
+trait Accumulator: Compute {
+    type Stored: Element + Cast<Self>;
+}
+
+impl Accumulator for f64 {
+    type Stored = f32;
+}
+
+impl Accumulator for Wrapping<i64> {
+    type Stored = i64;
+}
+
+/// Reduces elements of the most frequent type, where they are side by side and the reduced dimensions are the first or the
+/// last ones. Returns false otherwise.
+fn reduce_directly<F: Fold, T: Accumulator>(results: &mut [T], input: &View<'_>, axes: &Axes) -> bool {
+    let Some(values) = input.slice::<T::Stored>() else { return false };
+    let (kept, reduced) = (axes.kept.iter().copied(), axes.reduced.iter().copied());
+    let (len, width) = (axes.reduced_len(input), results.len());
+    if kept.clone().chain(reduced.clone()).eq(0..input.dims().len()) {
+        wide(
+            #[inline(always)]
+            || {
+                for (result, row) in results.iter_mut().zip(values.chunks_exact(len)) {
+                    *result = fold::<F, T::Stored, T>(row, |value| value.load());
+                }
+            },
+        );
+        return true;
+    }
+    let rows_are_reduced = reduced.chain(kept).eq(0..input.dims().len());
+    if rows_are_reduced {
+        wide(
+            #[inline(always)]
+            || {
+                for row in values.chunks_exact(width) {
+                    let results = results.iter_mut().zip(row);
+                    results.for_each(|(result, value)| *result = F::step(*result, value.load()));
+                }
+            },
+        );
+    }
+    rows_are_reduced
+}
+
+fn reduce_in<F: Fold, T: Accumulator>(
     out: &mut ViewMut<'_>,
     input: &View<'_>,
     axes: Axes,
@@ -224,13 +272,13 @@ fn reduce_in<F: Fold, T: Compute>(
     }
     // All results before the first is written: the output may be where elements are still to be read.
     let mut results = vec![F::start::<T>(); out.len()];
-    if !input.is_empty() {
+    if !input.is_empty() && !reduce_directly::<F, T>(&mut results, input, &axes) {
         let len = axes.reduced_len(input);
         let (kept, reduced) = (axes.kept.iter().copied(), axes.reduced.iter().copied());
         if axes.reduces_neighbours(input) {
             let mut reader = Reader::in_order(input, kept.chain(reduced))?;
             read_rows(&mut reader, results.len(), len, |row, _, part| {
-                results[row] = F::step(results[row], fold::<F, T>(part));
+                results[row] = F::step(results[row], fold::<F, T, T>(part, |value| *value));
             });
         } else {
             let mut reader = Reader::in_order(input, reduced.chain(kept))?;
@@ -272,11 +320,12 @@ fn read_rows<T: Compute>(
 }
 
 /// The value of elements side by side.
-fn fold<F: Fold, T: Numeric>(values: &[T]) -> T {
+#[inline(always)]
+fn fold<F: Fold, S, T: Numeric>(values: &[S], load: impl Fn(&S) -> T) -> T {
     let (chunks, rest) = values.as_chunks::<LANES>();
     let mut lanes = [F::start(); LANES];
     for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane = F::step(*lane, value));
+        lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane = F::step(*lane, load(value)));
     }
-    lanes.into_iter().chain(rest.iter().copied()).fold(F::start(), F::step)
+    lanes.into_iter().chain(rest.iter().map(&load)).fold(F::start(), F::step)
 }

@@ -18,7 +18,9 @@ use crate::tensor::{View, ViewMut};
 /// [`Error::Axis`](crate::Error::Axis), [`Error::Shape`](crate::Error::Shape), and
 /// [`Error::Type`](crate::Error::Type) unless the input is of floats.
 pub fn softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
-    with_float!(x.dtype(), T => along::<T, 1>(out, [x], axis, |out, [x]| softmax_line(out, x)))
+    with_float!(x.dtype(), T => along::<T, 1>(out, [x], axis, |out, [x]| {
+        softmax_line(out, x);
+    }))
 }
 
 /// The gradient of [`softmax`], from its result: `dx = out * (dout - sum(out * dout))`.
@@ -73,13 +75,15 @@ fn along<T: Float, const N: usize>(
     })
 }
 
-/// The softmax of a line.
-pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) {
+/// The softmax of a line. Returns its largest element, and the sum of the exponentials of the differences from that.
+pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
     let top = largest(x);
     out.iter_mut().zip(x).for_each(|(out, &x)| *out = x - top);
     T::exp_all(out);
-    let factor = sum(out.len(), |n| out[n]).recip();
+    let total = sum(out.len(), |n| out[n]);
+    let factor = total.recip();
     out.iter_mut().for_each(|out| *out *= factor);
+    [top, total]
 }
 
 /// The logarithm of the sum of exponentials of a line, as the sum of two numbers: the largest element, and the rest.

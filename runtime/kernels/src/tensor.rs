@@ -219,6 +219,19 @@ impl<'a> View<'a> {
         self
     }
 
+    /// The elements in row-major order, if they lie side by side and are of this type.
+    ///
+    /// The caller writes no output that shares memory with the tensor as long as it has them.
+    pub(crate) fn slice<T: Element>(&self) -> Option<&'a [T]> {
+        let memory = &self.memory;
+        if !memory.contiguous || memory.dtype != T::DTYPE || memory.len == 0 {
+            return None;
+        }
+        // SAFETY: `len` elements of type `T` lie side by side at `base`, live and initialised during `'a` by the promise to
+        // `from_raw`.
+        Some(unsafe { slice::from_raw_parts(self.base().cast::<T>().cast_const(), memory.len) })
+    }
+
     /// The part of the tensor with an index along its first dimension, which is longer than that.
     pub(crate) fn part(&self, index: usize) -> Result<View<'a>> {
         let Memory { base, before, dtype, ref dims, ref strides, .. } = self.memory;

@@ -2,8 +2,14 @@
 
 use crate::convert::{Compute, Reader, TILE, Writer};
 use crate::error::{Error, Result};
+use crate::simd::wide;
 use crate::slices::Slot;
 use crate::tensor::{View, ViewMut};
+
+/// Elements of a block.
+const BLOCK: usize = 64;
+/// Blocks of a tile.
+const BLOCKS: usize = TILE / BLOCK;
 
 /// Computes elements of all outputs from those of all inputs in the same place.
 ///
@@ -16,7 +22,7 @@ use crate::tensor::{View, ViewMut};
 pub(crate) fn update<T: Compute + Slot, const M: usize, const N: usize>(
     mut outs: [Option<ViewMut<'_>>; M],
     inputs: [Option<&View<'_>>; N],
-    each: impl Fn([T; N]) -> [T; M],
+    each: impl Fn([T; N]) -> [T; M] + Copy,
 ) -> Result<()> {
     let shapes = outs.iter().flatten().map(|out| (out.dims(), out.dtype()));
     let shapes = shapes.chain(inputs.iter().flatten().map(|input| (input.dims(), input.dtype())));
@@ -55,27 +61,33 @@ pub(crate) fn update<T: Compute + Slot, const M: usize, const N: usize>(
     for out in &mut outs {
         writers.push(out.as_mut().map(|out| Writer::<T>::new(out)).transpose()?);
     }
-    let (mut tiles, mut results) = ([[T::of(0.0); TILE]; N], [[T::of(0.0); TILE]; M]);
+    let mut tiles = [[[T::of(0.0); BLOCK]; BLOCKS]; N];
+    let mut results = [[[T::of(0.0); BLOCK]; BLOCKS]; M];
     while left > 0 {
         let len = left.min(TILE);
         for (reader, tile) in readers.iter_mut().zip(&mut tiles) {
             if let Some(reader) = reader {
-                reader.read(&mut tile[..len]);
+                reader.read(&mut tile.as_flattened_mut()[..len]);
             }
         }
-        let mut compute = |index: usize| {
-            let values = each(std::array::from_fn(|n| tiles[n][index]));
-            (0..M).for_each(|n| results[n][index] = values[n]);
-        };
-        if len == TILE {
-            // The length is constant: without checks the loop is vectorised.
-            (0..TILE).for_each(&mut compute);
-        } else {
-            (0..len).for_each(&mut compute);
-        }
+        let (inputs, outputs) = (&tiles, &mut results);
+        wide(
+            #[inline(always)]
+            move || {
+                // Whole blocks, whose constant length the compiler vectorises. What is computed too much is not written.
+                for block in 0..len.div_ceil(BLOCK) {
+                    let inputs = inputs.each_ref().map(|tile| &tile[block]);
+                    let outputs = outputs.each_mut().map(|tile| &mut tile[block]);
+                    for index in 0..BLOCK {
+                        let values = each(std::array::from_fn(|n| inputs[n][index]));
+                        (0..M).for_each(|n| outputs[n][index] = values[n]);
+                    }
+                }
+            },
+        );
         for (writer, result) in writers.iter_mut().zip(&results) {
             if let Some(writer) = writer {
-                writer.write(&result[..len]);
+                writer.write(&result.as_flattened()[..len]);
             }
         }
         left -= len;

@@ -10,6 +10,7 @@ use crate::error::{Error, Result, expect_shape};
 use crate::float::Float;
 use crate::lines::each_line;
 use crate::loss::classes;
+use crate::numeric::Floating;
 use crate::slices::{lend, with_optional_slices, with_slices};
 use crate::softmax::{log_sum_exp, softmax_line};
 use crate::tensor::{View, ViewMut};
@@ -41,11 +42,24 @@ pub fn cross_entropy_with_softmax(
     shape.expect_label(logits.dims(), label, soft_label)?;
     with_float!(logits.dtype(), T => {
         let label = Label::<T>::new(label, shape.around.len, soft_label, ignore_index)?;
-        with_optional_slices::<T, 2, 1>([lend(softmax), lend(loss)], [Some(logits)], |[softmax, loss], [logits]| {
+        with_optional_slices::<T, 2, 1>([lend(softmax), lend(loss)], [Some(logits)], |[mut softmax, mut loss], [logits]| {
             let logits = logits.unwrap_or_default();
+            if let (Some(softmax), Some(loss), Label::Hard(classes), true) = (&mut softmax, &mut loss, &label, use_softmax) {
+                // Both from the same exponentials.
+                let mut lines = loss.iter_mut().zip(classes);
+                each_line(shape.around, softmax, [logits], |softmax, [logits]| {
+                    let [top, total] = softmax_line(softmax, logits);
+                    if let Some((loss, class)) = lines.next() {
+                        *loss = class.map_or(T::ZERO, |class| Floating::log(total) - (logits[class] - top));
+                    }
+                });
+                return Ok(());
+            }
             if let Some(softmax) = softmax {
                 each_line(shape.around, softmax, [logits], |softmax, [logits]| match use_softmax {
-                    true => softmax_line(softmax, logits),
+                    true => {
+                        softmax_line(softmax, logits);
+                    }
                     false => softmax.copy_from_slice(logits),
                 });
             }
@@ -83,6 +97,16 @@ pub fn cross_entropy_with_softmax_grad(
         let label = Label::<T>::new(label, shape.around.len, soft_label, ignore_index)?;
         with_slices::<T, 1, 2>([dlogits.reborrow()], [softmax, dloss], |[dlogits], [softmax, dloss]| {
             let mut line = 0;
+            if let (Label::Hard(classes), true) = (&label, use_softmax) {
+                let mut lines = classes.iter().zip(dloss);
+                each_line(shape.around, dlogits, [softmax], |dlogits, [softmax]| {
+                    let Some((class, &dloss)) = lines.next() else { return };
+                    let Some(class) = *class else { return dlogits.fill(T::ZERO) };
+                    dlogits.iter_mut().zip(softmax).for_each(|(dx, &softmax)| *dx = softmax * dloss);
+                    dlogits[class] = (softmax[class] - T::ONE) * dloss;
+                });
+                return Ok(());
+            }
             each_line(shape.around, dlogits, [softmax], |dlogits, [softmax]| {
                 for (class, (dx, &softmax)) in dlogits.iter_mut().zip(softmax).enumerate() {
                     *dx = match label.probability(shape.around, line, class) {

@@ -48,7 +48,7 @@ pub fn dropout(
         (true, _) => {
             return with_float!(x.dtype(), T => {
                 let factor = all as T;
-                update::<T, 1, 1>([Some(out.reborrow())], [Some(x)], |[x]| [x * factor])
+                update::<T, 1, 1>([Some(out.reborrow())], [Some(x)], move |[x]| [x * factor])
             });
         }
         (false, Some(mask)) => mask,
@@ -60,12 +60,11 @@ pub fn dropout(
     let shared = |n: usize| !axes.is_empty() && !axes.contains(&n);
     let dims: Vec<usize> =
         x.dims().iter().enumerate().map(|(n, &dim)| if shared(n) { dim.min(1) } else { dim }).collect();
-    let numbers = Numbers::new(seed, offset).fractions(dims.iter().product());
-    let fates: Vec<u8> = numbers.map(|u| u8::from(u >= p)).collect();
+    let fates = Numbers::new(seed, offset).at_least(p, dims.iter().product());
     let fates = View::of_slice(&fates, &dims)?.expand(x.dims())?;
     with_float!(x.dtype(), T => {
         let factor = kept as T;
-        update::<T, 1, 2>([Some(out.reborrow())], [Some(x), Some(&fates)], |[x, fate]| {
+        update::<T, 1, 2>([Some(out.reborrow())], [Some(x), Some(&fates)], move |[x, fate]| {
             [if fate == 0.0 { 0.0 } else { x * factor }]
         })
     })?;
@@ -88,7 +87,7 @@ pub fn dropout_grad(
     let mask = (!is_test).then_some(mask);
     with_float!(dx.dtype(), T => {
         let [kept, all] = [kept, all].map(|factor| factor as T);
-        update::<T, 1, 2>([Some(dx.reborrow())], [Some(dout), mask], |[dout, mask]| {
+        update::<T, 1, 2>([Some(dx.reborrow())], [Some(dout), mask], move |[dout, mask]| {
             [if is_test { dout * all } else if mask == 0.0 { 0.0 } else { dout * kept }]
         })
     })

@@ -1,15 +1,18 @@
 //! The generator.
 
+use crate::simd::wide;
+
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
 /// A block of Philox 4x32-10.
 #[must_use]
+#[inline(always)]
 pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..ROUNDS {
-        let [first, second] = [(counter[0], MULTIPLIERS[0]), (counter[2], MULTIPLIERS[1])]
-            .map(|(a, b)| u64::from(a) * u64::from(b));
+        let first = u64::from(counter[0]) * u64::from(MULTIPLIERS[0]);
+        let second = u64::from(counter[2]) * u64::from(MULTIPLIERS[1]);
         counter = [
             (second >> 32) as u32 ^ counter[1] ^ key[0],
             second as u32,
@@ -34,17 +37,43 @@ impl Numbers {
     }
 
     /// The two numbers of a block.
+    #[inline(always)]
     pub(super) fn pair(self, block: usize) -> [u64; 2] {
         self.pair_of(block, 0)
     }
 
     /// The two numbers of a block of an element with numbers of its own.
+    #[inline(always)]
     pub(super) fn pair_of(self, element: usize, block: u64) -> [u64; 2] {
         let place = self.offset.wrapping_add(element as u64);
         let key = [self.seed as u32, (self.seed >> 32) as u32];
-        let counter = [place, place >> 32, block, block >> 32].map(|word| word as u32);
-        let words = philox(counter, key).map(u64::from);
-        [words[1] << 32 | words[0], words[3] << 32 | words[2]]
+        let counter = [place as u32, (place >> 32) as u32, block as u32, (block >> 32) as u32];
+        let [a, b, c, d] = philox(counter, key);
+        [u64::from(b) << 32 | u64::from(a), u64::from(d) << 32 | u64::from(c)]
+    }
+
+    /// Whether a fraction is at least `p`, for so many numbers: 1 or 0.
+    pub(super) fn at_least(self, p: f64, count: usize) -> Vec<u8> {
+        /// Blocks at once.
+        const BLOCKS: usize = 64;
+        // Fractions are multiples of 2^-53.
+        let least = (p * (1_u64 << 53) as f64).ceil() as u64;
+        let mut pairs = [[0; 2]; BLOCKS];
+        let mut results = vec![0; count];
+        for (tile, results) in results.chunks_mut(2 * BLOCKS).enumerate() {
+            wide(
+                #[inline(always)]
+                || {
+                    for (n, pair) in pairs.iter_mut().enumerate() {
+                        *pair = self.pair(tile * BLOCKS + n);
+                    }
+                    for (result, &bits) in results.iter_mut().zip(pairs.as_flattened()) {
+                        *result = u8::from(bits >> 11 >= least);
+                    }
+                },
+            );
+        }
+        results
     }
 
     /// So many numbers.
@@ -61,4 +90,19 @@ impl Numbers {
 /// A number from 0 to 1, without 1, of the highest bits.
 pub(super) fn fraction(bits: u64, count: u32) -> f64 {
     (bits >> (64 - count)) as f64 / (1_u64 << count) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_are_those_of_fractions() {
+        let numbers = Numbers::new(7, 11);
+        let exact = numbers.fractions(300).nth(123).unwrap();
+        for p in [0.0, 0.1, exact, exact.next_up(), 0.5, 1.0] {
+            let wanted: Vec<u8> = numbers.fractions(300).map(|u| u8::from(u >= p)).collect();
+            assert_eq!(numbers.at_least(p, 300), wanted, "{p}");
+        }
+    }
 }
