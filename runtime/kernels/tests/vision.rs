@@ -210,6 +210,22 @@ fn gradient_of_cells_is_differences_and_both_forms_of_regions_are_the_same() {
 }
 
 #[test]
+fn samples_more_than_a_pixel_outside_are_zero() {
+    let x = Tensor::new(DType::F64, &[1, 1, 3, 3], (0..9).map(|_| Number::Real(1.0)));
+    // Samples at -1.5, -0.5, 0.5 and 1.5.
+    let boxes = Tensor::new(DType::F64, &[1, 5], [0.0, -2.0, -2.0, 2.0, 2.0].map(Number::Real));
+    let out = Tensor::new(DType::F64, &[1, 1, 4, 4], []);
+    vision::roi_align(&mut out.view_mut(), &x.view(), &boxes.view(), None, 4, 4, 1.0, 1, true).unwrap();
+    let shifted = numbers(&out);
+    vision::roi_align(&mut out.view_mut(), &x.view(), &boxes.view(), None, 4, 4, 1.0, 1, false).unwrap();
+    for (n, (value, shifted)) in numbers(&out).into_iter().zip(shifted).enumerate() {
+        let inside = |least: usize| f64::from(u8::from(n / 4 >= least && n % 4 >= least));
+        // Half a pixel less puts the second sample at -1, which is not more than a pixel outside.
+        assert_eq!((value, shifted), (inside(1), inside(1)), "{n}");
+    }
+}
+
+#[test]
 fn numbers_of_regions_that_do_not_match_are_refused() {
     let [_, (boxes, _)] = regions();
     let x = Tensor::new(DType::F64, &[2, 1, 3, 3], []);
