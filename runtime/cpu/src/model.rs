@@ -2,9 +2,11 @@
 //! The checker brings its own threads, which call [`Model::serve`].
 
 use crate::executor::event::{EventState, Mark};
-use crate::executor::join::Join;
+use crate::executor::progress::Progress;
 use crate::executor::stream::StreamState;
-use crate::executor::work::{Body, Task, TaskResult, Work};
+use crate::executor::work::Work;
+use crate::executor::work::join::Join;
+use crate::executor::work::task::{Body, Task, TaskResult};
 use crate::executor::{Load, Shared};
 use std::sync::Arc;
 use tenon::device::DeviceId;

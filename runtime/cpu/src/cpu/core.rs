@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::executor::event::EventState;
+use crate::executor::progress::Progress;
 use crate::executor::stream::StreamState;
 use crate::executor::work::Work;
 use crate::executor::{Load, Shared};

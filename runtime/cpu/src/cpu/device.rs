@@ -20,6 +20,7 @@ use super::streams::refuse_captured;
 use super::{CURRENT, Cpu, axpby, graphs, refuse_inside_work};
 use crate::error::{self, ErrorKind};
 use crate::executor::event::{EventState, Mark};
+use crate::executor::progress::Progress;
 use crate::executor::stream::{Captured, StreamState};
 use crate::executor::work::Work;
 use crate::graph::{Capture, check_mode};

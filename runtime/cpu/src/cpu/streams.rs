@@ -3,7 +3,8 @@
 use super::Cpu;
 use crate::error::{Error, Result};
 use crate::executor::stream::{Captured, StreamState};
-use crate::executor::work::{Task, TaskResult, Work};
+use crate::executor::work::Work;
+use crate::executor::work::task::{Task, TaskResult};
 use crate::graph::Op;
 use std::sync::Arc;
 use tenon::device::{DeviceId, Event, Stream};

@@ -1,15 +1,16 @@
 //! Host callbacks, on a dedicated thread: a slow callback holds up other callbacks, as
 //! with CUDA, but never a thread of the pool.
 
-use super::Shared;
-use super::stream::StreamState;
-use super::work::Task;
+use super::progress::Progress;
+use super::work::task::{Task, report};
+use super::{Shared, context};
+use crate::profiler::Activity;
 use crate::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 struct State {
-    calls: VecDeque<(Arc<StreamState>, Task)>,
+    calls: VecDeque<(Arc<dyn Progress>, Task)>,
     open: bool,
 }
 
@@ -36,7 +37,7 @@ impl CallbackQueue {
 
     /// Queues the callback of a parked stream, which it resumes afterwards; false if no thread
     /// serves the queue, so that the caller must.
-    pub(crate) fn push(&self, stream: Arc<StreamState>, task: Task) -> bool {
+    pub(crate) fn push(&self, stream: Arc<dyn Progress>, task: Task) -> bool {
         let mut state = self.state.lock();
         state.calls.push_back((stream, task));
         let open = state.open;
@@ -65,7 +66,12 @@ impl CallbackQueue {
     pub(crate) fn run_one(&self, shared: &Shared) -> bool {
         let call = self.state.lock().calls.pop_front();
         let Some((stream, task)) = call else { return false };
-        stream.run_callback(shared, task);
+        {
+            let _inside = context::enter();
+            let result = shared.traced(&*stream, Activity::Callback, "callback", || task.call());
+            report(&*stream, "callback", result);
+        }
+        stream.resume();
         true
     }
 }

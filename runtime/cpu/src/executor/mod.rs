@@ -12,18 +12,19 @@
 pub(crate) mod callback;
 pub(crate) mod context;
 pub(crate) mod event;
-pub(crate) mod join;
 pub(crate) mod parallel;
 pub(crate) mod pool;
+pub(crate) mod progress;
 pub(crate) mod queue;
 pub(crate) mod stream;
 mod turn;
 pub(crate) mod work;
 
 use crate::clock::Clock;
-use crate::profiler::Profiler;
+use crate::profiler::{Activity, Profiler, TraceRecord};
 use crate::sync::{AtomicUsize, Ordering};
 use callback::CallbackQueue;
+use progress::Progress;
 use queue::ReadyQueue;
 
 /// The state that all streams of one [`crate::Cpu`] share.
@@ -52,6 +53,25 @@ impl Shared {
     fn settle(&self) {
         let Some(_settling) = context::settle() else { return };
         while self.ready.run_one() || self.callbacks.run_one(self) {}
+    }
+
+    /// Runs a piece of a stream's work. While the profiler is on, also records it.
+    fn traced<R>(
+        &self,
+        stream: &dyn Progress,
+        activity: Activity,
+        name: &'static str,
+        run: impl FnOnce() -> R,
+    ) -> R {
+        if !self.profiler.is_on() {
+            return run();
+        }
+        let start_ns = self.clock.now_ns();
+        let result = run();
+        let end_ns = self.clock.now_ns();
+        let (device, stream) = (stream.device(), stream.handle());
+        self.profiler.add(TraceRecord { activity, name, device, stream, start_ns, end_ns });
+        result
     }
 }
 

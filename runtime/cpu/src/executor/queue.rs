@@ -1,7 +1,7 @@
 //! The queue between streams that have work and the threads that do it.
 
 use super::parallel::Split;
-use super::stream::StreamState;
+use super::progress::Progress;
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, hint};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Something for a pool thread to do.
 pub(crate) enum Job {
     /// Run a stream for a turn.
-    Stream(Arc<StreamState>),
+    Stream(Arc<dyn Progress>),
     /// Help with a large copy or fill.
     Split(Arc<Split>),
 }
@@ -64,7 +64,7 @@ impl ReadyQueue {
     }
 
     /// Queues a stream; false if no thread serves the queue, so that the caller must.
-    pub(crate) fn push(&self, stream: Arc<StreamState>) -> bool {
+    pub(crate) fn push(&self, stream: Arc<dyn Progress>) -> bool {
         let mut state = self.state.lock();
         state.jobs.push_back(Job::Stream(stream));
         self.length.store(state.jobs.len(), Ordering::Relaxed);

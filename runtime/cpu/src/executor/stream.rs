@@ -1,7 +1,10 @@
 //! The stream: a queue of work, a phase, and a count of what is done.
 
-use super::event::{EventState, Mark, Record};
-use super::work::{Task, Work};
+use super::event::{EventState, Mark};
+use super::progress::Progress;
+use super::work::Work;
+use super::work::record::Record;
+use super::work::task::Task;
 use super::{Load, Shared};
 use crate::error::Error;
 use crate::graph::Capture;
@@ -120,7 +123,7 @@ impl StreamState {
     fn accept(self: &Arc<Self>, inbox: MutexGuard<'_, Inbox>, work: Work) {
         if inbox.phase == Phase::Idle && work.runs_inline() {
             // Under the lock, so that nothing submitted meanwhile can overtake it.
-            work.execute(&self.shared, self);
+            work.execute(&self.shared, &**self);
         } else {
             self.push(inbox, work);
         }
@@ -192,8 +195,8 @@ impl StreamState {
             Work::Wait(record) => {
                 inbox.phase = Phase::Parked;
                 drop(inbox);
-                if !record.subscribe(self) {
-                    self.resume();
+                if !record.subscribe(self.clone()) {
+                    self.clone().resume();
                 }
             }
             Work::Callback { task } => {
@@ -225,23 +228,6 @@ impl StreamState {
         }
     }
 
-    /// Ends the work that the stream was parked for, and goes on with the next.
-    pub(crate) fn resume(self: &Arc<Self>) {
-        self.complete_one();
-        let mut inbox = self.inbox.lock();
-        debug_assert_eq!(inbox.phase, Phase::Parked);
-        if std::mem::take(&mut inbox.rest) || !inbox.queue.is_empty() {
-            self.list(inbox);
-        } else {
-            inbox.phase = Phase::Idle;
-            self.load.leave();
-        }
-    }
-
-    pub(super) fn completed(&self) -> u64 {
-        self.progress.0.load(Ordering::Acquire) / ONE
-    }
-
     pub(super) fn complete_one(&self) {
         if self.progress.0.fetch_add(ONE, Ordering::AcqRel) & WAITED != 0 {
             // The lock is what makes the waiter either see the new count or be asleep by now.
@@ -257,49 +243,16 @@ impl StreamState {
         }
     }
 
-    /// Blocks until the work up to `place` is done. Work that no thread has begun is done by
-    /// the caller, who has nothing better to do and is already awake.
-    pub(crate) fn wait_for(self: &Arc<Self>, place: u64) {
-        let mut inbox = self.inbox.lock();
-        loop {
-            if self.completed() >= place {
-                return;
-            }
-            if inbox.phase == Phase::Queued {
-                inbox.phase = Phase::Running;
-                drop(inbox);
-                self.run(Some(place));
-                inbox = self.inbox.lock();
-                continue;
-            }
-            inbox.awaited = inbox.awaited.min(place);
-            if self.progress.0.fetch_or(WAITED, Ordering::AcqRel) / ONE >= place {
-                return;
-            }
-            inbox = self.done.wait(inbox);
-        }
-    }
-
     /// Blocks until the work submitted so far is done.
     pub(crate) fn synchronize(self: &Arc<Self>) {
         let submitted = self.inbox.lock().submitted;
-        self.wait_for(submitted);
+        self.clone().wait_for(submitted);
     }
 
     /// Returns true if the work submitted so far is done.
     pub(crate) fn is_done(&self) -> bool {
         let inbox = self.inbox.lock();
         self.completed() >= inbox.submitted
-    }
-
-    /// Keeps the first failure until somebody asks.
-    pub(crate) fn fail(&self, error: Error) {
-        self.inbox.lock().failure.get_or_insert(error);
-    }
-
-    /// Hands the failure over, once.
-    pub(crate) fn take_failure(&self) -> Option<Error> {
-        self.inbox.lock().failure.take()
     }
 
     /// Returns the capture that the stream is part of.
@@ -322,6 +275,71 @@ impl StreamState {
         let mut inbox = self.inbox.lock();
         if inbox.capture.as_ref().is_some_and(|own| Arc::ptr_eq(own, capture)) {
             inbox.capture = None;
+        }
+    }
+}
+
+impl Progress for StreamState {
+    fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    fn handle(&self) -> usize {
+        self.handle
+    }
+
+    fn completed(&self) -> u64 {
+        self.progress.0.load(Ordering::Acquire) / ONE
+    }
+
+    fn fail(&self, error: Error) {
+        self.inbox.lock().failure.get_or_insert(error);
+    }
+
+    fn take_failure(&self) -> Option<Error> {
+        self.inbox.lock().failure.take()
+    }
+
+    fn wait_for(self: Arc<Self>, place: u64) {
+        let mut inbox = self.inbox.lock();
+        loop {
+            if self.completed() >= place {
+                return;
+            }
+            if inbox.phase == Phase::Queued {
+                inbox.phase = Phase::Running;
+                drop(inbox);
+                self.run(Some(place));
+                inbox = self.inbox.lock();
+                continue;
+            }
+            inbox.awaited = inbox.awaited.min(place);
+            if self.progress.0.fetch_or(WAITED, Ordering::AcqRel) / ONE >= place {
+                return;
+            }
+            inbox = self.done.wait(inbox);
+        }
+    }
+
+    fn run_listed(self: Arc<Self>) {
+        let mut inbox = self.inbox.lock();
+        inbox.listed = false;
+        if inbox.phase == Phase::Queued {
+            inbox.phase = Phase::Running;
+            drop(inbox);
+            self.run(None);
+        }
+    }
+
+    fn resume(self: Arc<Self>) {
+        self.complete_one();
+        let mut inbox = self.inbox.lock();
+        debug_assert_eq!(inbox.phase, Phase::Parked);
+        if std::mem::take(&mut inbox.rest) || !inbox.queue.is_empty() {
+            self.list(inbox);
+        } else {
+            inbox.phase = Phase::Idle;
+            self.load.leave();
         }
     }
 }

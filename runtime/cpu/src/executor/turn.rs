@@ -1,9 +1,9 @@
 //! Runs a stream on a thread: its work in order, until it parks, becomes idle or its turn ends.
 
-use super::Shared;
 use super::context;
+use super::progress::Progress;
 use super::stream::{Batch, Inbox, Phase, StreamState};
-use super::work::{Task, Work, call_back};
+use super::work::Work;
 use crate::sync::{MutexGuard, Ordering, hint};
 use std::sync::Arc;
 
@@ -17,17 +17,6 @@ const KEPT_CAPACITY: usize = 4096;
 const LOOKS: usize = if cfg!(loom) { 1 } else { 50 };
 
 impl StreamState {
-    /// Runs the stream for a turn, as the ready queue asks.
-    pub(crate) fn run_listed(self: &Arc<Self>) {
-        let mut inbox = self.inbox.lock();
-        inbox.listed = false;
-        if inbox.phase == Phase::Queued {
-            inbox.phase = Phase::Running;
-            drop(inbox);
-            self.run(None);
-        }
-    }
-
     /// Runs queued work: for a turn, or until the work up to `until` is done.
     ///
     /// The caller has set the phase to `Running`, so there is only one of these at a time.
@@ -45,7 +34,7 @@ impl StreamState {
             match work {
                 Work::Wait(record) if !record.is_done() => {
                     self.park(batch);
-                    if record.subscribe(self) {
+                    if record.subscribe(self.clone()) {
                         return;
                     }
                     self.unpark();
@@ -69,7 +58,7 @@ impl StreamState {
                     record.resume_waiters();
                 }
                 work => {
-                    work.execute(&self.shared, self);
+                    work.execute(&self.shared, &**self);
                     self.complete_one();
                 }
             }
@@ -155,14 +144,5 @@ impl StreamState {
             inbox.queue = Batch::new();
         }
         self.load.leave();
-    }
-
-    /// Runs a callback of this parked stream on the present thread.
-    pub(crate) fn run_callback(self: &Arc<Self>, shared: &Shared, task: Task) {
-        {
-            let _inside = context::enter();
-            call_back(shared, self, task);
-        }
-        self.resume();
     }
 }

@@ -47,7 +47,7 @@ fn escape(text: &str) -> String {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::executor::work::SharedTask;
+    use crate::executor::work::task::SharedTask;
     use crate::memory::{Fill, Pattern};
     use tenon::device::DeviceId;
 

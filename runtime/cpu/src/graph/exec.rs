@@ -5,10 +5,11 @@
 
 use super::{CapturedGraph, Node};
 use crate::error::Result;
-use crate::executor::event::Record;
-use crate::executor::join::Join;
+use crate::executor::progress::Progress;
 use crate::executor::stream::StreamState;
 use crate::executor::work::Work;
+use crate::executor::work::join::Join;
+use crate::executor::work::record::Record;
 use crate::executor::{Load, Shared};
 use crate::memory::Registry;
 use crate::sync::Mutex;
@@ -135,7 +136,7 @@ struct Step {
 
 impl Launch {
     /// Queues the steps on their lanes, and has the parked `parent` resumed at the end.
-    fn start(self, parent: Arc<StreamState>) {
+    fn start(self, parent: Arc<dyn Progress>) {
         let mut ends: Vec<Option<Arc<Record>>> = Vec::with_capacity(self.steps.len());
         for step in self.steps {
             let lane = &self.lanes[step.lane];

@@ -12,7 +12,8 @@ pub(crate) use capture::{Capture, CapturedMark, check_mode};
 pub(crate) use exec::ExecutableGraph;
 
 use crate::error::Result;
-use crate::executor::work::{SharedTask, Task, Work};
+use crate::executor::work::Work;
+use crate::executor::work::task::{SharedTask, Task};
 use crate::handle::HandleKind;
 use crate::memory::{Fill, Registry, Transfer};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,18 +1,18 @@
 //! Joins the branches of a graph.
 
-use super::stream::StreamState;
 use crate::error::Error;
+use crate::executor::progress::Progress;
 use crate::sync::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 /// Resumes a parked stream when the last of several branches completes.
 pub(crate) struct Join {
-    parent: Arc<StreamState>,
+    parent: Arc<dyn Progress>,
     awaited: AtomicUsize,
 }
 
 impl Join {
-    pub(crate) fn new(parent: Arc<StreamState>, branches: usize) -> Arc<Self> {
+    pub(crate) fn new(parent: Arc<dyn Progress>, branches: usize) -> Arc<Self> {
         Arc::new(Self { parent, awaited: AtomicUsize::new(branches) })
     }
 
@@ -21,12 +21,12 @@ impl Join {
         if let Some(mut error) = failure {
             // The caller knows the stream of the launch, not the lane.
             if let Error::TaskFailed { stream, .. } = &mut error {
-                *stream = self.parent.handle;
+                *stream = self.parent.handle();
             }
             self.parent.fail(error);
         }
         if self.awaited.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.parent.resume();
+            self.parent.clone().resume();
         }
     }
 }

@@ -1,0 +1,32 @@
+//! The functions of a stream that its work calls.
+
+use crate::error::Error;
+use std::sync::Arc;
+use tenon::device::DeviceId;
+
+/// A stream as its work refers to it.
+pub(crate) trait Progress: Send + Sync {
+    /// Returns the device of the stream.
+    fn device(&self) -> DeviceId;
+
+    /// Returns the handle of the stream.
+    fn handle(&self) -> usize;
+
+    /// Returns the number of completed pieces of work.
+    fn completed(&self) -> u64;
+
+    /// Keeps the first failure until somebody asks.
+    fn fail(&self, error: Error);
+
+    /// Returns the failure, once.
+    fn take_failure(&self) -> Option<Error>;
+
+    /// Blocks until the work up to `place` is done. Runs work that no thread has begun.
+    fn wait_for(self: Arc<Self>, place: u64);
+
+    /// Runs the stream for a turn, as the ready queue asks.
+    fn run_listed(self: Arc<Self>);
+
+    /// Ends the work that the stream was parked for, and goes on with the next.
+    fn resume(self: Arc<Self>);
+}
