@@ -11,6 +11,35 @@ const BLOCK: usize = 64;
 /// Blocks of a tile.
 const BLOCKS: usize = TILE / BLOCK;
 
+/// Computes elements of slices of one length from those of others in the same place, in blocks that the compiler vectorises.
+pub(crate) fn in_blocks<T: Compute, const M: usize, const N: usize>(
+    len: usize,
+    mut outs: [&mut [T]; M],
+    inputs: [&[T]; N],
+    each: impl Fn([T; N]) -> [T; M] + Copy,
+) {
+    let (mut tiles, mut results) = ([[T::of(0.0); BLOCK]; N], [[T::of(0.0); BLOCK]; M]);
+    for start in (0..len).step_by(BLOCK) {
+        let part = start..len.min(start + BLOCK);
+        for (tile, input) in tiles.iter_mut().zip(inputs) {
+            tile[..part.len()].copy_from_slice(&input[part.clone()]);
+        }
+        let (inputs, outputs) = (&tiles, &mut results);
+        wide(
+            #[inline(always)]
+            move || {
+                for index in 0..BLOCK {
+                    let values = each(std::array::from_fn(|n| inputs[n][index]));
+                    (0..M).for_each(|n| outputs[n][index] = values[n]);
+                }
+            },
+        );
+        for (result, out) in results.iter().zip(&mut outs) {
+            out[part.clone()].copy_from_slice(&result[..part.len()]);
+        }
+    }
+}
+
 /// Computes elements of all outputs from those of all inputs in the same place.
 ///
 /// All tensors have one shape. An input that is not given has zeros, and an output that is not given is dropped.

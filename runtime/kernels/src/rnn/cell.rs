@@ -61,18 +61,37 @@ impl Cell {
         if self == Self::Lstm { 2 } else { 1 }
     }
 
+    /// [`step`](Self::step) of the parts from `x` and `h`, the state and the memory: the gates, the state and the memory.
+    #[inline(always)]
+    pub(super) fn step_of<T: Float>(self, values: [T; 2 * GATES + 2]) -> [T; GATES + 2] {
+        let [x0, x1, x2, x3, h0, h1, h2, h3, state, c] = values;
+        let Step { gates: [g0, g1, g2, g3], h, c } = self.step([x0, x1, x2, x3], [h0, h1, h2, h3], state, c);
+        [g0, g1, g2, g3, h, c]
+    }
+
+    /// [`gradient`](Self::gradient) of the gates, the memory after and the state and memory before the step, from the two
+    /// parts of the gradient of the state and that of the memory.
+    #[inline(always)]
+    pub(super) fn gradient_of<T: Float>(self, values: [T; GATES + 6]) -> [T; 2 * GATES + 2] {
+        let [g0, g1, g2, g3, c_after, state, c, dh_next, dh_out, dc] = values;
+        let step = Step { gates: [g0, g1, g2, g3], h: T::ZERO, c: c_after };
+        let StepGradient { x: [x0, x1, x2, x3], h: [h0, h1, h2, h3], state, c } =
+            self.gradient(step, state, c, dh_next + dh_out, dc);
+        [x0, x1, x2, x3, h0, h1, h2, h3, state, c]
+    }
+
     /// A step from the state and the cell's memory before it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn step<T: Float>(self, x: [T; GATES], h: [T; GATES], state: T, c: T) -> Step<T> {
         match self {
             Self::Lstm => {
-                let [i, f, o] = [0, 1, 3].map(|n| (x[n] + h[n]).sigmoid());
+                let (i, f, o) = ((x[0] + h[0]).sigmoid(), (x[1] + h[1]).sigmoid(), (x[3] + h[3]).sigmoid());
                 let g = (x[2] + h[2]).tanh();
                 let c = f * c + i * g;
                 Step { gates: [i, f, g, o], h: o * c.tanh(), c }
             }
             Self::Gru => {
-                let [r, z] = [0, 1].map(|n| (x[n] + h[n]).sigmoid());
+                let (r, z) = ((x[0] + h[0]).sigmoid(), (x[1] + h[1]).sigmoid());
                 let n = (x[2] + r * h[2]).tanh();
                 Step { gates: [r, z, n, h[2]], h: z * state + (T::ONE - z) * n, c }
             }
@@ -85,7 +104,7 @@ impl Cell {
     }
 
     /// The gradient of a step, from that of its state `dh` and of its memory `dc`. `state` and `c` are those before.
-    #[inline]
+    #[inline(always)]
     pub(super) fn gradient<T: Float>(self, step: Step<T>, state: T, c: T, dh: T, dc: T) -> StepGradient<T> {
         let (zero, one) = (T::ZERO, T::ONE);
         let sigmoid = |y: T| y * (one - y);

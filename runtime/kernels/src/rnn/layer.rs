@@ -2,7 +2,8 @@
 
 use crate::float::Float;
 use crate::product::{Matrix, MatrixMut};
-use crate::rnn::cell::{Cell, GATES, Step};
+use crate::rnn::cell::{Cell, GATES};
+use crate::tiles::in_blocks;
 
 /// The sizes of a layer, and the order of its steps.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +24,9 @@ pub(super) type Weights<T> = [Vec<T>; 4];
 /// The values of the steps that the gradient needs.
 #[derive(Debug)]
 pub(super) struct Trace<T> {
-    /// For each step, sample and unit.
-    steps: Vec<Step<T>>,
+    /// For each step, sample and unit: each gate, and the memory.
+    gates: [Vec<T>; GATES],
+    memory: Vec<T>,
     /// The states before each step.
     before: Vec<T>,
     memory_before: Vec<T>,
@@ -58,10 +60,81 @@ impl Layer<'_> {
         out
     }
 
-    /// The part of each gate, of a unit in a row.
-    fn gates<T: Float>(&self, values: &[T], row: usize, unit: usize) -> [T; GATES] {
+    /// The units of each gate in a row. Those of gates that the cell has not are any others.
+    fn gates<'v, T>(&self, values: &'v [T], row: usize) -> [&'v [T]; GATES] {
         let row = &values[row * self.wide()..][..self.wide()];
-        std::array::from_fn(|gate| row.get(gate * self.hidden + unit).copied().unwrap_or(T::ZERO))
+        std::array::from_fn(|gate| &row[gate % self.cell.gates() * self.hidden..][..self.hidden])
+    }
+
+    /// Computes a step of some units: gates, state and memory.
+    fn step<T: Float>(&self, outs: [&mut [T]; GATES + 2], inputs: [&[T]; 2 * GATES + 2]) {
+        let len = self.hidden;
+        match self.cell {
+            Cell::Lstm => in_blocks(
+                len,
+                outs,
+                inputs,
+                #[inline(always)]
+                |values| Cell::Lstm.step_of(values),
+            ),
+            Cell::Gru => in_blocks(
+                len,
+                outs,
+                inputs,
+                #[inline(always)]
+                |values| Cell::Gru.step_of(values),
+            ),
+            Cell::Tanh => in_blocks(
+                len,
+                outs,
+                inputs,
+                #[inline(always)]
+                |values| Cell::Tanh.step_of(values),
+            ),
+            Cell::Relu => in_blocks(
+                len,
+                outs,
+                inputs,
+                #[inline(always)]
+                |values| Cell::Relu.step_of(values),
+            ),
+        }
+    }
+
+    /// Computes the gradient of a step of some units: by the parts of the gates from `x` and from `h`, the state and the
+    /// memory.
+    fn step_gradient<T: Float>(&self, outs: [&mut [T]; 2 * GATES + 2], inputs: [&[T]; GATES + 6]) {
+        let len = self.hidden;
+        match self.cell {
+            Cell::Lstm => in_blocks(
+                len,
+                outs,
+                inputs,
+                #[inline(always)]
+                |values| Cell::Lstm.gradient_of(values),
+            ),
+            Cell::Gru => in_blocks(
+                len,
+                outs,
+                inputs,
+                #[inline(always)]
+                |values| Cell::Gru.gradient_of(values),
+            ),
+            Cell::Tanh => in_blocks(
+                len,
+                outs,
+                inputs,
+                #[inline(always)]
+                |values| Cell::Tanh.gradient_of(values),
+            ),
+            Cell::Relu => in_blocks(
+                len,
+                outs,
+                inputs,
+                #[inline(always)]
+                |values| Cell::Relu.gradient_of(values),
+            ),
+        }
     }
 
     /// Computes the outputs, and changes the state and the memory of each sample to the last ones.
@@ -74,26 +147,33 @@ impl Layer<'_> {
     ) -> (Vec<T>, Trace<T>) {
         let (batch, hidden) = (self.batch, self.hidden);
         let step_len = batch * hidden;
-        let zero = Step { gates: [T::ZERO; GATES], h: T::ZERO, c: T::ZERO };
         let mut out = vec![T::ZERO; self.time * step_len];
-        let [before, memory_before] = [0; 2].map(|_| out.clone());
-        let mut trace = Trace { steps: vec![zero; out.len()], before, memory_before };
+        let mut trace = Trace {
+            gates: std::array::from_fn(|_| out.clone()),
+            memory: out.clone(),
+            before: out.clone(),
+            memory_before: out.clone(),
+        };
         let from_x = self.project(x, self.input, &weights[0], &weights[2]);
         for time in self.order() {
             let from_h = self.project(state, hidden, &weights[1], &weights[3]);
             let here = time * step_len..(time + 1) * step_len;
             trace.before[here.clone()].copy_from_slice(state);
             trace.memory_before[here.clone()].copy_from_slice(memory);
-            for (number, place) in here.enumerate() {
-                let (sample, unit) = (number / hidden, number % hidden);
-                if !self.is_active(time, sample) {
-                    continue;
-                }
-                let (x, h) =
-                    (self.gates(&from_x, time * batch + sample, unit), self.gates(&from_h, sample, unit));
-                let step = self.cell.step(x, h, state[number], memory[number]);
-                (trace.steps[place], out[place]) = (step, step.h);
-                (state[number], memory[number]) = (step.h, step.c);
+            for sample in (0..batch).filter(|&sample| self.is_active(time, sample)) {
+                let units = sample * hidden..(sample + 1) * hidden;
+                let place = here.start + units.start..here.start + units.end;
+                let [x0, x1, x2, x3] = self.gates(&from_x, time * batch + sample);
+                let [h0, h1, h2, h3] = self.gates(&from_h, sample);
+                let before = [&trace.before, &trace.memory_before].map(|values| &values[place.clone()]);
+                let [g0, g1, g2, g3] = trace.gates.each_mut().map(|gate| &mut gate[place.clone()]);
+                let (out, memory_out) = (&mut out[place.clone()], &mut trace.memory[place.clone()]);
+                self.step(
+                    [g0, g1, g2, g3, out, memory_out],
+                    [x0, x1, x2, x3, h0, h1, h2, h3, before[0], before[1]],
+                );
+                state[units.clone()].copy_from_slice(out);
+                memory[units].copy_from_slice(memory_out);
             }
         }
         (out, trace)
@@ -112,25 +192,25 @@ impl Layer<'_> {
     ) -> (Vec<T>, Weights<T>) {
         let (batch, hidden, wide) = (self.batch, self.hidden, self.wide());
         let [mut from_x, mut from_h] = [0; 2].map(|_| vec![T::ZERO; self.rows() * wide]);
+        let mut gradients: [Vec<T>; 2 * GATES] = std::array::from_fn(|_| vec![T::ZERO; hidden]);
         for time in self.order().rev() {
-            for number in 0..batch * hidden {
-                let (sample, unit) = (number / hidden, number % hidden);
-                if !self.is_active(time, sample) {
-                    continue;
-                }
-                let place = time * batch * hidden + number;
-                let gradient = self.cell.gradient(
-                    trace.steps[place],
-                    trace.before[place],
-                    trace.memory_before[place],
-                    dstate[number] + dout[place],
-                    dmemory[number],
+            for sample in (0..batch).filter(|&sample| self.is_active(time, sample)) {
+                let units = sample * hidden..(sample + 1) * hidden;
+                let start = (time * batch + sample) * hidden;
+                let place = start..start + hidden;
+                let [g0, g1, g2, g3] = trace.gates.each_ref().map(|gate| &gate[place.clone()]);
+                let [memory, before, memory_before] =
+                    [&trace.memory, &trace.before, &trace.memory_before].map(|values| &values[place.clone()]);
+                let (dh, dc) = (dstate[units.clone()].to_vec(), dmemory[units.clone()].to_vec());
+                let [x0, x1, x2, x3, h0, h1, h2, h3] = &mut gradients;
+                self.step_gradient(
+                    [x0, x1, x2, x3, h0, h1, h2, h3, &mut dstate[units.clone()], &mut dmemory[units]],
+                    [g0, g1, g2, g3, memory, before, memory_before, &dh, &dout[place], &dc],
                 );
-                (dstate[number], dmemory[number]) = (gradient.state, gradient.c);
-                let row = (time * batch + sample) * wide + unit;
+                let row = (time * batch + sample) * wide;
                 for gate in 0..self.cell.gates() {
-                    from_x[row + gate * hidden] = gradient.x[gate];
-                    from_h[row + gate * hidden] = gradient.h[gate];
+                    from_x[row + gate * hidden..][..hidden].copy_from_slice(&gradients[gate]);
+                    from_h[row + gate * hidden..][..hidden].copy_from_slice(&gradients[GATES + gate]);
                 }
             }
             // Rows of samples without this step are zero, so their states keep their gradients.
