@@ -11,6 +11,31 @@ const BLOCK: usize = 64;
 /// Blocks of a tile.
 const BLOCKS: usize = TILE / BLOCK;
 
+/// Computes a block of all outputs from the same block of all inputs.
+///
+/// Loops over tensors are no iterators: their closures may not be inlined.
+#[inline(always)]
+fn compute<T: Compute, const M: usize, const N: usize, const K: usize>(
+    inputs: &[[[T; BLOCK]; K]; N],
+    outputs: &mut [[[T; BLOCK]; K]; M],
+    block: usize,
+    each: impl Fn([T; N]) -> [T; M],
+) {
+    for index in 0..BLOCK {
+        let (mut values, mut n) = ([T::of(0.0); N], 0);
+        while n < N {
+            values[n] = inputs[n][block][index];
+            n += 1;
+        }
+        let results = each(values);
+        n = 0;
+        while n < M {
+            outputs[n][block][index] = results[n];
+            n += 1;
+        }
+    }
+}
+
 /// Computes elements of slices of one length from those of others in the same place, in blocks that the compiler vectorises.
 pub(crate) fn in_blocks<T: Compute, const M: usize, const N: usize>(
     len: usize,
@@ -18,24 +43,21 @@ pub(crate) fn in_blocks<T: Compute, const M: usize, const N: usize>(
     inputs: [&[T]; N],
     each: impl Fn([T; N]) -> [T; M] + Copy,
 ) {
-    let (mut tiles, mut results) = ([[T::of(0.0); BLOCK]; N], [[T::of(0.0); BLOCK]; M]);
+    let (mut tiles, mut results) = ([[[T::of(0.0); BLOCK]]; N], [[[T::of(0.0); BLOCK]]; M]);
     for start in (0..len).step_by(BLOCK) {
         let part = start..len.min(start + BLOCK);
         for (tile, input) in tiles.iter_mut().zip(inputs) {
-            tile[..part.len()].copy_from_slice(&input[part.clone()]);
+            tile[0][..part.len()].copy_from_slice(&input[part.clone()]);
         }
         let (inputs, outputs) = (&tiles, &mut results);
         wide(
             #[inline(always)]
             move || {
-                for index in 0..BLOCK {
-                    let values = each(std::array::from_fn(|n| inputs[n][index]));
-                    (0..M).for_each(|n| outputs[n][index] = values[n]);
-                }
+                compute(inputs, outputs, 0, each);
             },
         );
         for (result, out) in results.iter().zip(&mut outs) {
-            out[part.clone()].copy_from_slice(&result[..part.len()]);
+            out[part.clone()].copy_from_slice(&result[0][..part.len()]);
         }
     }
 }
@@ -105,12 +127,7 @@ pub(crate) fn update<T: Compute + Slot, const M: usize, const N: usize>(
             move || {
                 // Whole blocks, whose constant length the compiler vectorises. What is computed too much is not written.
                 for block in 0..len.div_ceil(BLOCK) {
-                    let inputs = inputs.each_ref().map(|tile| &tile[block]);
-                    let outputs = outputs.each_mut().map(|tile| &mut tile[block]);
-                    for index in 0..BLOCK {
-                        let values = each(std::array::from_fn(|n| inputs[n][index]));
-                        (0..M).for_each(|n| outputs[n][index] = values[n]);
-                    }
+                    compute(inputs, outputs, block, each);
                 }
             },
         );

@@ -31,7 +31,7 @@ pub fn adagrad(
     let outs = [Some(param_out.reborrow()), Some(moment_out.reborrow()), master_out];
     with_float!(param.dtype(), T => {
         let [rate, epsilon] = [rate, epsilon].map(|value| value as T);
-        update::<T, 3, 3>(outs, [Some(source), Some(grad), Some(moment)], move |[param, grad, moment]| {
+        update::<T, 3, 3>(outs, [Some(source), Some(grad), Some(moment)], #[inline(always)] move |[param, grad, moment]| {
             let moment = moment + grad * grad;
             let param = param - rate * grad / (moment.sqrt() + epsilon);
             [param, moment, param]
@@ -58,7 +58,7 @@ pub fn decayed_adagrad(
     let outs = [Some(param_out.reborrow()), Some(moment_out.reborrow())];
     with_float!(param.dtype(), T => {
         let [rate, decay, epsilon] = [rate, decay, epsilon].map(|value| value as T);
-        update::<T, 2, 3>(outs, [Some(param), Some(grad), Some(moment)], move |[param, grad, moment]| {
+        update::<T, 2, 3>(outs, [Some(param), Some(grad), Some(moment)], #[inline(always)] move |[param, grad, moment]| {
             let moment = decay * moment + (1.0 - decay) * grad * grad;
             [param - rate * grad / (moment.sqrt() + epsilon), moment]
         })
@@ -99,7 +99,7 @@ pub fn adadelta(
     let inputs = [Some(source), Some(grad), Some(avg_squared_grad), Some(avg_squared_update)];
     with_float!(param.dtype(), T => {
         let [rate, rho, epsilon] = [rate, rho, epsilon].map(|value| value as T);
-        update::<T, 4, 4>(outs, inputs, move |[param, grad, square, step_square]| {
+        update::<T, 4, 4>(outs, inputs, #[inline(always)] move |[param, grad, square, step_square]| {
             let square = rho * square + (1.0 - rho) * grad * grad;
             let step = (step_square + epsilon).sqrt() / (square + epsilon).sqrt() * grad;
             let step_square = rho * step_square + (1.0 - rho) * step * step;
@@ -144,7 +144,7 @@ pub fn adamax(
         let [rate, power, beta1, beta2, epsilon] =
             [rate, power, beta1, beta2, epsilon].map(|value| value as T);
         let rate = rate / (1.0 - power);
-        update::<T, 4, 4>(outs, inputs, move |[param, grad, moment, norm]| {
+        update::<T, 4, 4>(outs, inputs, #[inline(always)] move |[param, grad, moment, norm]| {
             let moment = beta1 * moment + (1.0 - beta1) * grad;
             let decayed = beta2 * norm + epsilon;
             let norm = if grad.abs() > decayed { grad.abs() } else { decayed };
@@ -194,7 +194,7 @@ pub fn rmsprop(
     let inputs = [Some(source), Some(grad), Some(mean_square), Some(moment), mean];
     with_float!(param.dtype(), T => {
         let [rate, decay, momentum, epsilon] = [rate, decay, momentum, epsilon].map(|value| value as T);
-        update::<T, 5, 5>(outs, inputs, move |[param, grad, square, moment, mean]| {
+        update::<T, 5, 5>(outs, inputs, #[inline(always)] move |[param, grad, square, moment, mean]| {
             let square = decay * square + (1.0 - decay) * grad * grad;
             let mean = if centered { decay * mean + (1.0 - decay) * grad } else { mean };
             let spread = if centered { square - mean * mean + epsilon } else { square + epsilon };

@@ -151,7 +151,7 @@ pub fn adamw(
         // The corrections of the moments are part of rate and epsilon.
         let (pull, root) = (rate * coeff, rest2.sqrt());
         let (rate, epsilon) = (rate * (root / rest1), epsilon * root);
-        update::<T, 5, 5>(outs, inputs, move |[param, grad, moment1, moment2, largest]| {
+        update::<T, 5, 5>(outs, inputs, #[inline(always)] move |[param, grad, moment1, moment2, largest]| {
             let moment1 = beta1 * moment1 + (1.0 - beta1) * grad;
             let moment2 = beta2 * moment2 + (1.0 - beta2) * grad * grad;
             let largest = if amsgrad { largest } else { T::NEG_INFINITY };

@@ -51,7 +51,7 @@ pub fn average_accumulates(
     let outs = [Some(out_sum_1.reborrow()), Some(out_sum_2.reborrow()), Some(out_sum_3.reborrow())];
     let inputs = [Some(param), Some(in_sum_1), Some(in_sum_2), Some(in_sum_3)];
     with_float!(param.dtype(), T => {
-        update::<T, 3, 4>(outs, inputs, move |[param, sum1, sum2, sum3]| match (ends, moves) {
+        update::<T, 3, 4>(outs, inputs, #[inline(always)] move |[param, sum1, sum2, sum3]| match (ends, moves) {
             (true, _) => [0.0, 0.0, sum1 + param + sum2],
             (false, true) => [0.0, sum2 + (sum1 + param), sum3],
             (false, false) => [sum1 + param, sum2, sum3],

@@ -42,7 +42,7 @@ pub fn rprop(
     let inputs = [Some(source), Some(grad), Some(prev), Some(learning_rate)];
     with_float!(param.dtype(), T => {
         let [low, high, shrink, grow] = [low, high, shrink, grow].map(|value| value as T);
-        update::<T, 4, 4>(outs, inputs, move |[param, grad, prev, rate]| {
+        update::<T, 4, 4>(outs, inputs, #[inline(always)] move |[param, grad, prev, rate]| {
             let product = grad * prev;
             let eta = if product > 0.0 { grow } else if product < 0.0 { shrink } else { 1.0 };
             let grad = if product < 0.0 { 0.0 } else { grad };
@@ -81,7 +81,7 @@ pub fn asgd(
     let outs = [Some(param_out.reborrow()), Some(d_out.reborrow()), Some(y_out.reborrow()), master_out];
     with_float!(param.dtype(), T => {
         let rate = rate as T / count as T;
-        update::<T, 4, 4>(outs, [Some(source), Some(grad), Some(d), Some(y)], move |[param, grad, d, y]| {
+        update::<T, 4, 4>(outs, [Some(source), Some(grad), Some(d), Some(y)], #[inline(always)] move |[param, grad, d, y]| {
             let d = d - y + grad;
             let param = param - rate * d;
             [param, d, grad, param]

@@ -62,7 +62,7 @@ pub fn lamb(
     with_float!(param.dtype(), T => {
         let [beta1, beta2, epsilon, decay] = [beta1, beta2, epsilon, weight_decay].map(|value| value as T);
         let [rest1, rest2] = powers.map(|power| 1.0 - power as T);
-        update::<T, 3, 4>(outs, inputs, move |[param, grad, moment1, moment2]| {
+        update::<T, 3, 4>(outs, inputs, #[inline(always)] move |[param, grad, moment1, moment2]| {
             let moment1 = beta1 * moment1 + (1.0 - beta1) * grad;
             let moment2 = beta2 * moment2 + (1.0 - beta2) * grad * grad;
             let step = moment1 / rest1 / ((moment2 / rest2).sqrt() + epsilon) + decay * param;
@@ -76,7 +76,7 @@ pub fn lamb(
     with_float!(param.dtype(), T => {
         let rate = rate as T;
         let outs = [Some(param_out.reborrow()), master_out];
-        update::<T, 2, 2>(outs, [Some(source), Some(&step)], move |[param, step]| {
+        update::<T, 2, 2>(outs, [Some(source), Some(&step)], #[inline(always)] move |[param, step]| {
             let param = param - rate * step;
             [param, param]
         })
@@ -137,7 +137,7 @@ pub fn nadam(
         let [rate, beta1, beta2, epsilon] = [rate, beta1, beta2, epsilon].map(|value| value as T);
         let (ahead, here) = (next / (1.0 - product * next), (1.0 - mu) / (1.0 - product));
         let [ahead, here, rest] = [ahead, here, 1.0 - power].map(|value| value as T);
-        update::<T, 4, 4>(outs, inputs, move |[param, grad, moment1, moment2]| {
+        update::<T, 4, 4>(outs, inputs, #[inline(always)] move |[param, grad, moment1, moment2]| {
             let moment1 = beta1 * moment1 + (1.0 - beta1) * grad;
             let moment2 = beta2 * moment2 + (1.0 - beta2) * grad * grad;
             let descent = ahead * moment1 + here * grad;
@@ -199,7 +199,7 @@ pub fn radam(
     let inputs = [Some(source), Some(grad), Some(moment1), Some(moment2)];
     with_float!(param.dtype(), T => {
         let [factor, beta1, beta2, epsilon] = [factor, beta1, beta2, epsilon].map(|value| value as T);
-        update::<T, 4, 4>(outs, inputs, move |[param, grad, moment1, moment2]| {
+        update::<T, 4, 4>(outs, inputs, #[inline(always)] move |[param, grad, moment1, moment2]| {
             let moment1 = beta1 * moment1 + (1.0 - beta1) * grad;
             let moment2 = beta2 * moment2 + (1.0 - beta2) * grad * grad;
             let scale = if measured { moment2.sqrt() + epsilon } else { 1.0 };
