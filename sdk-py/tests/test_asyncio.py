@@ -29,6 +29,7 @@ def test_await_does_not_block_other_tasks(device: tenon.Device, stream: tenon.St
         gate.open()
         await asyncio.wait_for(waiting, PATIENCE)
         await stream.synchronize_async()
+        await stream
         await device.synchronize_async()
         assert stream.query()
 
@@ -55,7 +56,7 @@ def test_a_wait_can_be_cancelled(device: tenon.Device, stream: tenon.Stream, gat
     async def main() -> None:
         gate.hold(stream)
         event = stream.record_event()
-        for wait in (event, stream.synchronize_async(), device.synchronize_async()):
+        for wait in (event, stream, stream.synchronize_async(), device.synchronize_async()):
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(wait, 0.01)
         gate.open()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import pickle
 import sys
@@ -455,10 +454,9 @@ def test_close_closes_all_views_and_may_be_repeated() -> None:
     assert view.shape == (2,)
 
 
-def test_pickle_and_copy_of_a_buffer_are_errors() -> None:
-    for use in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="cannot pickle"):
-            use(tenon.empty(1))
+def test_pickle_of_a_buffer_is_an_error() -> None:
+    with pytest.raises(TypeError, match="cannot pickle"):
+        pickle.dumps(tenon.empty(1))
 
 
 def test_copy_is_in_the_same_space() -> None:

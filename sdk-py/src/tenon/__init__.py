@@ -16,9 +16,24 @@ from tenon._ending import shutdown
 from tenon._native.core import Availability
 from tenon._native.core import version_string as version
 from tenon._native.version import VERSION
-from tenon.arrays import empty, from_dlpack, full, pinned, unified, zeros
+from tenon.arrays import (
+    arange,
+    array,
+    asarray,
+    empty,
+    empty_like,
+    from_dlpack,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    pinned,
+    unified,
+    zeros,
+    zeros_like,
+)
 from tenon.buffer import Buffer
-from tenon.device import Device, current_device, current_stream, device, devices
+from tenon.device import Device, current_device, current_stream, device, devices, set_device, synchronize
 from tenon.dtype import DType, dtype
 from tenon.errors import (
     BusyError,
@@ -69,24 +84,34 @@ __all__ = [
     "RefusedError",
     "Stream",
     "UnsupportedError",
+    "arange",
+    "array",
+    "asarray",
     "current_device",
     "current_stream",
     "device",
     "devices",
     "dtype",
     "empty",
+    "empty_like",
     "enable_layers",
     "from_dlpack",
     "full",
+    "full_like",
     "init",
     "load_plugin",
+    "ones",
+    "ones_like",
     "pinned",
     "plugin_failures",
     "plugins",
+    "set_device",
     "shutdown",
+    "synchronize",
     "unified",
     "version",
     "zeros",
+    "zeros_like",
 ]
 
 __version__ = ".".join(map(str, VERSION))

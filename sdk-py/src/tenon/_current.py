@@ -23,6 +23,8 @@ class _Entered(NamedTuple):
 
 
 _entered: ContextVar[_Entered | None] = ContextVar("tenon.current", default=None)
+_chosen: ContextVar[Device | None] = ContextVar("tenon.chosen", default=None)
+"""The current device outside any `with`."""
 
 
 def enter(device: Device, stream: Stream | None = None) -> None:
@@ -47,6 +49,16 @@ def leave(left: Device | Stream) -> None:
     for kept in reversed(inner):
         entered = kept._replace(outer=entered)
     _entered.set(entered)
+
+
+def set_device(device: Device) -> None:
+    """Makes a device the current device outside any `with`."""
+    _chosen.set(device)
+
+
+def outside() -> Device | None:
+    """Returns the device that is current outside any `with`; None if none was set."""
+    return _chosen.get()
 
 
 def device() -> Device | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
@@ -586,8 +587,39 @@ class Buffer:
             parts.append("closed")
         return f"<tenon.Buffer {', '.join(parts)}>"
 
+    def __copy__(self) -> Buffer:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Buffer:
+        return self.copy()
+
+    if not TYPE_CHECKING:  # Otherwise type checkers would accept every name.
+
+        def __getattr__(self, name: str) -> Any:
+            # Python calls this only for names that do not exist.
+            hint = _ELSEWHERE.get(name)
+            message = f"a Buffer has no attribute `{name}`" + (f": {hint}" if hint else "")
+            raise AttributeError(message, **_named(name, self))
+
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("cannot pickle a Buffer: its memory belongs to this process. Pickle numpy() or tolist()")
+
+
+_ELSEWHERE = {
+    **dict.fromkeys(("cpu", "get", "copy_to_host", "asnumpy"), "numpy() copies the elements to a NumPy array"),
+    **dict.fromkeys(("cuda", "copy_to_device"), "to(device) copies the elements to a device"),
+    **dict.fromkeys(("set", "copy_"), "copy_from() copies the elements of an array to the buffer"),
+    **dict.fromkeys(("clone",), "copy() makes a copy on the same device"),
+    **dict.fromkeys(("astype",), "elements are not converted; convert a NumPy array before the copy"),
+    **dict.fromkeys(("numel",), "size is the number of elements"),
+    **dict.fromkeys(("zero_",), "fill(0) sets all elements to 0"),
+}
+"""Names in other packages, and what a buffer has instead."""
+
+
+def _named(name: str, owner: object) -> dict[str, Any]:
+    """Returns the arguments that let Python 3.10 and later suggest a similar name."""
+    return {"name": name, "obj": owner} if sys.version_info >= (3, 10) else {}
 
 
 _SPACES = ("device", "pinned", "unified")

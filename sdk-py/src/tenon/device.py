@@ -279,9 +279,18 @@ def _parsed(name: str) -> tuple[str, int]:
     return type, int(number) if colon else 0
 
 
-def device(name: Device | str) -> Device:
-    """Returns the device with a name such as `cpu:0`. A `Device` is returned unchanged."""
-    return name if isinstance(name, Device) else Device(name)
+def device(name: Device | str | int | None = None) -> Device:
+    """Returns a device.
+
+    Args:
+        name: A name such as `cpu:0`; an index, for a device of the type of the current device; or a `Device`, which is
+            returned unchanged. None: the current device.
+    """
+    return _named(name)
+
+
+def _named(name: Device | str | int | None) -> Device:
+    return Device(current_device().type, name) if isinstance(name, int) else resolve(name)
 
 
 def resolve(device: Device | str | None) -> Device:
@@ -314,15 +323,41 @@ _built_in: Device | None = None
 """The current device outside any `with`; None until the first request."""
 
 
+def set_device(device: Device | str | int) -> None:
+    """Makes a device the current device of the thread or task, outside any `with device:` or `with stream:`.
+
+    Threads that start later begin with the built-in `cpu:0`.
+    """
+    _current.set_device(_named(device))
+
+
+def synchronize(device: Device | str | None = None, timeout: float | None = None) -> None:
+    """Waits until all work on a device is done. See `Device.synchronize`.
+
+    Args:
+        device: The device or its name. None: the current device.
+        timeout: The longest wait in seconds. None: no limit.
+    """
+    resolve(device).synchronize(timeout)
+
+
 def current_device() -> Device:
-    """Returns the device of the innermost `with device:` or `with stream:`; outside any, the built-in `cpu:0`."""
+    """Returns the current device.
+
+    It is the device of the innermost `with device:` or `with stream:`; outside any, that of `set_device`; otherwise the
+    built-in `cpu:0`.
+    """
     global _built_in
     found = _current.device()
-    if found is None:
-        found = _built_in
-        if found is None or found.closed:
-            found = _built_in = Device("cpu", 0)
-    return found
+    if found is not None:
+        return found
+    found = _current.outside()
+    if found is not None:
+        # A device that was closed is opened again, as the built-in one is.
+        return Device(found.type, found.ordinal) if found.closed else found
+    if _built_in is None or _built_in.closed:
+        _built_in = Device("cpu", 0)
+    return _built_in
 
 
 def current_stream(device: Device | str | None = None) -> Stream:

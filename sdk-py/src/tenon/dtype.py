@@ -172,6 +172,7 @@ _BY_NAME.update(
     for order in ("", "=", dtype.typestr[0], _ORDER)
 )
 _BY_NAME.update({bool: bool_, int: int64, float: float64, complex: complex128})
+_BY_NAME.update({"int": int64, "float": float64, "complex": complex128})
 _NAMES = (str, type, DataType)
 """Classes of keys in `_BY_NAME`. A plain int is not a key, although it may equal the number of a type."""
 _BY_DLPACK = {(dtype.code, dtype.itemsize * 8): dtype for dtype in DTYPES}
@@ -185,7 +186,8 @@ def dtype(of: DTypeLike) -> DType:
 
     Args:
         of: An element type; a name such as `float32` or `f4`; a `DataType` number of the library; a NumPy type; or
-            `bool`, `int`, `float` or `complex`, which mean `bool`, `int64`, `float64` and `complex128` as in NumPy.
+            `bool`, `int`, `float` or `complex`, as names or types, which mean `bool`, `int64`, `float64` and
+            `complex128` as in NumPy.
 
     Raises:
         TypeError: The type is not supported, has fields, or does not have the byte order of the machine.

@@ -11,7 +11,7 @@ from tenon.errors import Error
 from tenon.event import Event, other_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from types import TracebackType
     from typing import Any
 
@@ -188,6 +188,14 @@ class Stream(_handled.Handled):
             _lifetime.release_later(release)
             raise
         release.now()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Waits in a task as `synchronize_async` does, without blocking the event loop.
+
+        Raises:
+            DeviceError: Work on the stream failed.
+        """
+        return self.synchronize_async().__await__()
 
     def __enter__(self) -> Stream:
         # Raises an exception if the stream is closed.
