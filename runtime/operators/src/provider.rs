@@ -64,8 +64,8 @@ impl Provider for OneDnn {
         factors: [Factor<'_>; 2],
         is_added: bool,
     ) -> bool {
-        let is_long = shape.iter().product::<usize>() >= HALF_PRODUCT;
-        (dtype == DType::F32 || is_long) && self.0.multiply(dtype, out, shape, factors, is_added)
+        let least = if dtype == DType::F32 { PRODUCT } else { HALF_PRODUCT };
+        shape.iter().product::<usize>() >= least && self.0.multiply(dtype, out, shape, factors, is_added)
     }
 }
 
@@ -74,6 +74,9 @@ const PRODUCT_ELEMENTS: usize = 16;
 
 /// The fewest channels for which oneDNN computes the gradient of an image well.
 const GRADIENT_CHANNELS: usize = 4;
+
+/// The fewest multiplications for which a product in `f32` is worth the call.
+const PRODUCT: usize = 1 << 16;
 
 /// The fewest multiplications for which a product in half precision is worth the code that is generated for it.
 const HALF_PRODUCT: usize = 1 << 17;
