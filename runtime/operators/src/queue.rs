@@ -23,6 +23,9 @@ pub(crate) fn enable() {
     IS_ENABLED.store(true, Ordering::Relaxed);
 }
 
+/// A kernel with its operands.
+type Kernel = Box<dyn FnMut() -> tenon_kernels::Result<()> + Send>;
+
 /// One call of an operator that may compute after it has returned.
 ///
 /// The tensors become views without a lifetime. The host keeps device memory allocated until the work on the stream is
@@ -112,10 +115,15 @@ impl Call {
         name: &'static str,
         mut kernel: impl FnMut() -> tenon_kernels::Result<()> + Send + 'static,
     ) -> Result<()> {
-        if !self.is_queued() {
-            ready(self.launch)?;
-            return done(kernel());
+        if self.is_queued() {
+            // A trait object, because each operator has its own type of kernel, and the code would be compiled for each.
+            return self.queue(name, Box::new(kernel));
         }
+        ready(self.launch)?;
+        done(kernel())
+    }
+
+    fn queue(self, name: &'static str, mut kernel: Kernel) -> Result<()> {
         let copies = self.copies;
         let kernel = move || {
             // The kernel reads them.

@@ -427,7 +427,7 @@ impl Device for Cpu {
         Ok(1)
     }
 
-    // The answer makes hosts compute in the type, and there are no kernels that do.
+    // The device is also that of hosts without kernels. Those of the plugin for PaddlePaddle take half precision.
     fn is_float16_supported(&self, device: DeviceId) -> Result<bool> {
         self.expect_device(device)?;
         Ok(false)
