@@ -3,21 +3,17 @@
 //! `acl/` has the data. Functions are compared as text, since most handles are a `void*` to a compiler, which would
 //! let swapped ones pass. Constants and structs are compared in the generated headers, by a compiler.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use codegen::emit::c::{Dialect, Speller};
-use codegen::model::{Function, Interface, Spec, Type, TypeKind};
+use codegen::model::{FallbackKind, Function, Interface, Spec, Type, TypeKind};
 use codegen::source::{Files, Folder};
 
 /// Functions and members whose type differs from the newest release. A difference that no longer exists fails the test.
 const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
-    ("aclFloat16ToFloat", "issue 15: five signatures differ; `aclFloat16` is missing"),
-    ("aclFloatToFloat16", "issue 15: five signatures differ; `aclFloat16` is missing"),
-    ("aclrtLaunchKernel", "issue 15: five signatures differ; the const of the arguments is missing"),
-    ("aclrtMemcpyAsyncWithOffset", "issue 15: five signatures differ; addresses are passed by pointer"),
-    ("aclmdlRICondHandleGetCondPtr", "issue 15: five signatures differ; the address is a `uint64_t**`"),
+    ("acldumpRegCallback", "the header writes the type of the callback in full"),
     (
         "aclrtUtilizationInfo.utilizationExtend",
         "`void*` in the spec, which does not describe the struct behind it",
@@ -37,7 +33,18 @@ const NOT_IN_DATA: &[(&str, &str)] = &[
     ("ACL_COMPUTE_HIGH_PRECISION", "of `acl_op.h`, which is not in the data"),
     ("ACL_COMPUTE_LOW_PRECISION", "of `acl_op.h`, which is not in the data"),
     ("aclmdlIODims", "of `acl_mdl.h`, which is not in the data"),
+    ("aclprofMessage", "without a name outside its struct; held as `aclprofEventAttributes.message`"),
     ("aclrtRandomNumParam", "without a name in the header; held as `aclrtRandomNumFuncParaInfo.paramInfo`"),
+];
+
+/// Functions, constants, macros and structs of the headers that the spec does not have. `*` ends a prefix.
+const NOT_DECLARED: &[(&str, &str)] = &[
+    ("ACL_ERROR_GE_*", "of the header of the graph engine, whose functions are not part of the runtime"),
+    ("ACL_DEPRECATED", "marks declarations for the compiler; it has no value"),
+    ("ACL_DUMP_API", "as `ACL_DEPRECATED`"),
+    ("ACL_DUMP_WEAK", "as `ACL_DEPRECATED`"),
+    ("ACL_PROF_AICORE_SHAPE", "exceeds the 32 bits of an enum of the spec"),
+    ("ACL_PROF_API_STATS", "as `ACL_PROF_AICORE_SHAPE`"),
 ];
 
 /// Structs that the data has under their tag.
@@ -211,7 +218,9 @@ fn struct_claims(ty: &Type, size: &str, members: &str) -> Vec<String> {
     let members: Vec<(String, String, u64)> =
         serde_json::from_str(members).expect("the members are a list of name, type and offset");
     let mut lines = vec![format!("static_assert(sizeof({name}) == {size}, \"size of {name}\");")];
-    for (member, spelled, bits) in members {
+    // The spec has no arrays of unknown length, which follow the struct and do not change its size.
+    let described = members.into_iter().filter(|(_, spelled, _)| !spelled.ends_with("[0]"));
+    for (member, spelled, bits) in described {
         let (bytes, whole) = (bits / 8, format!("{name}.{member}"));
         lines.push(format!("static_assert(offsetof({name}, {member}) == {bytes}, \"offset of {whole}\");"));
         let ours = format!("decltype({name}::{member})");
@@ -220,15 +229,53 @@ fn struct_claims(ty: &Type, size: &str, members: &str) -> Vec<String> {
             lines.push(format!("struct {};", spelled.trim_end_matches([' ', '*'])));
             let gone = format!("{whole} differs no longer: take it out of the known differences");
             lines.push(format!("static_assert(!std::is_same<{ours}, {spelled}>::value, \"{gone}\");"));
-        } else if !spelled.contains("unnamed") {
+        } else if !spelled.contains("unnamed") && !spelled.starts_with("union ") {
             lines.push(same(&ours, &spelled, &format!("type of {whole}")));
         }
     }
     lines
 }
 
-/// Compiles assertions with the headers of a spec; returns the compiler's message if they fail.
-fn compile(spec: Spec, test: &str, claims: &str) -> Result<(), String> {
+fn excuses(excuse: &str, name: &str) -> bool {
+    match excuse.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => excuse == name,
+    }
+}
+
+fn is_excused(name: &str) -> bool {
+    NOT_DECLARED.iter().any(|(excuse, _)| excuses(excuse, name))
+}
+
+/// The names of the data that the spec does not have, and excuses for names that it has.
+fn missing(spec: &Spec) -> Vec<String> {
+    let interface = acl(spec);
+    let mut declared: BTreeSet<&str> =
+        interface.functions.iter().map(|function| function.c_name.as_str()).collect();
+    for ty in &interface.types {
+        let tag = TAGS.iter().find(|(known, _)| *known == ty.c_name).map_or(&*ty.c_name, |(_, tag)| tag);
+        declared.insert(tag);
+        if let TypeKind::Enum { values, .. } = &ty.kind {
+            declared.extend(values.iter().map(|value| value.c_name.as_str()));
+        }
+    }
+    let files = ["functions.tsv", "constants.tsv", "macros.tsv", "structs.tsv"];
+    let names = files.iter().flat_map(|file| data(file).into_keys());
+    let names: Vec<String> = names.filter(|name| !declared.contains(&**name)).collect();
+    let is_needed = |excuse: &str| names.iter().any(|name| excuses(excuse, name));
+    let needless = NOT_DECLARED.iter().filter(|(excuse, _)| !is_needed(excuse));
+    let needless: Vec<String> = needless.map(|(excuse, _)| format!("{excuse} (excused)")).collect();
+    names.into_iter().filter(|name| !is_excused(name)).chain(needless).collect()
+}
+
+/// Assertions for the preprocessor: the macros of the data are macros.
+fn macro_claims() -> String {
+    let names = data("macros.tsv").into_keys().filter(|name| !is_excused(name));
+    names.map(|name| format!("#ifndef {name}\n#error \"{name} is no macro\"\n#endif\n")).collect()
+}
+
+/// Writes the headers of a spec. Returns the folder for `-I`.
+fn headers(spec: Spec, test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acl-{test}"));
     let header = spec.outputs.place("header").expect("the spec asks for headers").path.clone();
     let loaded = codegen::Loaded { spec, sources: codegen::source::Sources::default() };
@@ -244,18 +291,39 @@ fn compile(spec: Spec, test: &str, claims: &str) -> Result<(), String> {
         std::fs::remove_dir_all(&folder).expect("the folder for tests can be written");
     }
     files.write(&target, codegen::out::Edits::Refuse).expect("the folder for tests can be written");
-    let file = folder.join("claims.cc");
-    let headers = ["acl_base.h", "acl_rt.h", "acl_mdl.h", "acl_op.h", "acl.h"];
+    folder.join(header.value)
+}
+
+/// Compiles a program that includes headers; returns the compiler's message if that fails.
+fn compile_with(include: &Path, headers: &[&str], flags: &[&str], claims: &str) -> Result<(), String> {
+    let is_c = flags.contains(&"-xc");
+    let file = include.join(if is_c { "claims.c" } else { "claims.cc" });
     let includes: String = headers.iter().map(|header| format!("#include \"acl/{header}\"\n")).collect();
-    std::fs::write(&file, format!("#include <cstddef>\n#include <type_traits>\n{includes}\n{claims}"))
-        .expect("the folder for tests can be written");
-    let output = Command::new("c++")
-        .args(["-std=c++17", "-fsyntax-only", "-w", "-I"])
-        .arg(folder.join(header.value))
+    std::fs::write(&file, includes + claims).expect("the folder for tests can be written");
+    let output = Command::new(if is_c { "cc" } else { "c++" })
+        .args(flags)
+        .args(["-fsyntax-only", "-I"])
+        .arg(include)
         .arg(&file)
         .output()
-        .unwrap_or_else(|_| panic!("`c++` is not installed: apt-get install g++"));
+        .unwrap_or_else(|_| panic!("`cc` and `c++` are not installed: apt-get install g++"));
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+/// Compiles assertions with all headers of a spec.
+fn compile(spec: Spec, test: &str, claims: &str) -> Result<(), String> {
+    let names = header_names(&spec);
+    let include = headers(spec, test);
+    let claims = format!("#include <cstddef>\n#include <type_traits>\n{claims}");
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    compile_with(&include, &names, &["-std=c++17", "-w"], &claims)
+}
+
+/// The headers of ACL, without their folder.
+fn header_names(spec: &Spec) -> BTreeSet<String> {
+    let interface = acl(spec);
+    let groups = interface.groups.iter().map(|group| &group.header.value);
+    groups.chain([&interface.header]).map(|header| header.trim_start_matches("acl/").to_owned()).collect()
 }
 
 #[test]
@@ -275,6 +343,42 @@ fn constants_and_structs_are_as_the_newest_release_has_them() {
     assert_eq!(absent, excused, "left: not in the data; right: excused");
     assert!(claims.lines().count() > 500, "there are claims");
     if let Err(reason) = compile(spec, "newest", &claims) {
+        panic!("{reason}");
+    }
+}
+
+#[test]
+fn every_name_of_the_headers_is_declared_or_excused() {
+    let missing = missing(&spec());
+    assert!(missing.is_empty(), "declared and excused, or neither: {}", missing.join(", "));
+}
+
+#[test]
+fn a_missing_function_is_named() {
+    let spec = changed("acl/buffer.yaml", "c: aclrtAllocBuf", "c: aclrtAlocBuf");
+    assert_eq!(missing(&spec), ["aclrtAllocBuf"]);
+}
+
+#[test]
+fn headers_compile_alone_and_together() {
+    let spec = spec();
+    let names = header_names(&spec);
+    let include = headers(spec, "alone");
+    let together: Vec<&str> = names.iter().map(String::as_str).collect();
+    let alone = together.iter().map(std::slice::from_ref);
+    for headers in alone.chain([&together[..]]) {
+        for flags in [["-xc", "-std=c11"], ["-xc++", "-std=c++17"]] {
+            let flags = [&flags[..], &["-Wall", "-Wextra", "-Wpedantic", "-Werror"]].concat();
+            if let Err(reason) = compile_with(&include, headers, &flags, "int main(void) { return 0; }\n") {
+                panic!("{headers:?} with {flags:?}:\n{reason}");
+            }
+        }
+    }
+    let used = "int main(void) { aclInit(0); aclFinalize(); return aclGetRecentErrMsg() != 0; }\n";
+    if let Err(reason) = compile_with(&include, &["acl_rt.h"], &["-xc", "-std=c11"], used) {
+        panic!("`acl_rt.h` alone lacks functions:\n{reason}");
+    }
+    if let Err(reason) = compile_with(&include, &together, &["-xc", "-std=c11"], &macro_claims()) {
         panic!("{reason}");
     }
 }
@@ -322,4 +426,41 @@ fn a_wrong_number_or_layout_is_blamed_by_its_name() {
     {
         assert!(reason.contains(blamed), "`{blamed}` is not blamed:\n{reason}");
     }
+}
+
+/// The rows of the table in the guide: per header the functions of each release, and what the spec does with them.
+fn table(spec: &Spec) -> String {
+    let interface = acl(spec);
+    let mut rows = BTreeMap::<&str, [usize; 6]>::new();
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acl/functions.tsv"))
+        .expect("the data is part of the repository");
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let row = rows.entry(columns[1]).or_default();
+        for (count, release) in row.iter_mut().zip(["8.5", "9.0", "9.1", "9.2b2"]) {
+            *count += usize::from(columns[2].split(',').any(|has| has == release));
+        }
+        let Some(function) = interface.functions.iter().find(|function| function.c_name == columns[0]) else {
+            continue;
+        };
+        if columns[2].contains("9.2b2") {
+            let is_refused = matches!(
+                &function.fallback,
+                Some(fallback) if matches!(fallback.kind, FallbackKind::Refuse { .. })
+            );
+            row[4 + usize::from(is_refused)] += 1;
+        }
+    }
+    let row = |(header, counts): (&str, [usize; 6])| {
+        let counts = counts.map(|count| count.to_string()).join(" | ");
+        format!("| `{header}` | {counts} |\n")
+    };
+    rows.into_iter().map(row).collect()
+}
+
+#[test]
+fn the_guide_counts_the_functions_of_each_header() {
+    let guide = std::fs::read_to_string(root().join("docs/src/guide/acl.md")).expect("there is a guide");
+    let table = table(&spec());
+    assert!(guide.contains(&table), "the table in the guide should be\n{table}");
 }

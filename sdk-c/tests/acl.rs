@@ -52,11 +52,13 @@ fn each_header_stands_by_itself_in_c_and_in_cxx() {
     let folder = build::here().join("include/acl");
     let mut headers: Vec<_> =
         fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    headers.retain(|header| folder.join(header).is_file());
+    headers.push("ops/acl_dvpp.h".into());
     headers.sort();
     assert!(headers.len() >= 4, "{headers:?}");
     for header in headers {
         let header = header.to_string_lossy();
-        let source = build::scratch("acl").join(format!("only_{header}.c"));
+        let source = build::scratch("acl").join(format!("only_{}.c", header.replace('/', "_")));
         fs::write(&source, format!("#include <acl/{header}>\n#include <acl/{header}>\n")).unwrap();
         for language in &LANGUAGES {
             build::run(compiler(language, &source).arg("-fsyntax-only"));

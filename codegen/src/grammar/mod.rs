@@ -81,8 +81,23 @@ pub static GROUP: Shape = Shape {
             Value::Line,
             "Kind `export`: the header that declares it; default: the header of the interface.",
         ),
+        key(
+            "apart",
+            Value::Bool,
+            "Kind `export`: true if the header of the interface does not include the header of the group.",
+        ),
+        key("typedefs", Value::List(&Value::Shape(&TYPEDEF)), "Second names of primitives in C."),
         key("types", Value::List(&Value::Shape(&TYPE)), "Types, in the order in which C needs them."),
         key("functions", Value::List(&Value::Shape(&FUNCTION)), "Functions, in the order of the docs."),
+    ],
+};
+
+static TYPEDEF: Shape = Shape {
+    name: "a typedef",
+    keys: &[
+        needed("c", Value::Symbol, "Its name in C."),
+        needed("type", Value::Type, "The primitive that it names."),
+        SUMMARY,
     ],
 };
 
@@ -121,8 +136,8 @@ static TYPE: Shape = Shape {
         key("flags", Value::Bool, "True if the values of an enum are bits."),
         key(
             "as",
-            Value::Word(&["int"]),
-            "An enum whose C type is `int`: a typedef of `int`, and an unnamed enum with the values.",
+            Value::Word(&["int", "macros"]),
+            "An enum whose C type is `int`: a typedef of `int`, with the values in an unnamed enum or as macros.",
         ),
         key("values", Value::List(&Value::Shape(&ENUM_VALUE)), "The values of an enum."),
         key("anonymous", Value::Bool, "True for a typedef of a struct without a tag."),
@@ -231,6 +246,7 @@ static PARAM: Shape = Shape {
             "True if the ABI points to const, false if it does not; default: as `dir` implies. `objects`: in an array of handles with `c_const`, the objects are const and the array is not.",
         ),
         key("upstream", Value::Line, "The C++ type, if C has none."),
+        key("c_type", Value::Line, "Its type in C, if C spells it differently, such as `void**`."),
         SINCE,
         UNTIL,
         key(
@@ -273,6 +289,11 @@ static FUNCTION: Shape = Shape {
         ),
         SINCE,
         UNTIL,
+        key(
+            "variadic",
+            Value::Bool,
+            "Kind `export`: true if C callers may pass further arguments, which the function does not read.",
+        ),
         key("blocking", Value::Bool, "True if the call waits for device work."),
         key("stream_ordered", Value::Snake, "The stream parameter in whose order the work runs."),
         key("status_as_bool", Value::Shape(&QUESTION), "The statuses that mean yes and no."),

@@ -49,9 +49,14 @@ impl<'a> Headers<'a> {
     /// Returns the headers of this interface that a header includes.
     pub fn included_by(&self, header: &str) -> Vec<&'a str> {
         if header == self.interface.header {
-            return self.names[1..].to_vec();
+            return self.names[1..].iter().copied().filter(|other| !self.is_apart(other)).collect();
         }
         self.names.iter().copied().filter(|other| *other != header && self.needs(header, other)).collect()
+    }
+
+    /// Returns true if all groups of a header are apart.
+    fn is_apart(&self, header: &str) -> bool {
+        self.groups(header).all(|group| group.is_apart)
     }
 
     /// Returns true if a header uses a type that another header declares.

@@ -54,6 +54,8 @@ pub struct Function {
     pub fill_always: bool,
     /// The releases that have it.
     pub availability: Availability,
+    /// True if C callers may pass further arguments, which the function does not read.
+    pub variadic: bool,
     /// True if the caller waits for device work.
     pub blocking: bool,
     /// The stream in whose order the work runs.

@@ -38,7 +38,7 @@ pub use python::{PythonFunction, PythonModule, PythonPackage};
 pub use table::{
     Block, Extension, ExtensionRelease, HandOver, OwnedTable, Plugin, Reserved, Slot, Table, TableField,
 };
-pub use types::{EnumValue, HandleForm, Meaning, Ty, Type, TypeKind};
+pub use types::{EnumForm, EnumValue, HandleForm, Meaning, Ty, Type, TypeKind};
 
 use crate::source::{At, Span};
 
@@ -241,6 +241,17 @@ pub struct Availability {
     pub until: Option<ReleaseId>,
 }
 
+/// A second name of a primitive in C.
+#[derive(Clone, Debug)]
+pub struct Typedef {
+    /// Its name in C.
+    pub c_name: String,
+    /// The primitive.
+    pub ty: Ty,
+    /// One line.
+    pub summary: String,
+}
+
 /// A group of functions and types.
 #[derive(Debug)]
 pub struct Group {
@@ -254,6 +265,10 @@ pub struct Group {
     pub doc: String,
     /// File name of the header that declares its members.
     pub header: At<String>,
+    /// True if the header of the interface does not include that header.
+    pub is_apart: bool,
+    /// Second names of primitives in C.
+    pub typedefs: Vec<Typedef>,
     /// The spans of its keys.
     pub places: Places,
 }

@@ -99,6 +99,8 @@ pub struct Param {
     pub is_array_mutable: bool,
     /// The C++ type, if C has none.
     pub upstream: Option<String>,
+    /// The C type, if C spells it differently.
+    pub c_type: Option<String>,
     /// The releases that have it.
     pub availability: Availability,
     /// The value that the implementation receives in releases that lack the parameter.

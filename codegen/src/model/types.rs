@@ -56,8 +56,8 @@ pub enum TypeKind {
     Enum {
         /// True if the values are bits.
         flags: bool,
-        /// True if the C type is `int`, and the enum with the values has no name.
-        as_int: bool,
+        /// The C declaration.
+        form: EnumForm,
         /// The numbers.
         values: Vec<EnumValue>,
     },
@@ -81,6 +81,17 @@ pub enum TypeKind {
         /// True if it is called once each time it is passed to a function, and never if that call fails.
         once: bool,
     },
+}
+
+/// The C declaration of an enum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnumForm {
+    /// `typedef enum { … } Name`
+    Named,
+    /// `typedef int Name`, and an unnamed enum with the values
+    Int,
+    /// `typedef int Name`, and a macro for each value
+    Macros,
 }
 
 /// The C declaration of a handle.

@@ -10,6 +10,7 @@ use crate::data::tensor_desc::TensorDescs;
 use crate::device::info::ChipName;
 use crate::device::settings::Timeouts;
 use crate::event::event_table::Events;
+use crate::memory::pool::Pools;
 use crate::notify::notify_table::Notifies;
 use crate::provider::{Devices, NoDevices};
 use crate::state::State;
@@ -36,6 +37,7 @@ pub struct Runtime {
     pub(crate) observers: Observers,
     pub(crate) virtual_memory: VirtualMemory,
     pub(crate) shared_memory: SharedMemory,
+    pub(crate) pools: Pools,
     pub(crate) data_buffers: DataBuffers,
     pub(crate) tensor_descs: TensorDescs,
     pub(crate) message_buffers: MessageBuffers,
@@ -57,6 +59,7 @@ impl Runtime {
             observers: Observers::default(),
             virtual_memory: VirtualMemory::default(),
             shared_memory: SharedMemory::default(),
+            pools: Pools::default(),
             data_buffers: DataBuffers::default(),
             tensor_descs: TensorDescs::default(),
             message_buffers: MessageBuffers::default(),

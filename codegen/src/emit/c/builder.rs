@@ -15,7 +15,7 @@ use crate::sdk::Face;
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum TypeItem {
     Plain { comment: Vec<String>, declaration: String },
-    Enum { comment: Vec<String>, name: String, is_int: bool, values: Vec<ValueItem>, size: u64 },
+    Enum { comment: Vec<String>, name: String, form: &'static str, values: Vec<ValueItem>, size: u64 },
     Struct(StructItem),
 }
 
@@ -110,6 +110,13 @@ impl Builder<'_> {
         }
     }
 
+    pub(super) fn typedef(&self, typedef: &Typedef) -> TypeItem {
+        TypeItem::Plain {
+            comment: vec![format!("@brief {}", typedef.summary)],
+            declaration: format!("typedef {} {};", self.newest.base(typedef.ty), typedef.c_name),
+        }
+    }
+
     pub(super) fn ty(&self, ty: &Type) -> TypeItem {
         let comment = self.comments.ty(ty);
         let (name, tag) = &self.type_names(ty);
@@ -125,9 +132,13 @@ impl Builder<'_> {
             TypeKind::Callback { params, result, .. } => {
                 plain(format!("typedef {};", self.newest.callback(params, result.as_deref(), name)))
             }
-            TypeKind::Enum { values, as_int, .. } => TypeItem::Enum {
+            TypeKind::Enum { values, form, .. } => TypeItem::Enum {
                 name: name.clone(),
-                is_int: *as_int && self.face.is_none(),
+                form: match form {
+                    EnumForm::Int if self.face.is_none() => "int",
+                    EnumForm::Macros if self.face.is_none() => "macros",
+                    _ => "named",
+                },
                 values: values
                     .iter()
                     .map(|value| ValueItem {

@@ -71,6 +71,9 @@ impl Builder<'_> {
         let includes = used.chain(headers.included_by(name)).map(|other| names::beside(name, other));
         let types = self.types_in_order().into_iter().map(|index| &interface.types[index]);
         let types = types.filter(|ty| !matches!(ty.kind, TypeKind::Struct { is_unnamed: true, .. }));
+        let typedefs =
+            headers.groups(name).flat_map(|group| &group.typedefs).map(|typedef| self.typedef(typedef));
+        let types = types.filter(|ty| is_here(ty.group)).map(|ty| self.ty(ty));
         let plugin = table.and_then(|table| Some((table, table.plugin()?)));
         Header {
             marker,
@@ -79,7 +82,7 @@ impl Builder<'_> {
             includes: includes.collect(),
             weak: interface.weak.clone(),
             forward: table.iter().map(|table| table.c_name.clone()).collect(),
-            types: types.filter(|ty| is_here(ty.group)).map(|ty| self.ty(ty)).collect(),
+            types: typedefs.chain(types).collect(),
             tables: table.map(|table| self.tables(table)).unwrap_or_default(),
             old_structs: self.old_structs(),
             plugin: plugin.map(|(table, plugin)| self.plugin(table, plugin)),

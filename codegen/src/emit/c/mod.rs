@@ -101,7 +101,7 @@ pub fn declaration(
 
 /// Returns the C declaration of a type for documentation, without the members of enums and structs.
 pub fn type_declaration(spec: &Spec, interface: &Interface, ty: &crate::model::Type) -> String {
-    use crate::model::TypeKind;
+    use crate::model::{EnumForm, TypeKind};
     let speller = Speller::new(spec, interface, interface.newest(), Dialect::C);
     let name = &ty.c_name;
     match &ty.kind {
@@ -111,7 +111,7 @@ pub fn type_declaration(spec: &Spec, interface: &Interface, ty: &crate::model::T
         TypeKind::Id { tag, field, ty } => {
             format!("typedef struct {tag} {{ {} {field}; }}* {name};", speller.base(*ty))
         }
-        TypeKind::Enum { as_int: true, .. } => format!("typedef int {name};"),
+        TypeKind::Enum { form: EnumForm::Int | EnumForm::Macros, .. } => format!("typedef int {name};"),
         TypeKind::Enum { .. } => format!("typedef enum {{ … }} {name};"),
         TypeKind::Struct { is_unnamed: true, .. } => "union { … };".to_owned(),
         TypeKind::Struct { anonymous, is_union, .. } => {

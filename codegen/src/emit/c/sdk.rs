@@ -142,7 +142,7 @@ fn types_of(face: Face) -> Vec<TypeItem> {
         value: status.value,
     });
     let status = TypeItem::Enum {
-        is_int: false,
+        form: "named",
         comment: wrap(
             "@brief The result of a call: a status of the device or, from 16 on, of the library.",
             WIDTH,

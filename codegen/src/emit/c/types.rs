@@ -46,6 +46,9 @@ impl<'a> Speller<'a> {
         {
             return upstream.clone();
         }
+        if let Some(c_type) = &param.c_type {
+            return c_type.clone();
+        }
         if param.lent {
             return format!("{}*", self.lent(param));
         }
@@ -274,7 +277,11 @@ impl<'a> Speller<'a> {
                     if named { format!("{}* args", args.c_name) } else { format!("{}*", args.c_name) };
                 self.lines(&result, name, &[passed], named, indent)
             }
-            None => self.declaration(&result, name, &function.params, named, indent),
+            None => {
+                let mut params = self.params(&function.params, named);
+                params.extend(function.variadic.then(|| "...".to_owned()));
+                self.lines(&result, name, &params, named, indent)
+            }
         }
     }
 

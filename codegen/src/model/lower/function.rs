@@ -52,6 +52,7 @@ impl Lowerer<'_> {
             },
             fill_always: node.get("fill").is_some(),
             availability: self.availability(scope, node),
+            variadic: flag(node, "variadic"),
             blocking: flag(node, "blocking"),
             question,
             returns: node

@@ -47,15 +47,27 @@ impl Lowerer<'_> {
         let kernels = self.kernel_groups(scope, &trees.kernels, spec.operators.as_ref());
         let header = node.get("header").and_then(|node| self.header(node));
         let header = header.unwrap_or(At { value: String::new(), span: node.span });
-        let group = |(name, node): &(At<String>, Node)| Group {
+        let mut typedef = |node: &Node| Typedef {
+            c_name: text(node, "c").unwrap_or_default(),
+            ty: node.get("type").map_or(Ty::Size, |ty| self.resolve(scope, ty)),
+            summary: text(node, "summary").unwrap_or_default(),
+        };
+        let typedefs: Vec<Vec<Typedef>> = (trees.groups.iter())
+            .map(|(_, node)| {
+                node.get("typedefs").into_iter().flat_map(Node::items).map(&mut typedef).collect()
+            })
+            .collect();
+        let group = |((name, node), typedefs): (&(At<String>, Node), Vec<Typedef>)| Group {
             name: name.value.clone(),
             title: text(node, "title").unwrap_or_default(),
             summary: text(node, "summary").unwrap_or_default(),
             doc: prose(node, "doc"),
             header: node.get("header").and_then(|node| self.header(node)).unwrap_or_else(|| header.clone()),
+            is_apart: flag(node, "apart"),
+            typedefs,
             places: Places::of(name.span, node),
         };
-        let groups = trees.groups.iter().map(group).collect();
+        let groups = trees.groups.iter().zip(typedefs).map(group).collect();
         Interface {
             name: trees.name.clone(),
             kind,

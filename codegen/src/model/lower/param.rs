@@ -71,6 +71,7 @@ impl Lowerer<'_> {
             },
             is_array_mutable: node.get("const").and_then(Node::text) == Some("objects"),
             upstream: text(node, "upstream"),
+            c_type: text(node, "c_type"),
             availability: self.availability(scope, node),
             absent: node.get("absent").and_then(|node| self.absent(scope, node)),
             doc: parts(node.get("doc"), false),

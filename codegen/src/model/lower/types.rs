@@ -75,7 +75,11 @@ impl Lowerer<'_> {
             }
             "enum" => TypeKind::Enum {
                 flags: flag(node, "flags"),
-                as_int: node.get("as").is_some(),
+                form: match node.get("as").and_then(Node::text) {
+                    Some("int") => EnumForm::Int,
+                    Some("macros") => EnumForm::Macros,
+                    _ => EnumForm::Named,
+                },
                 values: node
                     .get("values")
                     .into_iter()

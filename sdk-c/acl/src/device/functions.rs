@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::CStr;
 
-use tenon::{AnyPtr, DevicePtr};
+use tenon::{AnyPtr, DevicePtr, HostPtr};
 
 use super::health;
 use super::info;
@@ -12,9 +12,9 @@ use super::settings;
 use crate::api::{
     AclContext, AclDevice, AclDeviceInfo, AclHealth, AclInit, AclLimits, AclPeer, CannAttr, CmoType, Context,
     DataType, DevAttr, DevFeatureType, DevResLimitType, DeviceInfo, DeviceLimit, DeviceStatus, ErrorInfo,
-    FloatOverflowMode, MemUceInfo, MemcpyKind, ReduceKind, RtDeviceGetStreamPriorityRange,
-    RtGetPrimaryCtxState, RtGetVersion, RunMode, Stream, StreamAttr, StreamAttrValue, SysParamOpt, TsId,
-    UtilizationInfo, Uuid, take_last_message,
+    FloatOverflowMode, GetCannAttributeList, MemUceInfo, MemcpyKind, ReduceKind,
+    RtDeviceGetStreamPriorityRange, RtGetPrimaryCtxState, RtGetVersion, RunMode, Stream, StreamAttr,
+    StreamAttrValue, SysParamOpt, TsId, UtilizationInfo, Uuid, take_last_message,
 };
 use crate::copy::cache_hint;
 use crate::copy::descriptor;
@@ -44,6 +44,14 @@ impl AclInit for Runtime {
 
     fn get_cann_attribute(&self, cann_attr: CannAttr) -> Result<i32> {
         info::stack_has(cann_attr)
+    }
+
+    fn get_cann_attribute_list(&self) -> Result<GetCannAttributeList> {
+        let list = info::STACK_FEATURES;
+        Ok(GetCannAttributeList {
+            cann_attr_list: HostPtr::from_ptr(list.as_ptr().cast_mut()),
+            num: list.len(),
+        })
     }
 
     fn get_device_capability(&self, device_id: u32, device_info: DeviceInfo) -> Result<i64> {

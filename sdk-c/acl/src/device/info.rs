@@ -23,10 +23,13 @@ pub(crate) const VERSION: RtGetVersion =
 pub(crate) const PRIORITIES: RtDeviceGetStreamPriorityRange =
     RtDeviceGetStreamPriorityRange { least_priority: LEAST_PRIORITY.cast_signed(), greatest_priority: 0 };
 
+/// The features that the stack has.
+pub(crate) const STACK_FEATURES: &[CannAttr] = &[CannAttr::INF_NAN, CannAttr::BF16];
+
 /// Returns 1 if the stack has a feature, otherwise 0.
 pub(crate) fn stack_has(what: CannAttr) -> Result<i32> {
     match what {
-        CannAttr::INF_NAN | CannAttr::BF16 => Ok(1),
+        known if STACK_FEATURES.contains(&known) => Ok(1),
         CannAttr::JIT_COMPILE => Ok(0),
         CannAttr(other) => unknown_value("cann_attr", other),
     }

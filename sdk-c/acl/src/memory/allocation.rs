@@ -6,6 +6,7 @@ use crate::api::{AclError, MemMallocPolicy};
 use crate::error::{Error, Result, refuse, unknown_value};
 use crate::state::State;
 use crate::state::blocks::{ALIGNMENT, Block, Place};
+use crate::state::device_state::Lease;
 
 /// Allocation lengths are multiples of this number of bytes.
 const UNIT: usize = 32;
@@ -13,7 +14,7 @@ const UNIT: usize = 32;
 const PADDING: usize = 32;
 
 /// Returns the length of an allocation of `size` bytes.
-fn rounded(size: usize, padding: usize) -> Result<usize> {
+pub(crate) fn rounded(size: usize, padding: usize) -> Result<usize> {
     if size == 0 {
         return refuse(AclError::INVALID_PARAM, "`size` is 0");
     }
@@ -39,7 +40,12 @@ pub(crate) fn allocate(
         return unknown_value("policy", policy.0);
     }
     let length = rounded(size, if is_padded { PADDING } else { 0 })?;
-    let lease = state.lease_current_device()?;
+    let block = allocate_on(state.lease_current_device()?, size, length, Place::Device)?;
+    Ok(state.blocks.insert(block).start)
+}
+
+/// Allocates a block of `length` bytes on a device. The block is not yet known to the state.
+pub(crate) fn allocate_on(lease: Lease, size: usize, length: usize, place: Place) -> Result<Block> {
     let take = |total: usize| {
         let taken = lease.call(|device, id| device.device_memory_allocate(id, total));
         taken.map(DevicePtr::addr).and_then(|base| if base == 0 { Err(no_memory(size)) } else { Ok(base) })
@@ -51,8 +57,7 @@ pub(crate) fn allocate(
         base = take(total)?;
     }
     let start = base.next_multiple_of(ALIGNMENT);
-    state.blocks.insert(Block { start, length, asked: size, place: Place::Device, base, total, lease });
-    Ok(start)
+    Ok(Block { start, length, asked: size, place, base, total, lease })
 }
 
 /// Allocates pinned host memory, or pageable memory if the device has no pinned memory.

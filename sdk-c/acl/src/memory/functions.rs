@@ -7,11 +7,11 @@ use super::managed;
 use super::managed::PrefetchBatch;
 use super::registration;
 use crate::api::{
-    AclManagedMemory, AclMemory, HostRegisterType, MallocConfig, MemAttr, MemMallocPolicy,
-    MemManagedAdviseType, MemManagedLocation, MemManagedRangeAttribute, MemUsageInfo, PtrAttributes,
-    RtGetMemInfo, RtMemGetAddressRange, Stream,
+    AclError, AclManagedMemory, AclMedia, AclMemory, AclPool, HostRegisterType, MallocConfig, MemAttr,
+    MemMallocPolicy, MemManagedAdviseType, MemManagedLocation, MemManagedRangeAttribute, MemPool,
+    MemPoolAttr, MemPoolProps, MemUsageInfo, PtrAttributes, RtGetMemInfo, RtMemGetAddressRange, Stream,
 };
-use crate::error::Result;
+use crate::error::{Result, refuse};
 use crate::runtime::Runtime;
 
 impl AclMemory for Runtime {
@@ -169,5 +169,62 @@ impl AclManagedMemory for Runtime {
     ) -> Result<()> {
         let batch = PrefetchBatch { ptrs, sizes, locations: prefetch_locs, firsts: prefetch_loc_idxs };
         managed::prefetch_batch(&self.state, batch, flags, stream.addr())
+    }
+}
+
+impl AclMedia for Runtime {
+    fn dvpp_malloc(&self, size: usize) -> Result<DevicePtr> {
+        allocation::allocate(&self.state, size, MemMallocPolicy::HUGE_FIRST, true).map(DevicePtr::from_addr)
+    }
+
+    fn dvpp_free(&self, dev_ptr: DevicePtr) -> Result<()> {
+        allocation::free(&self.state, dev_ptr.addr(), false)
+    }
+}
+
+impl AclPool for Runtime {
+    fn rt_mem_pool_create(&self, pool_props: &[MemPoolProps]) -> Result<MemPool> {
+        match pool_props {
+            [props] => self.pools.create(&self.state, props).map(MemPool::from_addr),
+            _ => refuse(AclError::INVALID_PARAM, "`pool_props` is null"),
+        }
+    }
+
+    fn rt_mem_pool_destroy(&self, mem_pool: MemPool) -> Result<()> {
+        self.pools.destroy(&self.state, mem_pool.addr())
+    }
+
+    fn rt_mem_pool_set_attr(&self, mem_pool: MemPool, attr: MemPoolAttr, value: HostPtr) -> Result<()> {
+        let width = self.pools.width(attr)?;
+        if value.is_null() {
+            return refuse(AclError::INVALID_PARAM, "`value` is null");
+        }
+        let mut bytes = [0; size_of::<u64>()];
+        // SAFETY: the interface requires a readable number of this width at `value`, which is not null.
+        unsafe { std::ptr::copy_nonoverlapping(value.as_ptr().cast::<u8>(), bytes.as_mut_ptr(), width) };
+        self.pools.set_attribute(mem_pool.addr(), attr, u64::from_le_bytes(bytes))
+    }
+
+    fn rt_mem_pool_read_attr(&self, mem_pool: MemPool, attr: MemPoolAttr, value: HostPtr) -> Result<()> {
+        let (number, width) = self.pools.attribute(mem_pool.addr(), attr)?;
+        if value.is_null() {
+            return refuse(AclError::INVALID_PARAM, "`value` is null");
+        }
+        let bytes = number.to_le_bytes();
+        // SAFETY: the interface requires room for a number of this width at `value`, which is not null.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), value.as_ptr().cast::<u8>(), width) };
+        Ok(())
+    }
+
+    fn rt_mem_pool_malloc_async(&self, size: usize, mem_pool: MemPool, stream: Stream) -> Result<DevicePtr> {
+        self.pools.allocate(&self.state, size, mem_pool.addr(), stream.addr()).map(DevicePtr::from_addr)
+    }
+
+    fn rt_mem_pool_free_async(&self, ptr: DevicePtr, stream: Stream) -> Result<()> {
+        self.pools.free(&self.state, ptr.addr(), stream.addr())
+    }
+
+    fn rt_mem_pool_trim_to(&self, mem_pool: MemPool, min_bytes_to_keep: usize) -> Result<()> {
+        self.pools.trim(&self.state, mem_pool.addr(), min_bytes_to_keep)
     }
 }

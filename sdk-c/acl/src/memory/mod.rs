@@ -5,5 +5,6 @@
 pub(crate) mod allocation;
 mod functions;
 pub(crate) mod managed;
+pub(crate) mod pool;
 pub(crate) mod registration;
 pub(crate) mod value;

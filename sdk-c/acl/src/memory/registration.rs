@@ -81,7 +81,11 @@ pub(crate) fn device_pointer_of(state: &State, address: usize, flag: u32) -> Res
         Some(block)
             if !matches!(
                 block.place,
-                Place::Device | Place::Mapped | Place::Managed(_) | Place::Registered { is_mapped: false }
+                Place::Device
+                    | Place::Pooled
+                    | Place::Mapped
+                    | Place::Managed(_)
+                    | Place::Registered { is_mapped: false }
             ) =>
         {
             Ok(address)

@@ -18,6 +18,8 @@ pub(crate) const ALIGNMENT: usize = 64;
 pub(crate) enum Place {
     /// Device memory.
     Device,
+    /// Device memory of a pool.
+    Pooled,
     /// Device memory, mapped at addresses that the program has reserved.
     Mapped,
     /// Managed memory, which the device and the host access at the same address.
@@ -52,7 +54,7 @@ impl Block {
     }
 
     pub(crate) fn is_device(&self) -> bool {
-        matches!(self.place, Place::Device | Place::Mapped | Place::Managed(_))
+        matches!(self.place, Place::Device | Place::Pooled | Place::Mapped | Place::Managed(_))
     }
 
     /// Returns true for device memory that the host can access too.
@@ -71,7 +73,7 @@ impl Block {
     /// Deallocates the memory.
     pub(crate) fn release(&self) -> Result<()> {
         match self.place {
-            Place::Device => self.lease.call(|device, id| {
+            Place::Device | Place::Pooled => self.lease.call(|device, id| {
                 device.device_memory_deallocate(id, DevicePtr::from_addr(self.base), self.total)
             }),
             Place::Managed(_) => self.lease.call(|device, id| {
@@ -126,6 +128,7 @@ impl Blocks {
             }
             Some(block) => match block.place {
                 Place::Device | Place::Managed(_) => "is device memory, which `aclrtFree` frees".to_owned(),
+                Place::Pooled => "is memory of a pool, which `aclrtMemPoolFreeAsync` frees".to_owned(),
                 Place::Mapped => "is mapped memory, which `aclrtUnmapMem` unmaps".to_owned(),
                 Place::Pinned | Place::Pageable(_) => {
                     "is host memory, which `aclrtFreeHost` frees".to_owned()
@@ -150,13 +153,15 @@ impl Blocks {
     }
 
     /// Inserts a block, and counts device memory.
-    pub(crate) fn insert(&self, block: Block) {
+    pub(crate) fn insert(&self, block: Block) -> Arc<Block> {
         if block.is_device() {
             let (used, peak) = &mut block.lease.device.usage().memory;
             *used += block.length;
             *peak = (*peak).max(*used);
         }
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(block.start, Arc::new(block));
+        let block = Arc::new(block);
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(block.start, block.clone());
+        block
     }
 
     /// Inserts a block, unless it overlaps another. If so, returns the block.

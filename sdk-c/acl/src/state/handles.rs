@@ -14,4 +14,5 @@ pub(crate) enum HandleKind {
     Physical = 7,
     Failure = 8,
     MessageBuffer = 10,
+    Pool = 11,
 }

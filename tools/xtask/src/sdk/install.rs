@@ -77,6 +77,7 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
 
     tree.copy_all("sdk-c/include/tenon", "include/tenon")?;
     tree.copy_all("sdk-c/include/acl", "include/acl")?;
+    tree.copy_all("sdk-c/include/acl/ops", "include/acl/ops")?;
     tree.copy_all("sdk-c/include/diopi", "include/diopi")?;
 
     let library = format!("lib/libtenon.so.{VERSION}");
