@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Gate, Log, block, cpu, download, fails, upload};
+use common::{Gate, Log, begin_capture, block, cpu, download, fails, upload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -39,6 +39,27 @@ fn a_short_copy_does_not_overtake_queued_work() {
     cpu.synchronize_stream(DeviceId(0), stream).unwrap();
     assert_eq!(download(&cpu, 0, b, 5), b"xirst");
     assert!(cpu.query_stream(DeviceId(0), stream).unwrap());
+}
+
+#[test]
+fn only_streams_without_work_and_failures_are_idle() {
+    let cpu = cpu();
+    let stream = cpu.create_stream(DeviceId(0)).unwrap();
+    assert!(cpu.is_idle(DeviceId(0), stream) && cpu.is_idle(DeviceId(0), Stream::NULL));
+    assert!(!cpu.is_idle(DeviceId(1), stream), "the stream belongs to device 0");
+    let gate = block(&cpu, 0, stream);
+    assert!(!cpu.is_idle(DeviceId(0), stream));
+    cpu.launch_kernel(DeviceId(0), stream, "broken", || Err("it broke".into())).unwrap();
+    gate.open();
+    while !cpu.query_stream(DeviceId(0), stream).unwrap() {
+        std::thread::yield_now();
+    }
+    assert!(!cpu.is_idle(DeviceId(0), stream), "the failure is not reported yet");
+    assert!(fails(cpu.synchronize_stream(DeviceId(0), stream), "it broke"));
+    assert!(cpu.is_idle(DeviceId(0), stream));
+    assert!(!cpu.is_idle(DeviceId(0), begin_capture(&cpu)));
+    cpu.destroy_stream(DeviceId(0), stream).unwrap();
+    assert!(!cpu.is_idle(DeviceId(0), stream));
 }
 
 #[test]

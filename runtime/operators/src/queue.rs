@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use smallvec::SmallVec;
 use tenon::DevicePtr;
 use tenon::device::{Device as _, DeviceId, Error, Plugin, Result};
 use tenon::operators::{Launch, TensorMut, TensorRef, broadcast};
@@ -33,18 +34,42 @@ type Kernel = Box<dyn FnMut() -> tenon_kernels::Result<()> + Send>;
 /// before the call returns.
 pub(crate) struct Call {
     launch: Launch,
+    /// True if the stream had no work when the call began.
+    is_idle: bool,
+    /// True if the device has a thread that could run the kernel.
+    has_threads: bool,
     elements: usize,
+    /// Memory whose owner matters only if the kernel is queued.
+    unchecked: SmallVec<[DevicePtr; 4]>,
     copies: Vec<Box<[u128]>>,
     is_bound_to_caller: bool,
 }
 
 impl Call {
     pub(crate) fn new(launch: Launch) -> Self {
-        Self { launch, elements: 0, copies: Vec::new(), is_bound_to_caller: false }
+        let cpu = Cpu::instance();
+        // The null stream means one of each device, and a stream may be that of a device that is not current: both are
+        // for `ready`, which finds them.
+        let is_found = !launch.stream.is_null();
+        Self {
+            launch,
+            is_idle: is_found && cpu.is_idle(launch.device, launch.stream),
+            has_threads: is_found
+                && IS_ENABLED.load(Ordering::Relaxed)
+                && cpu.config().is_ok_and(|config| config.threads > 1),
+            elements: 0,
+            unchecked: SmallVec::new(),
+            copies: Vec::new(),
+            is_bound_to_caller: false,
+        }
     }
 
     pub(crate) fn input(&mut self, tensor: &TensorRef<'_>) -> Result<View<'static>> {
-        self.elements += tensor.len();
+        if self.runs_before_return(tensor.first(), tensor.len()) {
+            // SAFETY: the memory stays until the call returns, and the kernel runs before that: `run` looks at the owner before
+            // it decides otherwise.
+            return unsafe { host::lasting_view(tensor, tensor.first()) };
+        }
         let bytes = tensor.len() * tensor.data_type().size().unwrap_or_default();
         let is_copied = match Owner::of(tensor.first(), self.launch.device) {
             _ if bytes == 0 => false,
@@ -72,9 +97,10 @@ impl Call {
     }
 
     pub(crate) fn output(&mut self, tensor: &mut TensorMut<'_>) -> Result<ViewMut<'static>> {
-        self.elements += tensor.len();
-        let owner = Owner::of(tensor.first(), self.launch.device);
-        self.is_bound_to_caller |= !tensor.is_empty() && owner != Owner::Device;
+        if !self.runs_before_return(tensor.first(), tensor.len()) {
+            let owner = Owner::of(tensor.first(), self.launch.device);
+            self.is_bound_to_caller |= !tensor.is_empty() && owner != Owner::Device;
+        }
         // SAFETY: as for inputs.
         unsafe { host::lasting_view_mut(tensor) }
     }
@@ -108,6 +134,22 @@ impl Call {
         tensors.iter_mut().map(|tensor| self.optional_output(tensor.as_mut())).collect()
     }
 
+    /// Counts the elements of a tensor. Returns true if the kernel runs before the call returns, unless later tensors are
+    /// large: to look for the owner of the memory takes longer than a short kernel.
+    fn runs_before_return(&mut self, first: DevicePtr, elements: usize) -> bool {
+        self.elements += elements;
+        let runs_before_return = !self.may_be_queued();
+        if runs_before_return && elements > 0 {
+            self.unchecked.push(first);
+        }
+        runs_before_return
+    }
+
+    /// Returns false if the kernel is too short for another thread, or there is none.
+    fn may_be_queued(&self) -> bool {
+        self.has_threads && !(self.is_idle && self.elements < INLINE_ELEMENTS)
+    }
+
     /// Runs a kernel in the order of the stream: at once if it is short and the stream is idle, on a thread of the device
     /// otherwise.
     pub(crate) fn run(
@@ -119,7 +161,9 @@ impl Call {
             // A trait object, because each operator has its own type of kernel, and the code would be compiled for each.
             return self.queue(name, Box::new(kernel));
         }
-        ready(self.launch)?;
+        if !self.is_idle {
+            ready(self.launch)?;
+        }
         done(kernel())
     }
 
@@ -134,18 +178,13 @@ impl Call {
     }
 
     fn is_queued(&self) -> bool {
-        if !IS_ENABLED.load(Ordering::Relaxed) {
+        let Launch { device, stream } = self.launch;
+        let is_of_device = |&first: &DevicePtr| Owner::of(first, device) == Owner::Device;
+        if !self.may_be_queued() || self.is_bound_to_caller || !self.unchecked.iter().all(is_of_device) {
             return false;
         }
-        let cpu = Cpu::instance();
-        let has_threads = cpu.config().is_ok_and(|config| config.threads > 1);
-        // The null stream means one of each device, and a stream may be that of a device that is not current: both are
-        // for `ready`, which finds them.
-        if self.is_bound_to_caller || self.launch.stream.is_null() || !has_threads {
-            return false;
-        }
-        match cpu.query_stream(self.launch.device, self.launch.stream) {
-            Ok(is_idle) => !is_idle || self.elements >= INLINE_ELEMENTS,
+        match Cpu::instance().query_stream(device, stream) {
+            Ok(is_done) => !is_done || self.elements >= INLINE_ELEMENTS,
             Err(_) => false,
         }
     }
@@ -184,6 +223,9 @@ pub(crate) fn borrowed(texts: &[String]) -> Vec<&str> {
 
 /// Refuses an output of another shape than inputs have together.
 pub(crate) fn expect_shape(out: &ViewMut<'_>, inputs: &[&View<'_>]) -> Result<()> {
+    if inputs.iter().all(|input| input.dims() == out.dims()) {
+        return Ok(());
+    }
     let dims = common_shape(inputs)?;
     let missing = out.dims().len().checked_sub(dims.len());
     let fits = missing.is_some_and(|missing| {

@@ -65,6 +65,17 @@ impl Cpu {
     }
 }
 
+/// # Idle streams
+impl Cpu {
+    /// Returns true if a synchronisation of the stream would return at once and without an error.
+    ///
+    /// This is cheaper than the synchronisation, and takes no failure from the stream.
+    pub fn is_idle(&self, device: DeviceId, stream: Stream) -> bool {
+        let stream = self.core().and_then(|core| core.stream(device, stream));
+        stream.is_ok_and(|stream| stream.is_idle())
+    }
+}
+
 /// # Times of events
 ///
 /// An event that was never recorded counts as complete.

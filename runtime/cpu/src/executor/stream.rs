@@ -255,6 +255,12 @@ impl StreamState {
         self.completed() >= inbox.submitted
     }
 
+    /// Returns true if the work submitted so far is done and has not failed, and the stream is not captured.
+    pub(crate) fn is_idle(&self) -> bool {
+        let inbox = self.inbox.lock();
+        self.completed() >= inbox.submitted && inbox.failure.is_none() && inbox.capture.is_none()
+    }
+
     /// Returns the capture that the stream is part of.
     pub(crate) fn capture(&self) -> Option<Arc<Capture>> {
         self.inbox.lock().capture.clone()
