@@ -72,8 +72,8 @@ impl Memory {
         Ok(Self {
             base: first.wrapping_sub(before),
             dtype,
-            dims: dims.into(),
-            strides: strides.into(),
+            dims: SmallVec::from_slice(dims),
+            strides: SmallVec::from_slice(strides),
             len: layout.len(),
             before: layout.before(),
             extent: layout.extent(),

@@ -7,13 +7,18 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tenon::DevicePtr;
 use tenon::device::{DataType, Device, DeviceId, Event, Plugin, Stream};
-use tenon::operators::{Arithmetic, Expansion, Indexing, Launch, TensorMut, TensorRef};
+use tenon::operators::{Arithmetic, Expansion, Indexing, Launch, Layout, Reduction, TensorMut, TensorRef};
 use tenon_cpu::Cpu;
 use tenon_operators::CpuOperators;
 
 const DEVICE: DeviceId = DeviceId(0);
 const STREAMS: usize = 3;
 const BUFFERS: usize = 5;
+
+/// A layout of one dimension.
+fn line(dims: &[usize; 1]) -> Layout<'_> {
+    Layout::new(dims, &[1]).unwrap()
+}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -123,13 +128,15 @@ impl Machine {
     }
 
     fn input(&self, first: DevicePtr, ty: DataType) -> TensorRef<'static> {
+        let dims = [self.len];
         // SAFETY: the memory is freed only after the work that uses it is queued.
-        unsafe { TensorRef::new(first, ty, vec![self.len], vec![1]) }.unwrap()
+        unsafe { TensorRef::new(first, ty, line(&dims)) }.unwrap()
     }
 
     fn output(&self, buffer: usize) -> TensorMut<'static> {
+        let dims = [self.len];
         // SAFETY: as above.
-        unsafe { TensorMut::new(self.buffers[buffer], DataType::INT32, vec![self.len], vec![1]) }.unwrap()
+        unsafe { TensorMut::new(self.buffers[buffer], DataType::INT32, line(&dims)) }.unwrap()
     }
 
     /// Makes the stream wait for the steps on other streams that a step depends on.
@@ -193,7 +200,7 @@ impl Machine {
                 let first = DevicePtr::from_ptr(&raw const number);
                 // SAFETY: the number lives until the call has returned, which is all that an operator may count on for
                 // memory of the caller.
-                let tensor = unsafe { TensorRef::new(first, ints, vec![], vec![]) }.unwrap();
+                let tensor = unsafe { TensorRef::new(first, ints, Layout::new(&[], &[]).unwrap()) }.unwrap();
                 CpuOperators.expand(launch, &mut self.output(to), &tensor).unwrap();
                 number = !number;
                 std::hint::black_box(&mut number);
@@ -309,15 +316,30 @@ fn errors_in_shapes_and_indices_are_those_of_the_call() {
     let launch = Launch { device: DEVICE, stream };
     let input = machine.input(machine.buffers[0], DataType::INT32);
     // SAFETY: a part of the buffer.
-    let short = unsafe { TensorRef::new(input.first(), DataType::INT32, vec![3], vec![1]) }.unwrap();
+    let short = unsafe { TensorRef::new(input.first(), DataType::INT32, line(&[3])) }.unwrap();
     let refused = CpuOperators.add(launch, &mut machine.output(1), &input, &short).unwrap_err();
     assert!(refused.message.contains("cannot be broadcast"), "{refused}");
     let beyond = [20_000_i64];
     let first = DevicePtr::from_ptr(beyond.as_ptr());
     // SAFETY: the index lives longer than the call.
-    let index = unsafe { TensorRef::new(first, DataType::INT64, vec![1], vec![1]) }.unwrap();
+    let index = unsafe { TensorRef::new(first, DataType::INT64, line(&[1])) }.unwrap();
     // SAFETY: a part of the buffer.
-    let mut out = unsafe { TensorMut::new(machine.buffers[1], DataType::INT32, vec![1], vec![1]) }.unwrap();
+    let mut out = unsafe { TensorMut::new(machine.buffers[1], DataType::INT32, line(&[1])) }.unwrap();
     let refused = CpuOperators.gather(launch, &mut out, &input, &index, 0).unwrap_err();
     assert!(refused.message.contains("20000"), "{refused}");
+}
+
+#[test]
+fn outputs_in_host_memory_are_computed_before_the_call_returns() {
+    let machine = Machine::new(1 << 20);
+    let launch = Launch { device: DEVICE, stream: machine.streams[0] };
+    let input = machine.input(machine.buffers[0], DataType::INT32);
+    for _ in 0..20 {
+        let mut sum = 0_i32;
+        let first = DevicePtr::from_ptr(&raw mut sum);
+        // SAFETY: the number lives longer than the call.
+        let mut out = unsafe { TensorMut::new(first, DataType::INT32, line(&[1])) }.unwrap();
+        CpuOperators.sum(launch, &mut out, &input, &[0], true, true).unwrap();
+        assert_eq!(std::hint::black_box(sum), 7 << 20);
+    }
 }

@@ -6,7 +6,8 @@ use std::process::Command;
 use tenon::DevicePtr;
 use tenon::device::{DataType, DeviceId, Result, Status, Stream};
 use tenon::operators::{
-    Activation, Gating, Indexing, Launch, Operators, OptimizerLists, Random, Sorting, TensorMut, TensorRef,
+    Activation, Gating, Indexing, Launch, Layout, Operators, OptimizerLists, Random, Sorting, TensorMut,
+    TensorRef,
 };
 use tenon_c_operators::{CTable, TenonOperators};
 
@@ -47,13 +48,15 @@ fn launch() -> Launch {
 /// A tensor of an address that nothing uses.
 fn input(address: usize) -> TensorRef<'static> {
     let first = DevicePtr::from_addr(address);
+    let layout = Layout::new(&[2, 3], &[-3, 1]).unwrap();
     // SAFETY: no function of the table uses the memory.
-    unsafe { TensorRef::new(first, DataType::FLOAT32, vec![2, 3], vec![-3, 1]) }.unwrap()
+    unsafe { TensorRef::new(first, DataType::FLOAT32, layout) }.unwrap()
 }
 
 fn output(address: usize) -> TensorMut<'static> {
+    let layout = Layout::new(&[4], &[1]).unwrap();
     // SAFETY: as above.
-    unsafe { TensorMut::new(DevicePtr::from_addr(address), DataType::BOOL, vec![4], vec![1]) }.unwrap()
+    unsafe { TensorMut::new(DevicePtr::from_addr(address), DataType::BOOL, layout) }.unwrap()
 }
 
 /// The status and the message of an error.

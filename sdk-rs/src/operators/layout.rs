@@ -39,6 +39,18 @@ impl<'a> Layout<'a> {
         Ok(Self { dims, strides, len, before, after })
     }
 
+    /// Returns the length of each dimension.
+    #[must_use]
+    pub fn dims(&self) -> &'a [usize] {
+        self.dims
+    }
+
+    /// Returns the distance between neighbours along each dimension, in elements.
+    #[must_use]
+    pub fn strides(&self) -> &'a [isize] {
+        self.strides
+    }
+
     /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {

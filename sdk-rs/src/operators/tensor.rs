@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::layout::Layout;
 use crate::DevicePtr;
 use crate::device::{DataType, Error, Result};
@@ -22,12 +24,15 @@ pub struct TensorMut<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
+/// One number for each dimension: few tensors have more than six.
+type PerDimension<T> = SmallVec<[T; 6]>;
+
 #[derive(Clone, Debug)]
 struct Tensor {
     first: DevicePtr,
     data_type: DataType,
-    dims: Vec<usize>,
-    strides: Vec<isize>,
+    dims: PerDimension<usize>,
+    strides: PerDimension<isize>,
     len: usize,
     is_contiguous: bool,
     /// The bytes from the first to the last element in memory.
@@ -35,12 +40,18 @@ struct Tensor {
 }
 
 impl Tensor {
-    fn new(first: DevicePtr, data_type: DataType, dims: Vec<usize>, strides: Vec<isize>) -> Result<Self> {
-        let layout = Layout::new(&dims, &strides)?;
-        let (len, is_contiguous) = (layout.len(), layout.is_contiguous());
+    fn new(first: DevicePtr, data_type: DataType, layout: Layout<'_>) -> Result<Self> {
         let span = span(first, data_type, layout)
             .ok_or_else(|| Error::invalid("a tensor is larger than the address space"))?;
-        Ok(Self { first, data_type, dims, strides, len, is_contiguous, span })
+        Ok(Self {
+            first,
+            data_type,
+            dims: SmallVec::from_slice(layout.dims()),
+            strides: SmallVec::from_slice(layout.strides()),
+            len: layout.len(),
+            is_contiguous: layout.is_contiguous(),
+            span,
+        })
     }
 
     /// Returns true if both have their elements at the same distances. The stride of a single element does not matter.
@@ -60,23 +71,16 @@ fn span(first: DevicePtr, data_type: DataType, layout: Layout<'_>) -> Option<Ran
 macro_rules! properties {
     ($($tensor:ident)*) => {$(
         impl<'a> $tensor<'a> {
-            /// Describes a tensor whose first element is at an address. Strides are in elements; they may be zero or
-            /// negative.
+            /// Describes a tensor whose first element is at an address.
             ///
             /// # Errors
-            /// If the numbers of dimensions and strides differ, the type has no size, or the tensor is larger than the address
-            /// space.
+            /// If the type has no size, or the tensor is larger than the address space.
             ///
             /// # Safety
             /// All elements are memory of the device whose operators take the tensor, or host memory that the device
             /// can access. The memory stays allocated until all work is done that these operators queue.
-            pub unsafe fn new(
-                first: DevicePtr,
-                data_type: DataType,
-                dims: Vec<usize>,
-                strides: Vec<isize>,
-            ) -> Result<Self> {
-                Ok(Self { tensor: Tensor::new(first, data_type, dims, strides)?, memory: PhantomData })
+            pub unsafe fn new(first: DevicePtr, data_type: DataType, layout: Layout<'_>) -> Result<Self> {
+                Ok(Self { tensor: Tensor::new(first, data_type, layout)?, memory: PhantomData })
             }
 
             /// The address of the first element. An element with the indices `i` is `sum(i * strides)` elements behind it.
@@ -180,11 +184,9 @@ mod tests {
     use super::*;
 
     fn tensor(first: usize, dims: &[usize], strides: &[isize]) -> TensorRef<'static> {
+        let layout = Layout::new(dims, strides).unwrap();
         // SAFETY: the address is only a number here.
-        let tensor = unsafe {
-            TensorRef::new(DevicePtr::from_addr(first), DataType::FLOAT32, dims.to_vec(), strides.to_vec())
-        };
-        tensor.unwrap()
+        unsafe { TensorRef::new(DevicePtr::from_addr(first), DataType::FLOAT32, layout) }.unwrap()
     }
 
     fn output(first: usize, dims: &[usize], strides: &[isize]) -> TensorMut<'static> {
@@ -207,9 +209,9 @@ mod tests {
     #[test]
     fn layouts_beyond_the_address_space_are_refused() {
         let new = |dims: &[usize], strides: &[isize]| {
-            let first = DevicePtr::from_addr(64);
+            let layout = Layout::new(dims, strides)?;
             // SAFETY: the address is only a number here.
-            unsafe { TensorRef::new(first, DataType::FLOAT32, dims.to_vec(), strides.to_vec()) }
+            unsafe { TensorRef::new(DevicePtr::from_addr(64), DataType::FLOAT32, layout) }
         };
         assert!(new(&[2], &[1, 1]).is_err());
         assert!(new(&[usize::MAX, 2], &[0, 0]).is_err());

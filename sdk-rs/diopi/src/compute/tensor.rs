@@ -2,7 +2,7 @@
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Result};
-use tenon::operators::{TensorMut, TensorRef, contiguous_strides};
+use tenon::operators::{Layout, TensorMut, TensorRef, contiguous_strides};
 
 use super::number::Category;
 
@@ -24,7 +24,7 @@ impl<'c> Tensor<'c> {
         strides: Vec<isize>,
     ) -> Result<Self> {
         // SAFETY: the caller's promise.
-        Ok(Self { view: unsafe { TensorRef::new(first, data_type, dims, strides) }? })
+        Ok(Self { view: unsafe { TensorRef::new(first, data_type, Layout::new(&dims, &strides)?) }? })
     }
 
     /// Returns the elements for an operator that reads them.
@@ -35,10 +35,9 @@ impl<'c> Tensor<'c> {
     /// Returns the elements for an operator that writes them.
     pub(super) fn as_output(&self) -> Result<TensorMut<'c>> {
         let view = &self.view;
+        let layout = Layout::new(view.dims(), view.strides())?;
         // SAFETY: the memory is that of this tensor. The host lets the call write it, or it is temporary.
-        unsafe {
-            TensorMut::new(view.first(), view.data_type(), view.dims().to_vec(), view.strides().to_vec())
-        }
+        unsafe { TensorMut::new(view.first(), view.data_type(), layout) }
     }
 
     pub(crate) fn data_type(&self) -> DataType {

@@ -26,4 +26,4 @@ pub(crate) use float16::{Bf16, F16};
 pub(crate) use number::{IntArray, Scalar, unsigned};
 pub(crate) use output::Output;
 pub(crate) use registry::{Any, Kernel, Registry, Run, kernel, register};
-pub(crate) use tensor::{Place, Tensor, Window, layout};
+pub(crate) use tensor::{PerDimension, Place, Tensor, Window, layout};

@@ -14,7 +14,7 @@ use super::call::Call;
 use super::element::Element;
 use super::list::{Made, elements};
 use super::memory::Access;
-use super::tensor::{Place, Tensor, Window, layout};
+use super::tensor::{PerDimension, Place, Tensor, Window, layout};
 use crate::error::{Error, Result};
 
 /// A tensor that the operator makes. Paddle has set its shape.
@@ -40,9 +40,11 @@ impl<'c> Output<'c> {
     /// Gives it memory of the device, for operators.
     pub(crate) fn view(self, data_type: DataType) -> Result<TensorMut<'c>> {
         self.allocate(data_type)?;
-        let Place { first, dims, strides, .. } = self.0.place()?;
+        let (dims, strides) = (self.0.dims()?, self.0.strides()?);
+        let layout = layout(&dims, &strides)?;
+        let first = DevicePtr::from_ptr(self.0.first(layout, data_type)?);
         // SAFETY: the elements are in memory of the tensor, which Paddle keeps for work on the stream.
-        Ok(unsafe { TensorMut::new(DevicePtr::from_ptr(first), data_type, dims, strides) }?)
+        Ok(unsafe { TensorMut::new(first, data_type, layout) }?)
     }
 
     /// The elements in a window of the memory that it has by now.
@@ -92,7 +94,7 @@ impl<'c> Output<'c> {
 
     /// Sets its shape, and the strides of elements that lie one after the other.
     pub(crate) fn set_dims(self, dims: &[usize]) -> Result<()> {
-        let dims: Vec<i64> = dims.iter().map(|&dim| dim as i64).collect();
+        let dims: PerDimension<i64> = dims.iter().map(|&dim| dim as i64).collect();
         if self.0.signed_dims()?.as_ref() != Some(&dims) {
             self.expect_short("dimension", &dims)?;
             // SAFETY: the handle is live, the dimensions are as many as said.
@@ -121,7 +123,7 @@ impl<'c> Output<'c> {
     /// Sets its strides.
     pub(crate) fn set_strides(self, strides: &[isize]) -> Result<()> {
         if self.0.known_strides()?.as_deref() != Some(strides) {
-            let strides: Vec<i64> = strides.iter().map(|&stride| stride as i64).collect();
+            let strides: PerDimension<i64> = strides.iter().map(|&stride| stride as i64).collect();
             self.expect_short("stride", &strides)?;
             let count = strides.len() as i64;
             // SAFETY: the handle is live, the strides are as many as said.

@@ -7,7 +7,7 @@ use tenon::operators::{TensorMut, TensorRef, contiguous_strides};
 use super::call::Call;
 use super::element::{Complex, Element};
 use super::output::Output;
-use super::tensor::Tensor;
+use super::tensor::{Tensor, layout};
 use crate::error::{Error, Result};
 
 impl Call {
@@ -39,7 +39,7 @@ impl Call {
         };
         // SAFETY: the elements live for `'v` where the device can access them; otherwise they are in a tensor that is
         // deleted when the call ends, whose memory Paddle keeps for work on the stream.
-        Ok(unsafe { TensorRef::new(first, T::DATA_TYPE, dims.to_vec(), strides) }?)
+        Ok(unsafe { TensorRef::new(first, T::DATA_TYPE, layout(dims, &strides)?) }?)
     }
 
     /// Returns a tensor of zeros in memory of its own, which stays allocated until the call ends.
@@ -49,7 +49,7 @@ impl Call {
         let mut zeros = self.temporary(data_type, dims)?;
         let zero = self.upload(&ZERO, &[])?;
         // SAFETY: the same memory, which is that of the largest element.
-        let zero = unsafe { TensorRef::new(zero.first(), data_type, Vec::new(), Vec::new()) }?;
+        let zero = unsafe { TensorRef::new(zero.first(), data_type, layout(&[], &[])?) }?;
         self.run(|device, launch| device.expand(launch, &mut zeros, &zero))?;
         Ok(zeros)
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::slice;
 
+use smallvec::{SmallVec, smallvec};
 use tenon::DevicePtr;
 use tenon::device::DataType;
 use tenon::operators::{Layout, TensorRef};
@@ -24,6 +25,9 @@ pub(crate) struct Tensor<'c> {
     pub(super) name: &'static str,
     pub(super) handle: Handle,
 }
+
+/// One number for each dimension: few tensors have more than six.
+pub(crate) type PerDimension<T> = SmallVec<[T; 6]>;
 
 /// A function of Paddle's about a tensor.
 type Question<T> = unsafe fn(&PaddleApi, Handle) -> paddle::Result<T>;
@@ -49,34 +53,42 @@ impl<'c> Tensor<'c> {
     }
 
     /// The length of each dimension.
-    pub(crate) fn dims(self) -> Result<Vec<usize>> {
-        let Some(dims) = self.signed_dims()? else {
+    pub(crate) fn dims(self) -> Result<PerDimension<usize>> {
+        let Ok(rank) = usize::try_from(self.ask(PaddleApi::tensor_get_num_dims)?) else {
             return Err(Error::broken(format!("`{}` has no shape", self.name)));
         };
-        dims.into_iter().map(|dim| self.count("a dimension", dim)).collect()
+        let mut dims = smallvec![0; rank];
+        for (index, dim) in dims.iter_mut().enumerate() {
+            *dim = self.count("a dimension", self.ask_at(PaddleApi::tensor_get_dim, index)?)?;
+        }
+        Ok(dims)
     }
 
     /// Returns true if its dimensions are set.
     pub(super) fn has_shape(self) -> Result<bool> {
-        Ok(self.signed_dims()?.is_some())
+        Ok(self.ask(PaddleApi::tensor_get_num_dims)? >= 0)
     }
 
     /// The length of each dimension, -1 where it is unknown; `None` if there is no shape yet.
-    pub(super) fn signed_dims(self) -> Result<Option<Vec<i64>>> {
+    pub(super) fn signed_dims(self) -> Result<Option<PerDimension<i64>>> {
         let rank = self.ask(PaddleApi::tensor_get_num_dims)?;
         let dim = |index| self.ask_at(PaddleApi::tensor_get_dim, index);
         usize::try_from(rank).ok().map(|rank| (0..rank).map(dim).collect()).transpose()
     }
 
     /// The distance from each element to its neighbour along each dimension, in elements.
-    pub(crate) fn strides(self) -> Result<Vec<isize>> {
+    pub(crate) fn strides(self) -> Result<PerDimension<isize>> {
         let rank = self.count("the number of strides", self.ask(PaddleApi::tensor_get_num_strides)?)?;
-        (0..rank).map(|index| Ok(self.ask_at(PaddleApi::tensor_get_stride, index)? as isize)).collect()
+        let mut strides = smallvec![0; rank];
+        for (index, stride) in strides.iter_mut().enumerate() {
+            *stride = self.ask_at(PaddleApi::tensor_get_stride, index)? as isize;
+        }
+        Ok(strides)
     }
 
     /// The distances as [`strides`](Self::strides) has them; `None` if they are not set, as those of the output of a
     /// kernel that takes any strides.
-    pub(super) fn known_strides(self) -> Result<Option<Vec<isize>>> {
+    pub(super) fn known_strides(self) -> Result<Option<PerDimension<isize>>> {
         let is_set = self.ask(PaddleApi::tensor_get_num_strides)? >= 0;
         is_set.then(|| self.strides()).transpose()
     }
@@ -109,10 +121,11 @@ impl<'c> Tensor<'c> {
         self.ask(PaddleApi::tensor_get_pd_data_type)
     }
 
-    /// Bytes before the first element, and from there to the end of the memory.
-    fn memory(self) -> Result<[usize; 2]> {
-        let before = self.ask(PaddleApi::tensor_get_offset)?;
-        Ok([before, self.count("the memory", self.ask(PaddleApi::tensor_get_byte_size)?)?])
+    /// Returns true if the memory has so many bytes before the first element, and from there on.
+    fn has_bytes(self, [before, after]: [usize; 2]) -> Result<bool> {
+        let fits_before = before == 0 || before <= self.ask(PaddleApi::tensor_get_offset)?;
+        let available = self.count("the memory", self.ask(PaddleApi::tensor_get_byte_size)?)?;
+        Ok(fits_before && after <= available)
     }
 
     /// Refuses elements of another type.
@@ -145,12 +158,12 @@ impl<'c> Tensor<'c> {
         if window.count == 0 {
             return Ok(0..0);
         }
-        let memory = self.memory()?;
-        let wanted = window.bytes(size);
-        let Some([before, after]) = wanted.filter(|wanted| (0..2).all(|n| wanted[n] <= memory[n])) else {
-            let message = format!("the memory of `{}` is too small: {memory:?} for {window:?}", self.name);
-            return Err(Error::broken(message));
-        };
+        let too_small =
+            || Error::broken(format!("the memory of `{}` is too small for {window:?}", self.name));
+        let [before, after] = window.bytes(size).ok_or_else(too_small)?;
+        if !self.has_bytes([before, after])? {
+            return Err(too_small());
+        }
         let data = self.ask(PaddleApi::tensor_get_data_pointer)?;
         if data.is_null() || !data.addr().is_multiple_of(align) || data.addr() < before {
             return Err(Error::broken(format!("`{}` has its elements at {data:p}", self.name)));
@@ -162,22 +175,33 @@ impl<'c> Tensor<'c> {
     /// Returns the place and the layout of its elements, for kernels that take any layout.
     pub(crate) fn place(self) -> Result<Place> {
         let data_type = self.data_type()?;
-        let (size, alignment) = size_and_alignment(self.name, data_type)?;
+        let (size, _) = size_and_alignment(self.name, data_type)?;
         let (dims, strides) = (self.dims()?, self.strides()?);
-        let layout = layout(&dims, &strides)?;
+        let first = self.first(layout(&dims, &strides)?, data_type)?;
+        Ok(Place { first, data_type, size, dims, strides })
+    }
+
+    /// Returns the address of the first element; null if there is none.
+    ///
+    /// # Errors
+    /// As for [`span`](Self::span).
+    pub(super) fn first(self, layout: Layout<'_>, data_type: DataType) -> Result<*mut u8> {
+        let (size, alignment) = size_and_alignment(self.name, data_type)?;
         let span = self.span_of(layout.into(), size, alignment)?;
-        let first = match layout.is_empty() {
+        Ok(match layout.is_empty() {
             true => null_mut(),
             false => with_exposed_provenance_mut(span.start + layout.before() * size),
-        };
-        Ok(Place { first, data_type, size, dims, strides })
+        })
     }
 
     /// The tensor for operators of the device.
     pub(crate) fn view(self) -> Result<TensorRef<'c>> {
-        let Place { first, data_type, dims, strides, .. } = self.place()?;
+        let data_type = self.data_type()?;
+        let (dims, strides) = (self.dims()?, self.strides()?);
+        let layout = layout(&dims, &strides)?;
+        let first = DevicePtr::from_ptr(self.first(layout, data_type)?);
         // SAFETY: the elements are in memory of the tensor, which Paddle keeps for work on the stream.
-        Ok(unsafe { TensorRef::new(DevicePtr::from_ptr(first), data_type, dims, strides) }?)
+        Ok(unsafe { TensorRef::new(first, data_type, layout) }?)
     }
 
     /// The elements, which must lie one after the other, and be none that the call writes.
@@ -250,8 +274,8 @@ pub(crate) struct Place {
     pub(crate) data_type: DataType,
     /// Bytes of an element.
     pub(crate) size: usize,
-    pub(crate) dims: Vec<usize>,
-    pub(crate) strides: Vec<isize>,
+    pub(crate) dims: PerDimension<usize>,
+    pub(crate) strides: PerDimension<isize>,
 }
 
 impl Place {

@@ -7,7 +7,7 @@ use tenon::DevicePtr;
 use tenon::operators::TensorRef;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor, kernel, outputs};
+use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor, kernel, layout, outputs};
 
 /// Registers `concat_grad`.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -63,8 +63,9 @@ fn part<'v>(source: &TensorRef<'v>, axis: usize, start: usize, width: usize) -> 
     let size = source.data_type().size().unwrap_or_default() as isize;
     let offset = start as isize * source.strides()[axis] * size;
     let first = DevicePtr::from_addr(source.first().addr().wrapping_add_signed(offset));
+    let layout = layout(&dims, source.strides())?;
     // SAFETY: all of its elements are elements of the source.
-    Ok(unsafe { TensorRef::new(first, source.data_type(), dims, source.strides().to_vec()) }?)
+    Ok(unsafe { TensorRef::new(first, source.data_type(), layout) }?)
 }
 
 /// The number of an axis, which counts from the end if it is negative.

@@ -6,7 +6,7 @@
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, Release};
-use tenon::operators::{TensorMut, TensorRef};
+use tenon::operators::{Layout, TensorMut, TensorRef};
 
 use crate::error::{Error, Result};
 use crate::kernel::{
@@ -397,13 +397,11 @@ impl Strided {
 fn line<'c>(place: &Place) -> Result<(TensorRef<'c>, TensorMut<'c>)> {
     let layout = layout(&place.dims, &place.strides)?;
     let first = DevicePtr::from_ptr(place.first.wrapping_sub(layout.before() * place.size));
-    let (dims, strides) = (vec![layout.extent()], vec![1]);
+    let dims = [layout.extent()];
+    let line = Layout::new(&dims, &[1]).map_err(Error::of_operator)?;
     // SAFETY: the memory of the tensor reaches over all of them, as `Place` says, and Paddle keeps it for work on the stream.
     unsafe {
-        Ok((
-            TensorRef::new(first, place.data_type, dims.clone(), strides.clone())?,
-            TensorMut::new(first, place.data_type, dims, strides)?,
-        ))
+        Ok((TensorRef::new(first, place.data_type, line)?, TensorMut::new(first, place.data_type, line)?))
     }
 }
 
@@ -431,7 +429,7 @@ fn wide<T: Element>(tensor: Tensor<'_>, shape: Option<&[i64]>, dims: &[usize]) -
     let strides: Vec<i64> = own.1.iter().map(|&stride| stride as i64).collect();
     let packed: Vec<T> =
         places(before, &own.0, &strides).into_iter().map(|place| elements[place as usize]).collect();
-    let shape = shape.map_or(Ok(own.0), lengths)?;
+    let shape = shape.map_or(Ok(own.0.to_vec()), lengths)?;
     let mut step = 1;
     let mut strides = vec![0; dims.len()];
     let missing = dims.len().checked_sub(shape.len());

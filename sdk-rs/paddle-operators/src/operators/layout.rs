@@ -64,10 +64,9 @@ impl Run<Any> for StridedCopy<'_> {
         out.set_strides(&strides)?;
         out.set_offset(unsigned("offset", offset)?)?;
         let place = out.place()?;
+        let first = DevicePtr::from_ptr(place.first);
         // SAFETY: the elements are in memory of the output, which Paddle keeps for work on the stream.
-        let mut out = unsafe {
-            TensorMut::new(DevicePtr::from_ptr(place.first), x.data_type(), place.dims, place.strides)
-        }?;
+        let mut out = unsafe { TensorMut::new(first, x.data_type(), layout(&place.dims, &place.strides)?) }?;
         if x.dims() == dims {
             return call.run(|device, launch| device.expand(launch, &mut out, &x));
         }
@@ -80,7 +79,7 @@ impl Run<Any> for StridedCopy<'_> {
         }
         let strides = contiguous_strides(&dims).map_err(Error::of_operator)?;
         // SAFETY: the same memory.
-        let packed = unsafe { TensorRef::new(packed.first(), packed.data_type(), dims, strides) }?;
+        let packed = unsafe { TensorRef::new(packed.first(), packed.data_type(), layout(&dims, &strides)?) }?;
         call.run(|device, launch| device.expand(launch, &mut out, &packed))
     }
 }

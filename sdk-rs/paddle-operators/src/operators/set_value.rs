@@ -8,8 +8,8 @@ use tenon::operators::{TensorMut, TensorRef};
 
 use crate::error::{Error, Result};
 use crate::kernel::{
-    Bf16, Bool, Call, Element, F16, IntArray, Output, Place, Registry, Run, Scalar, Tensor, kernel, register,
-    unsigned,
+    Bf16, Bool, Call, Element, F16, IntArray, Output, PerDimension, Place, Registry, Run, Scalar, Tensor,
+    kernel, layout, register, unsigned,
 };
 
 /// Registers `set_value` and `set_value_with_tensor`.
@@ -138,8 +138,9 @@ impl<'a> Part<'a> {
         let place = self.place(out.place()?)?;
         let first = DevicePtr::from_ptr(place.first);
         let rank = place.dims.len();
+        let layout = layout(&place.dims, &place.strides)?;
         // SAFETY: the part is inside of the tensor, whose memory Paddle keeps for work on the stream.
-        let mut part = unsafe { TensorMut::new(first, data_type, place.dims, place.strides) }?;
+        let mut part = unsafe { TensorMut::new(first, data_type, layout) }?;
         let value = value.clone().drop_leading_ones(rank);
         call.run(|device, launch| device.expand(launch, &mut part, &value))
     }
@@ -156,7 +157,8 @@ impl<'a> Part<'a> {
             dims[axis] = count;
             strides[axis] = strides[axis].wrapping_mul(slice.step as isize);
         }
-        let mut part = Place { first, data_type, size, dims: Vec::new(), strides: Vec::new() };
+        let mut part =
+            Place { first, data_type, size, dims: PerDimension::new(), strides: PerDimension::new() };
         let mut none_axes = self.none_axes.iter().peekable();
         for (axis, (dim, stride)) in std::iter::zip(dims, strides).enumerate() {
             while none_axes.next_if(|&&none| none <= axis as i64).is_some() {
