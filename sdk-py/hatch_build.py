@@ -9,7 +9,11 @@ The hook of every wheel in this repository. Its settings in `pyproject.toml`:
 A source distribution contains the sources of these packages in `rust/`, so that it can be built without the
 repository. An editable install links the files that cargo built into the source tree.
 
-`TENON_GLIBC=2.17` builds for systems with that glibc or a newer one, independent of this system.
+Two environment variables change the build:
+
+- `TENON_GLIBC=2.17` builds for systems with that glibc or a newer one, independent of this system.
+- `TENON_PACKAGES="…"` names further packages, separated by spaces. If all builds have the same packages, cargo compiles
+  the crates that they share only once.
 """
 
 from __future__ import annotations
@@ -118,6 +122,7 @@ class Workspace:
             target = f"{platform.machine()}-unknown-linux-gnu.{glibc}"
             command = [self.cargo, "zigbuild", "--target", target]
         command += ["--release", "--message-format=json-render-diagnostics"]
+        packages = [*packages, *os.environ.get("TENON_PACKAGES", "").split()]
         command += [argument for package in packages for argument in ("--package", package)]
         ran = subprocess.run(command, cwd=self.root, stdout=subprocess.PIPE, check=False)
         if ran.returncode != 0:

@@ -8,7 +8,7 @@ use codegen::model::{Interface, Spec};
 use codegen::source::Folder;
 use codegen::{Loaded, load};
 use proc_macro::TokenStream;
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream as TokenStream2};
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{ItemImpl, LitStr, Token};
@@ -134,8 +134,8 @@ impl Parse for InterfaceArguments {
 
 fn expand_arguments(
     arguments: &InterfaceArguments,
-    expand: fn(&Spec, &Interface) -> proc_macro2::TokenStream,
-) -> syn::Result<proc_macro2::TokenStream> {
+    expand: fn(&Spec, &Interface) -> TokenStream2,
+) -> syn::Result<TokenStream2> {
     let (loaded, tracked) = load_spec(&arguments.spec)?;
     let interface = find(&loaded, &arguments.name)?;
     let module = expand(&loaded.spec, interface);
@@ -169,6 +169,30 @@ fn load_spec(path: &LitStr) -> syn::Result<(Loaded, Vec<String>)> {
     Ok((loaded, tracked))
 }
 
-fn finish(expansion: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+fn finish(expansion: syn::Result<TokenStream2>) -> TokenStream {
     expansion.unwrap_or_else(|error| error.into_compile_error()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the message of a macro call with wrong arguments.
+    fn message(arguments: TokenStream2) -> String {
+        let arguments = syn::parse2(arguments).expect("the arguments have the right form");
+        expand_arguments(&arguments, expand_interface).expect_err("the arguments are wrong").to_string()
+    }
+
+    #[test]
+    fn a_missing_spec_is_named_with_its_file() {
+        let message = message(quote!("bus", spec = "no/such/folder"));
+        assert!(message.contains("error[E002]: cannot read `spec.yaml`"), "{message}");
+        assert!(message.contains("no/such/folder/spec.yaml"), "{message}");
+    }
+
+    #[test]
+    fn an_unknown_interface_is_answered_with_the_known_ones() {
+        let message = message(quote!("devices", spec = "../../spec"));
+        assert!(message.starts_with("the spec has no interface `devices`; it has `device`, "), "{message}");
+    }
 }

@@ -1,7 +1,8 @@
 //! Libraries of operators for hosts of DIOPI.
 
 use crate::failure::Failure;
-use crate::process::{cargo, step};
+use crate::packages;
+use crate::process::step;
 use crate::project;
 use crate::tools::python::Venv;
 
@@ -10,7 +11,7 @@ const REQUIREMENTS: &[&str] = &["numpy>=2", "scipy>=1.12", "pytest>=8", "ml_dtyp
 
 /// Measures operators of the CPU device against NumPy and SciPy.
 pub fn bench() -> Result<(), Failure> {
-    cargo().args(["build", "--quiet", "--release", "--package", "tenon-diopi-cpu"]).run()?;
+    packages::build(&["tenon-diopi-cpu"]).arg("--release").run()?;
     step(Venv::with("diopi", REQUIREMENTS)?.python())
         .arg(project::path("plugins/diopi/benchmarks/operators.py"))
         .env("TENON_DIOPI_LIBRARY", project::target().join("release/libdiopi_impl.so"))
@@ -23,10 +24,7 @@ pub fn bench() -> Result<(), Failure> {
 
 /// Tests the libraries of the CPU device and of the example with a host of our own.
 pub fn test() -> Result<(), Failure> {
-    cargo()
-        .args(["build", "--quiet", "--release"])
-        .args(["--package", "tenon-diopi-cpu", "--package", "example-rust-diopi"])
-        .run()?;
+    packages::build(&["tenon-diopi-cpu", "example-rust-diopi"]).arg("--release").run()?;
     let built = project::target().join("release");
     Venv::with("diopi", REQUIREMENTS)?
         .pytest()

@@ -6,6 +6,7 @@ mod docs;
 mod failure;
 mod fuzz;
 mod notices;
+mod packages;
 mod paddle;
 mod process;
 mod project;

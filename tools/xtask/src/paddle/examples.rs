@@ -21,8 +21,10 @@ pub fn build() -> Result<(), Failure> {
         ("operators", "example-rust-operators"),
         ("between", "tenon-paddle-layers"),
     ];
+    // Builds the whole workspace: for single packages, cargo would choose fewer features of common dependencies than for the
+    // Rust tests, and build these and all that depends on them a second time.
+    cargo().args(["build", "--quiet", "--workspace"]).run()?;
     for (folder, package) in packages {
-        cargo().args(["build", "--quiet", "--package", package]).run()?;
         let library = format!("lib{}.so", package.replace('-', "_"));
         let built = project::target().join("debug").join(&library);
         fs::copy(&built, made(&root, folder)?.join(&library)).map_err(at(&built))?;
@@ -34,7 +36,6 @@ pub fn build() -> Result<(), Failure> {
     for (folder, source, library) in sources {
         compile(&[source], &made(&root, folder)?.join(library), &[])?;
     }
-    cargo().args(["build", "--quiet", "--package", "tenon-c-operators"]).run()?;
     let archive = project::target().join("debug/libtenon_c_operators.a");
     let archive = archive.to_string_lossy();
     let flags = [&*archive, "-lgcc_s", "-lpthread", "-lm", "-ldl", "-Wl,--exclude-libs,ALL,-z,defs"];

@@ -142,7 +142,10 @@ pub fn test(each: bool) -> Result<(), Failure> {
 fn test_onednn(venv: &Venv) -> Result<(), Failure> {
     let library = "import paddle, pathlib; print(pathlib.Path(paddle.__file__).parent / 'libs/libdnnl.so.3')";
     let library = step(venv.python()).args(["-c", library]).read()?;
-    cargo().args(["test", "--quiet", "--package", "tenon-onednn"]).env("TENON_DNNL", library.trim()).run()?;
+    cargo()
+        .args(["test", "--quiet", "--workspace", "--test", "onednn"])
+        .env("TENON_DNNL", library.trim())
+        .run()?;
     venv.pytest()
         .args(["test_networks.py", "test_products.py"])
         .env("TENON_DNNL", "off")

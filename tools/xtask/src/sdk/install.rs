@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::failure::{Failure, at};
-use crate::process::{cargo, step};
+use crate::packages;
+use crate::process::step;
 use crate::project;
 
 /// The version of the library, which is the version of the workspace.
@@ -132,10 +133,7 @@ fn build(profile: Profile) -> Result<Built, Failure> {
         Profile::Debug => ("debug", &[]),
     };
     let folder = project::target().join(name);
-    // The same command as for the wheel, so that cargo compiles the library once for both.
-    cargo().args(["build", "--quiet", "--package", "tenon-sdk-c", "--lib"]).args(flags).run()?;
-    cargo().args(["build", "--quiet", "--package", "tenon-diopi-cpu"]).args(flags).run()?;
-    cargo().args(["build", "--quiet", "--package", "tenon-c-operators", "--lib"]).args(flags).run()?;
+    packages::build(&["tenon-sdk-c", "tenon-diopi-cpu", "tenon-c-operators"]).args(flags).run()?;
     let printed = static_libraries(&folder)?;
     Ok(Built {
         shared: folder.join("libtenon_sdk_c.so"),

@@ -37,7 +37,7 @@ pub fn quick() -> Result<(), Failure> {
 /// Runs the tests of the stream core with loom, which explores all thread interleavings.
 pub fn interleavings() -> Result<(), Failure> {
     cargo()
-        .args(["test", "--quiet", "--package", "tenon-cpu", "--test", "loom", "--target", TRIPLE])
+        .args(["test", "--quiet", "--workspace", "--test", "loom", "--target", TRIPLE])
         // With an explicit target, procedural macros are not rebuilt with these flags. The models must run fast, and
         // the release profile would compile each crate again.
         .env("RUSTFLAGS", "--cfg loom")

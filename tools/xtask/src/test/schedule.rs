@@ -14,6 +14,7 @@ use super::Options;
 use super::parts::{Lane, Part};
 use super::report::{Done, Report};
 use crate::failure::{Failure, at};
+use crate::packages;
 use crate::project;
 use crate::tools::left_out;
 
@@ -105,6 +106,7 @@ impl Process {
         // The path of this executable may no longer name it, because the tests may rebuild it.
         let mut command = Command::new("/proc/self/exe");
         command.args(["part", part.name]).stdin(Stdio::null());
+        command.env(packages::VARIABLE, packages::TESTED);
         command.args(options.quick.then_some("--quick"));
         command.args(options.all_releases.then_some("--all-releases"));
         if let Some(file) = left_out::file() {

@@ -1,4 +1,4 @@
-//! The error messages for authors. `TRYBUILD=overwrite cargo test -p tenon --test ui` writes again.
+//! The error messages for authors. `TRYBUILD=overwrite cargo test -p tenon-macros --test ui` writes again.
 
 #[test]
 fn rejected_code_fails_with_the_expected_messages() {

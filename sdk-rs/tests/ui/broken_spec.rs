@@ -1,5 +1,0 @@
-mod bus {
-    tenon_interface::interface!("bus", spec = "no/such/folder");
-}
-
-fn main() {}

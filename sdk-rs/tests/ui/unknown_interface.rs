@@ -1,5 +1,0 @@
-mod device {
-    tenon_interface::interface!("devices", spec = "../../../../spec");
-}
-
-fn main() {}
