@@ -183,12 +183,12 @@ fn claims() -> String {
 }
 
 /// Writes the headers of a spec; returns the folder to include them from.
-fn headers(spec: Spec, test: &str) -> PathBuf {
+fn headers(mut spec: Spec, test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("diopi-{test}"));
     let header = spec.outputs.place("header").expect("the spec asks for headers").path.clone();
+    spec.outputs.places.retain(|place| place.key == "header");
     let loaded = codegen::Loaded { spec, sources: codegen::source::Sources::default() };
-    let summary = Some("{{ reference }}\n");
-    let inputs = codegen::emit::Inputs { loaded: &loaded, folder: "spec", summary, exports: None };
+    let inputs = codegen::emit::Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
     let files = codegen::emit::emit(&inputs).expect("the outputs can be emitted");
     let target = codegen::out::Target::new(&folder, &root().join("spec"), &loaded.spec);
     if folder.exists() {
