@@ -11,6 +11,7 @@ use crate::error::{Error, Result, expect_shape};
 use crate::float::Float;
 use crate::lines::{largest, sum};
 use crate::product::{Matrix, MatrixMut};
+use crate::simd::wide;
 use crate::slices::{lend, with_optional_slices};
 use crate::tensor::{View, ViewMut};
 
@@ -209,21 +210,16 @@ impl Plan {
             let start: usize = index.iter().zip(mask.strides).map(|(index, stride)| index * stride).sum();
             let seen =
                 if self.causal { (query + 1 + self.keys).saturating_sub(self.queries) } else { self.keys };
-            for (key, score) in row.iter_mut().enumerate() {
-                let shift = mask.values[start + key * mask.strides[3]];
-                *score = if key < seen { *score * scale + shift } else { hidden };
-            }
+            let (scores, others) = row.split_at_mut(seen);
+            others.fill(hidden);
+            shift(scores, scale, &mask.values[start..], mask.strides[3]);
             let top = largest(row);
             if top == hidden {
                 row.fill(T::ZERO);
                 visit(query, hidden);
                 continue;
             }
-            row.iter_mut().for_each(|score| *score -= top);
-            T::exp_all(row);
-            let total = sum(row.len(), |n| row[n]);
-            let factor = total.recip();
-            row.iter_mut().for_each(|score| *score *= factor);
+            let total = normalise(row, top);
             visit(query, top + total.log());
         }
     }
@@ -272,10 +268,19 @@ impl Plan {
             let scale = T::of(self.scale);
             let rows = weights.chunks_exact(self.keys.max(1));
             for (scores, weights) in scores.chunks_exact_mut(self.keys.max(1)).zip(rows) {
-                let dot = sum(scores.len(), |n| scores[n] * weights[n]);
-                for (score, &weight) in scores.iter_mut().zip(weights) {
-                    *score = weight * (*score - dot) * scale;
-                }
+                let dot = sum(
+                    [scores, weights],
+                    #[inline(always)]
+                    |[score, weight]| score * weight,
+                );
+                wide(
+                    #[inline(always)]
+                    || {
+                        for (score, &weight) in scores.iter_mut().zip(weights) {
+                            *score = weight * (*score - dot) * scale;
+                        }
+                    },
+                );
             }
             let scores = Matrix::new(scores, block.len, self.keys);
             if let Some(dq) = dq.as_deref_mut() {
@@ -288,4 +293,59 @@ impl Plan {
             }
         }
     }
+}
+
+/// Scales scores, and adds to each an element of the mask. Those are `stride` apart.
+fn shift<T: Float>(scores: &mut [T], scale: T, mask: &[T], stride: usize) {
+    let mask = match stride {
+        // One element for all, which is so for a mask that is not given.
+        0 => &mask[..1],
+        1 => &mask[..scores.len()],
+        _ => {
+            let pairs = scores.iter_mut().zip(mask.iter().step_by(stride));
+            return pairs.for_each(|(score, &shift)| *score = *score * scale + shift);
+        }
+    };
+    wide(
+        #[inline(always)]
+        || match *mask {
+            [shift] => {
+                for score in scores.iter_mut() {
+                    *score = *score * scale + shift;
+                }
+            }
+            _ => {
+                for (score, &shift) in scores.iter_mut().zip(mask) {
+                    *score = *score * scale + shift;
+                }
+            }
+        },
+    );
+}
+
+/// Replaces scores by their softmax, with the largest one given. Returns the sum of the exponentials.
+fn normalise<T: Float>(scores: &mut [T], top: T) -> T {
+    wide(
+        #[inline(always)]
+        || {
+            for score in scores.iter_mut() {
+                *score = (*score - top).exp();
+            }
+        },
+    );
+    let total = sum(
+        [scores],
+        #[inline(always)]
+        |[power]| power,
+    );
+    let factor = total.recip();
+    wide(
+        #[inline(always)]
+        || {
+            for score in scores.iter_mut() {
+                *score *= factor;
+            }
+        },
+    );
+    total
 }

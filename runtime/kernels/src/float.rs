@@ -5,7 +5,6 @@ use std::ops::{AddAssign, MulAssign, SubAssign};
 use crate::convert::Compute;
 use crate::numeric::Floating;
 use crate::product::Product;
-use crate::simd::wide;
 use crate::slices::Slot;
 
 /// A float that operators compute in.
@@ -16,11 +15,6 @@ pub(crate) trait Float:
     const ONE: Self;
     /// The lowest finite number.
     const LOWEST: Self;
-
-    /// Applies the exponential function to all numbers.
-    fn exp_all(values: &mut [Self]) {
-        wide(|| values.iter_mut().for_each(|value| *value = value.exp()));
-    }
 }
 
 impl Float for f32 {

@@ -42,33 +42,81 @@ pub(crate) fn each_line<T: Copy, const N: usize>(
 /// Partial results that are accumulated side by side, so that the compiler vectorises the loops.
 const LANES: usize = 64;
 
+/// Combines partial results in pairs, which the compiler vectorises too.
+#[inline(always)]
+pub(crate) fn in_pairs<T: Copy, const N: usize>(mut lanes: [T; N], step: impl Fn(T, T) -> T) -> T {
+    let mut half = N / 2;
+    while half > 0 {
+        for n in 0..half {
+            lanes[n] = step(lanes[n], lanes[n + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
 /// The largest of some numbers: NaN if one is, negative infinity if there are none.
 pub(crate) fn largest<T: Float>(line: &[T]) -> T {
     let (chunks, rest) = line.as_chunks::<LANES>();
-    let mut lanes = [T::of(f64::NEG_INFINITY); LANES];
-    wide(
-        #[inline(always)]
-        || {
-            for chunk in chunks {
-                lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane = lane.max(value));
-            }
-        },
-    );
-    lanes.into_iter().chain(rest.iter().copied()).fold(T::of(f64::NEG_INFINITY), T::max)
+    let lowest = T::of(f64::NEG_INFINITY);
+    let mut top = rest.iter().copied().fold(lowest, T::max);
+    if !chunks.is_empty() {
+        wide(
+            #[inline(always)]
+            || {
+                let mut lanes = [lowest; LANES];
+                for chunk in chunks {
+                    for n in 0..LANES {
+                        lanes[n] = lanes[n].max(chunk[n]);
+                    }
+                }
+                top = top.max(in_pairs(lanes, T::max));
+            },
+        );
+    }
+    top
 }
 
-/// Adds values up in lanes, so that large sums lose little.
-pub(crate) fn sum<T: Float>(len: usize, value: impl Fn(usize) -> T) -> T {
-    let mut lanes = [T::ZERO; LANES];
+/// Adds up what a function computes from the elements of lines of one length, in lanes, so that large sums lose little.
+///
+/// The function should be `#[inline(always)]`.
+pub(crate) fn sum<T: Float, const N: usize>(lines: [&[T]; N], value: impl Fn([T; N]) -> T) -> T {
+    let len = lines[0].len();
     let whole = len - len % LANES;
-    wide(
-        #[inline(always)]
-        || {
-            for start in (0..whole).step_by(LANES) {
-                lanes.iter_mut().enumerate().for_each(|(n, lane)| *lane += value(start + n));
-            }
-        },
-    );
-    let rest = (whole..len).fold(T::ZERO, |sum, n| sum + value(n));
-    lanes.into_iter().fold(rest, |sum, lane| sum + lane)
+    let at = |index: usize| value(std::array::from_fn(|n| lines[n][index]));
+    let mut total = (whole..len).fold(T::ZERO, |sum, index| sum + at(index));
+    if whole > 0 {
+        let parts = lines.map(|line| line[..whole].as_chunks::<LANES>().0);
+        wide(
+            #[inline(always)]
+            || {
+                let zeros = [T::ZERO; LANES];
+                let mut lanes = zeros;
+                let mut number = 0;
+                while number < whole / LANES {
+                    // Loops over lines are no iterators: their closures may not be inlined.
+                    let (mut chunks, mut k) = ([&zeros; N], 0);
+                    while k < N {
+                        chunks[k] = &parts[k][number];
+                        k += 1;
+                    }
+                    for n in 0..LANES {
+                        let (mut values, mut k) = ([T::ZERO; N], 0);
+                        while k < N {
+                            values[k] = chunks[k][n];
+                            k += 1;
+                        }
+                        lanes[n] += value(values);
+                    }
+                    number += 1;
+                }
+                total += in_pairs(
+                    lanes,
+                    #[inline(always)]
+                    |a, b| a + b,
+                );
+            },
+        );
+    }
+    total
 }

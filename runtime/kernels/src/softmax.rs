@@ -9,6 +9,7 @@ use crate::axis::{Around, axis_or_scalar};
 use crate::error::{Result, expect_shape};
 use crate::float::Float;
 use crate::lines::{each_line, largest, sum};
+use crate::simd::wide;
 use crate::slices::with_slices;
 use crate::tensor::{View, ViewMut};
 
@@ -29,10 +30,15 @@ pub fn softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
 /// As [`softmax`].
 pub fn softmax_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, axis: i64) -> Result<()> {
     with_float!(out.dtype(), T => along::<T, 2>(dx, [out, dout], axis, |dx, [out, dout]| {
-        let dot = sum(out.len(), |n| out[n] * dout[n]);
-        for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
-            *dx = out * (dout - dot);
-        }
+        let dot = sum([out, dout], #[inline(always)] |[out, dout]| out * dout);
+        wide(
+            #[inline(always)]
+            || {
+                for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
+                    *dx = out * (dout - dot);
+                }
+            },
+        );
     }))
 }
 
@@ -43,7 +49,14 @@ pub fn softmax_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, axis:
 pub fn log_softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
     with_float!(x.dtype(), T => along::<T, 1>(out, [x], axis, |out, [x]| {
         let shift = log_sum_exp(x);
-        out.iter_mut().zip(x).for_each(|(out, &x)| *out = (x - shift[0]) - shift[1]);
+        wide(
+            #[inline(always)]
+            || {
+                for (out, &x) in out.iter_mut().zip(x) {
+                    *out = (x - shift[0]) - shift[1];
+                }
+            },
+        );
     }))
 }
 
@@ -53,10 +66,15 @@ pub fn log_softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()>
 /// As [`softmax`].
 pub fn log_softmax_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, axis: i64) -> Result<()> {
     with_float!(out.dtype(), T => along::<T, 2>(dx, [out, dout], axis, |dx, [out, dout]| {
-        let total = sum(dout.len(), |n| dout[n]);
-        for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
-            *dx = dout - out.exp() * total;
-        }
+        let total = sum([dout], #[inline(always)] |[dout]| dout);
+        wide(
+            #[inline(always)]
+            || {
+                for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
+                    *dx = dout - out.exp() * total;
+                }
+            },
+        );
     }))
 }
 
@@ -78,11 +96,28 @@ fn along<T: Float, const N: usize>(
 /// The softmax of a line. Returns its largest element, and the sum of the exponentials of the differences from that.
 pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
     let top = largest(x);
-    out.iter_mut().zip(x).for_each(|(out, &x)| *out = x - top);
-    T::exp_all(out);
-    let total = sum(out.len(), |n| out[n]);
+    wide(
+        #[inline(always)]
+        || {
+            for (out, &x) in out.iter_mut().zip(x) {
+                *out = (x - top).exp();
+            }
+        },
+    );
+    let total = sum(
+        [out],
+        #[inline(always)]
+        |[out]| out,
+    );
     let factor = total.recip();
-    out.iter_mut().for_each(|out| *out *= factor);
+    wide(
+        #[inline(always)]
+        || {
+            for out in out.iter_mut() {
+                *out *= factor;
+            }
+        },
+    );
     [top, total]
 }
 
@@ -93,9 +128,19 @@ pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
     let mut tile = [T::ZERO; 256];
     for x in x.chunks(tile.len()) {
         let tile = &mut tile[..x.len()];
-        tile.iter_mut().zip(x).for_each(|(tile, &x)| *tile = x - top);
-        T::exp_all(tile);
-        total += sum(tile.len(), |n| tile[n]);
+        wide(
+            #[inline(always)]
+            || {
+                for (tile, &x) in tile.iter_mut().zip(x) {
+                    *tile = (x - top).exp();
+                }
+            },
+        );
+        total += sum(
+            [tile],
+            #[inline(always)]
+            |[power]| power,
+        );
     }
     [top, total.log()]
 }

@@ -4,6 +4,7 @@
 
 use crate::conv::geometry::{Geometry, Pass, Segment};
 use crate::float::Float;
+use crate::lines::sum;
 use crate::product::{Matrix, MatrixMut};
 use crate::provider;
 
@@ -202,7 +203,17 @@ impl Geometry {
                 let row = channel * self.small_len() + line * self.small[2];
                 let small = &small[row + windows.start..row + windows.end];
                 let step = self.step();
-                kernels[tap] += crate::lines::sum(small.len(), |n| small[n] * large[start + n * step]);
+                kernels[tap] += match step {
+                    1 => sum(
+                        [small, &large[start..][..small.len()]],
+                        #[inline(always)]
+                        |[small, large]| small * large,
+                    ),
+                    _ => {
+                        let pairs = small.iter().zip(large[start..].iter().step_by(step));
+                        pairs.fold(T::ZERO, |sum, (&small, &large)| sum + small * large)
+                    }
+                };
             });
         }
     }
