@@ -8,6 +8,8 @@ use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use crate::accumulate::with_number;
+use crate::convert::convert_directly;
 use crate::dtype::DType;
 use crate::element::{Bool, FromNumber, Number};
 use crate::error::{Error, Result};
@@ -30,7 +32,10 @@ pub fn cast(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
         return Ok(());
     }
     if !x.dtype().is_complex() && !out.dtype().is_complex() {
-        return formulas::elementary::copy(out, x);
+        return match with_number!(x.dtype(), T => convert_directly::<T>(out, x))? {
+            true => Ok(()),
+            false => formulas::elementary::copy(out, x),
+        };
     }
     // All are read before one is written: the two may share memory.
     let mut numbers = Vec::with_capacity(x.len());
@@ -148,6 +153,7 @@ casts! {
     bf16 as f64: |value| bf16::from_f32(round_to_odd(value)), bf16::to_f64;
     f16 as f64: |value| f16::from_f32(round_to_odd(value)), f16::to_f64;
     i64 as Integer: |value: Integer| value.0, Wrapping;
+    Integer as Integer: identity, identity;
     Bool as f32: |value| Bool::from(value != 0.0), |stored: Bool| f32::from(u8::from(stored.get()));
     Bool as f64: |value| Bool::from(value != 0.0), |stored: Bool| f64::from(u8::from(stored.get()));
     Bool as Integer: |value: Integer| Bool::from(value.0 != 0), |stored: Bool| Wrapping(stored.get().into());

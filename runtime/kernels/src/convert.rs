@@ -126,6 +126,26 @@ impl<'v, T: Compute> Writer<'v, T> {
     }
 }
 
+/// Converts all elements at once, if those of one of the two tensors are side by side and of the type that is computed in.
+/// Returns false, with nothing written, otherwise, or if the two share memory.
+///
+/// # Errors
+/// [`Error::Type`].
+pub(crate) fn convert_directly<T: Compute>(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<bool> {
+    if out.shares_memory(x) {
+        return Ok(false);
+    }
+    if let Some(numbers) = x.slice::<T>() {
+        Writer::new(out)?.write(numbers);
+        return Ok(true);
+    }
+    if let Some((numbers, [])) = out.slices::<T, 0>([]) {
+        Reader::new(x, x.dims())?.read(numbers);
+        return Ok(true);
+    }
+    Ok(false)
+}
+
 /// Loads the next elements of a walk.
 ///
 /// # Safety

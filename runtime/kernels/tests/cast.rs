@@ -3,7 +3,7 @@
 mod tensor;
 
 use tenon_kernels::{Complex, DType, Number, cast};
-use tensor::Tensor;
+use tensor::{REAL, Tensor};
 
 const VALUES: [f64; 6] = [0.0, 1.0, -2.5, 100.75, f64::INFINITY, f64::NAN];
 
@@ -33,6 +33,35 @@ fn each_type_becomes_each_other() {
                 let wanted = Tensor::new(to, &[], [x.get(&index)]).get(&[]);
                 let found = out.get(&index);
                 assert!(same(found, wanted), "{from} {:?} to {to}: {found:?}, not {wanted:?}", x.get(&index));
+            }
+        }
+    }
+}
+
+#[test]
+fn long_tensors_of_any_layout_become_each_other_type() {
+    for &from in &REAL {
+        for &to in &REAL {
+            for strides in [[30, 1], [1, 18], [-60, -2]] {
+                let first = if strides[0] < 0 { 1078 } else { 0 };
+                let x = Tensor {
+                    strides: strides.to_vec(),
+                    dims: vec![18, 30],
+                    first,
+                    ..Tensor::new(from, &[36, 30], [])
+                };
+                for (n, index) in x.indices().iter().enumerate() {
+                    x.set(index, number(from, n as f64 / 4.0 - 80.0));
+                }
+                let out = Tensor::new(to, &[18, 30], []);
+                let turned = Tensor { strides: vec![1, 18], ..out.detached() };
+                for out in [out, turned] {
+                    cast::cast(&mut out.view_mut(), &x.view()).unwrap();
+                    for index in x.indices() {
+                        let wanted = Tensor::new(to, &[], [x.get(&index)]).get(&[]);
+                        assert!(same(out.get(&index), wanted), "{from} to {to}, {strides:?}, {index:?}");
+                    }
+                }
             }
         }
     }
