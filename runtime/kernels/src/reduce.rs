@@ -30,6 +30,8 @@ const LANES: usize = 32;
 
 /// Combines elements to one value. Their order must not matter, but for rounding.
 trait Fold {
+    /// True if the value of elements is one of them, so that no type is too small for it.
+    const CHOOSES: bool = false;
     /// The value of no elements.
     fn start<T: Numeric>() -> T;
     /// The value of two values.
@@ -37,10 +39,12 @@ trait Fold {
 }
 
 macro_rules! folds {
-    ($($fold:ident: $start:expr, |$left:ident, $right:ident| $step:expr;)*) => {$(
+    ($($fold:ident $(chooses $chooses:literal)?: $start:expr, |$left:ident, $right:ident| $step:expr;)*) => {$(
         struct $fold;
 
         impl Fold for $fold {
+            $(const CHOOSES: bool = $chooses;)?
+
             #[inline(always)]
             fn start<T: Numeric>() -> T {
                 T::of($start)
@@ -57,8 +61,8 @@ folds! {
     Sum: 0.0, |left, right| left + right;
     Product: 1.0, |left, right| left * right;
     // Integers have no infinity: theirs is the last of the type.
-    Largest: f64::NEG_INFINITY, |left, right| left.max(right);
-    Smallest: f64::INFINITY, |left, right| left.min(right);
+    Largest chooses true: f64::NEG_INFINITY, |left, right| left.max(right);
+    Smallest chooses true: f64::INFINITY, |left, right| left.min(right);
     Any: 0.0, |left, right| T::of_truth(left.truth() | right.truth());
     All: 1.0, |left, right| T::of_truth(left.truth() & right.truth());
 }
@@ -215,7 +219,7 @@ fn reduce<F: Fold>(out: &mut ViewMut<'_>, input: &View<'_>, axes: Axes) -> Resul
 
 /// A type that is computed in, and the most frequent type of elements that it is for.
 trait Accumulator: Compute {
-    type Stored: Element + Cast<Self>;
+    type Stored: Element + Numeric + Cast<Self>;
 }
 
 impl Accumulator for f64 {
@@ -223,7 +227,7 @@ impl Accumulator for f64 {
 }
 
 impl Accumulator for Wrapping<i64> {
-    type Stored = i64;
+    type Stored = Self;
 }
 
 /// Reduces elements of the most frequent type, where they are side by side and the reduced dimensions are the first or the
@@ -237,7 +241,19 @@ fn reduce_directly<F: Fold, T: Accumulator>(results: &mut [T], input: &View<'_>,
             #[inline(always)]
             || {
                 for (result, row) in results.iter_mut().zip(values.chunks_exact(len)) {
-                    *result = fold::<F, T::Stored, T>(row, |value| value.load());
+                    *result = match F::CHOOSES {
+                        true => fold::<F, T::Stored, T::Stored>(
+                            row,
+                            #[inline(always)]
+                            |&value| value,
+                        )
+                        .load(),
+                        false => fold::<F, T::Stored, T>(
+                            row,
+                            #[inline(always)]
+                            |&value| value.load(),
+                        ),
+                    };
                 }
             },
         );
@@ -325,7 +341,10 @@ fn fold<F: Fold, S, T: Numeric>(values: &[S], load: impl Fn(&S) -> T) -> T {
     let (chunks, rest) = values.as_chunks::<LANES>();
     let mut lanes = [F::start(); LANES];
     for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane = F::step(*lane, load(value)));
+        // Not an iterator: its closure may not be inlined.
+        for n in 0..LANES {
+            lanes[n] = F::step(lanes[n], load(&chunk[n]));
+        }
     }
     lanes.into_iter().chain(rest.iter().map(&load)).fold(F::start(), F::step)
 }

@@ -298,6 +298,51 @@ fn positions_are_those_of_the_first_extremum() {
 }
 
 #[test]
+fn extrema_of_long_rows_are_found() {
+    type Choice = fn(f64, f64) -> bool;
+    let mut random = Random(11);
+    let finders: [(WithIndices, Choice); 4] = [
+        (
+            |_, places, x, axis, keep, all| r::argmax(places, x, axis, keep, all),
+            |new, best| new > best || (best.is_nan() && !new.is_nan()),
+        ),
+        (
+            |_, places, x, axis, keep, all| r::argmin(places, x, axis, keep, all),
+            |new, best| new < best || (best.is_nan() && !new.is_nan()),
+        ),
+        (r::max_with_indices, |new, best| new > best || (new.is_nan() && !best.is_nan())),
+        (r::min_with_indices, |new, best| new < best || (new.is_nan() && !best.is_nan())),
+    ];
+    for len in [1, 63, 64, 65, 200, 257] {
+        for dtype in [DType::F32, DType::F64, DType::I64, DType::Bf16] {
+            // One in so many elements is NaN, or all are.
+            for gaps in [1, 50, usize::MAX] {
+                let x = empty(&mut random, dtype, &[3, len]);
+                for index in x.indices() {
+                    let is_nan = is_float(dtype) && random.one_in(gaps);
+                    let number = random.below(len) as f64 / 2.0 - 20.0;
+                    x.set(&index, Number::Real(if is_nan { f64::NAN } else { number }));
+                }
+                for (find, is_better) in finders {
+                    let places = Tensor::new(DType::I64, &[3], []);
+                    find(None, &mut places.view_mut(), &x.view(), 1, false, false).unwrap();
+                    for row in 0..3 {
+                        let value = |n: usize| x.get(&[row, n]).to_f64();
+                        let best = (1..len)
+                            .fold(0, |best, n| if is_better(value(n), value(best)) { n } else { best });
+                        assert_eq!(
+                            places.get(&[row]),
+                            Number::Integer(best as i64),
+                            "{dtype:?} {len} {gaps}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn extrema_with_indices_prefer_nan_and_the_first_of_equal_elements() {
     let (nan, inf) = (f64::NAN, f64::INFINITY);
     let rows = [1.0, 3.0, 3.0, inf, nan, nan, -2.0, 5.0, -2.0];

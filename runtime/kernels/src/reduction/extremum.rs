@@ -3,10 +3,12 @@
 use super::{resolve, rows_last, spread};
 use crate::accumulate::{with_float, with_number};
 use crate::buffer::Buffer;
-use crate::dtype::DType;
+use crate::dtype::{DType, Element};
 use crate::error::{Error, Result, expect_shape};
+use crate::lines::in_pairs;
 use crate::numeric::Numeric;
 use crate::reduce;
+use crate::simd::wide;
 use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
@@ -60,9 +62,9 @@ pub fn extremum_grad(
 ) -> Result<()> {
     let axes = resolve(dout.dims(), x.dims(), axis, keep_dim, reduce_all)?;
     expect_shape(dout.dims(), out.dims())?;
-    let wide = spread(out, x.dims(), &axes)?;
+    let spread_out = spread(out, x.dims(), &axes)?;
     let mut equal = Buffer::new(DType::F64, x.dims())?;
-    update::<f64, 1, 2>([Some(equal.view_mut()?)], [Some(x), Some(&wide)], |[x, out]| {
+    update::<f64, 1, 2>([Some(equal.view_mut()?)], [Some(x), Some(&spread_out)], |[x, out]| {
         [if x == out { 1.0 } else { 0.0 }]
     })?;
     let mut counts = Buffer::new(DType::F64, out.dims())?;
@@ -85,7 +87,7 @@ pub fn extremum_grad(
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if the input is complex, [`Error::Empty`].
 pub fn argmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, flatten: bool) -> Result<()> {
     with_number!(x.dtype(), T => {
-        let found = first::<T>(out.dims(), x, axis, keep_dim, flatten, |new, best| new > best || prefers_numbers(new, best))?;
+        let found = first::<T>(out.dims(), x, axis, keep_dim, flatten, #[inline(always)] |new: T, best: T| new > best || prefers_numbers(new, best))?;
         store_integers(out, &found.0)
     })
 }
@@ -96,7 +98,7 @@ pub fn argmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, fl
 /// As [`argmax`].
 pub fn argmin(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, flatten: bool) -> Result<()> {
     with_number!(x.dtype(), T => {
-        let found = first::<T>(out.dims(), x, axis, keep_dim, flatten, |new, best| new < best || prefers_numbers(new, best))?;
+        let found = first::<T>(out.dims(), x, axis, keep_dim, flatten, #[inline(always)] |new: T, best: T| new < best || prefers_numbers(new, best))?;
         store_integers(out, &found.0)
     })
 }
@@ -114,7 +116,7 @@ pub fn max_with_indices(
     flatten: bool,
 ) -> Result<()> {
     with_number!(x.dtype(), T => {
-        let found = first::<T>(indices.dims(), x, axis, keep_dim, flatten, |new, best| new > best || prefers_numbers(best, new))?;
+        let found = first::<T>(indices.dims(), x, axis, keep_dim, flatten, #[inline(always)] |new: T, best: T| new > best || prefers_numbers(best, new))?;
         store(out, indices, &found)
     })
 }
@@ -132,12 +134,13 @@ pub fn min_with_indices(
     flatten: bool,
 ) -> Result<()> {
     with_number!(x.dtype(), T => {
-        let found = first::<T>(indices.dims(), x, axis, keep_dim, flatten, |new, best| new < best || prefers_numbers(best, new))?;
+        let found = first::<T>(indices.dims(), x, axis, keep_dim, flatten, #[inline(always)] |new: T, best: T| new < best || prefers_numbers(best, new))?;
         store(out, indices, &found)
     })
 }
 
 /// Returns true if the first is a number and the second is not.
+#[inline(always)]
 fn prefers_numbers<T: Numeric>(first: T, second: T) -> bool {
     !first.is_nan() && second.is_nan()
 }
@@ -155,7 +158,7 @@ fn store<T: Slot>(
 }
 
 /// Finds for each row the first element that is better than the others: its index, and the element.
-fn first<T: Slot + Numeric>(
+fn first<T: Slot + Numeric + Element>(
     out_dims: &[usize],
     x: &View<'_>,
     axis: i64,
@@ -172,16 +175,62 @@ fn first<T: Slot + Numeric>(
     if len == 0 && count > 0 {
         return Err(Error::Empty);
     }
-    let values = T::load(&rows)?;
-    let found = (0..count).map(|n| {
-        let row = &values[n * len..][..len];
-        let mut best = 0;
-        for (index, &value) in row.iter().enumerate() {
-            if better(value, row[best]) {
-                best = index;
-            }
+    let loaded;
+    let values = match rows.slice::<T>() {
+        Some(values) => values,
+        None => {
+            loaded = T::load(&rows)?;
+            &loaded
         }
-        (best as i64, row[best])
-    });
-    Ok(found.unzip())
+    };
+    let mut found = (Vec::with_capacity(count), Vec::with_capacity(count));
+    wide(
+        #[inline(always)]
+        || {
+            for n in 0..count {
+                let row = &values[n * len..][..len];
+                let place = first_in_row(row, &better);
+                found.0.push(place as i64);
+                found.1.push(row[place]);
+            }
+        },
+    );
+    Ok(found)
+}
+
+/// Elements that are compared side by side, so that the compiler vectorises the loops.
+const LANES: usize = 64;
+
+/// Returns the place of the first element of a row that no other is better than.
+#[inline(always)]
+fn first_in_row<T: Numeric>(row: &[T], better: impl Fn(T, T) -> bool) -> usize {
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    let mut lanes = [row[0]; LANES];
+    for chunk in chunks {
+        for n in 0..LANES {
+            lanes[n] = if better(chunk[n], lanes[n]) { chunk[n] } else { lanes[n] };
+        }
+    }
+    let mut best = row[0];
+    if !chunks.is_empty() {
+        best = in_pairs(
+            lanes,
+            #[inline(always)]
+            |best, new| if better(new, best) { new } else { best },
+        );
+    }
+    for &value in rest {
+        best = if better(value, best) { value } else { best };
+    }
+    // The first of those that are as good.
+    for (number, chunk) in chunks.iter().enumerate() {
+        let mut is_here = false;
+        for &value in chunk {
+            is_here |= !better(best, value);
+        }
+        if is_here {
+            return number * LANES + chunk.iter().position(|&value| !better(best, value)).unwrap_or(0);
+        }
+    }
+    row.len() - rest.len() + rest.iter().position(|&value| !better(best, value)).unwrap_or(0)
 }
