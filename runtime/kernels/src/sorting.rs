@@ -6,6 +6,7 @@
 
 mod median;
 mod order;
+mod ranks;
 mod search;
 mod unique;
 

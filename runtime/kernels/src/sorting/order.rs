@@ -1,12 +1,11 @@
 //! Sorted rows, and elements at a place in them.
 
-use super::compare;
+use super::ranks::{self, Ranked, ranks};
 use crate::accumulate::with_number;
 use crate::axis::{Around, axis_or_scalar};
-use crate::convert::Compute;
 use crate::error::{Error, Result, expect_shape};
 use crate::indexing;
-use crate::slices::{Slot, store_integers, with_slices};
+use crate::slices::{store_integers, with_slices};
 use crate::tensor::{View, ViewMut};
 
 /// The rows of a tensor along a dimension, and its shape with another length in that dimension.
@@ -19,25 +18,28 @@ fn rows(dims: &[usize], axis: i64, len: Option<usize>) -> Result<(Around, Vec<us
     Ok((Around::new(dims, axis), others))
 }
 
-/// Writes elements and their indices for each row: those that a function leaves of the pairs, in its order.
-fn each_row<T: Compute + Slot>(
+/// Writes elements and their indices for each row: those whose ranks a function leaves, in its order.
+///
+/// The function gets the ranks of a row, and a list for intermediate results.
+fn each_row<T: Ranked>(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
     x: &View<'_>,
     around: Around,
     count: usize,
-    choose: impl Fn(&mut Vec<(T, i64)>),
+    descending: bool,
+    choose: impl Fn(&mut Vec<T::Rank>, &mut Vec<T::Rank>),
 ) -> Result<()> {
     let mut places = vec![0; out.len()];
     let target = Around { len: count, ..around };
     with_slices([out.reborrow()], [x], |[out], [x]| {
-        let mut pairs: Vec<(T, i64)> = Vec::with_capacity(around.len);
+        let (mut row, mut other) = (Vec::new(), Vec::new());
         for (first, to) in around.rows().zip(target.rows()) {
-            pairs.clear();
-            pairs.extend(around.row(first).map(|at| x[at]).zip(0..));
-            choose(&mut pairs);
-            for (at, &(value, index)) in target.row(to).zip(&pairs) {
-                (out[at], places[at]) = (value, index);
+            ranks::<T>(around.row(first).map(|at| x[at]), descending, &mut row)?;
+            choose(&mut row, &mut other);
+            for (at, &rank) in target.row(to).zip(&row) {
+                let index = T::index(rank);
+                (out[at], places[at]) = (x[first + index * around.inner], index as i64);
             }
         }
         Ok(())
@@ -45,18 +47,11 @@ fn each_row<T: Compute + Slot>(
     store_integers(indices, &places)
 }
 
-/// The order of pairs of elements and indices, all of which differ.
-fn by_value<T: Compute>(descending: bool) -> impl Fn(&(T, i64), &(T, i64)) -> std::cmp::Ordering {
-    move |a, b| {
-        let order = compare(a.0, b.0);
-        (if descending { order.reverse() } else { order }).then(a.1.cmp(&b.1))
-    }
-}
-
 /// Sorts along a dimension: the elements, and the indices that they had.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex.
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Overflow`] if a row has more elements
+/// than 32 bits can count.
 pub fn argsort(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
@@ -68,7 +63,7 @@ pub fn argsort(
     expect_shape(&dims, out.dims())?;
     expect_shape(&dims, indices.dims())?;
     with_number!(x.dtype(), T => {
-        each_row::<T>(out, indices, x, around, around.len, |pairs| pairs.sort_unstable_by(by_value(descending)))
+        each_row::<T>(out, indices, x, around, around.len, descending, ranks::sort::<T>)
     })
 }
 
@@ -112,12 +107,12 @@ pub fn topk(
     expect_shape(&dims, out.dims())?;
     expect_shape(&dims, indices.dims())?;
     with_number!(x.dtype(), T => {
-        each_row::<T>(out, indices, x, around, k, |pairs| {
-            if k > 0 && k < pairs.len() {
-                pairs.select_nth_unstable_by(k - 1, by_value(largest));
-                pairs.truncate(k);
+        each_row::<T>(out, indices, x, around, k, largest, |row, _| {
+            if k > 0 && k < row.len() {
+                row.select_nth_unstable(k - 1);
+                row.truncate(k);
             }
-            pairs.sort_unstable_by(by_value(largest));
+            row.sort_unstable();
         })
     })
 }
@@ -176,9 +171,9 @@ pub fn kthvalue(
     let mut out = single(out, x.dims(), axis, keep_dim)?;
     let mut indices = single(indices, x.dims(), axis, keep_dim)?;
     with_number!(x.dtype(), T => {
-        each_row::<T>(&mut out, &mut indices, x, around, 1, |pairs| {
-            pairs.select_nth_unstable_by(place, by_value(false));
-            pairs.swap(0, place);
+        each_row::<T>(&mut out, &mut indices, x, around, 1, false, |row, _| {
+            row.select_nth_unstable(place);
+            row.swap(0, place);
         })
     })
 }
@@ -218,13 +213,13 @@ pub fn mode(
         return Err(Error::Empty);
     }
     with_number!(x.dtype(), T => {
-        each_row::<T>(&mut out, &mut indices, x, around, 1, |pairs| {
-            pairs.sort_unstable_by(by_value(false));
-            let equal = pairs.chunk_by(|a, b| compare(a.0, b.0).is_eq());
-            let best = equal.fold(&pairs[..0], |best, next| if next.len() > best.len() { next } else { best });
+        each_row::<T>(&mut out, &mut indices, x, around, 1, false, |row, other| {
+            ranks::sort::<T>(row, other);
+            let equal = row.chunk_by(|&a, &b| T::is_equal(a, b));
+            let best = equal.fold(&row[..0], |best, next| if next.len() > best.len() { next } else { best });
             let last = best.last().copied();
-            pairs.clear();
-            pairs.extend(last);
+            row.clear();
+            row.extend(last);
         })
     })
 }
