@@ -1,32 +1,31 @@
 //! The error function and its complement.
 
+use std::f32::consts::FRAC_2_SQRT_PI;
+
 use super::single::{exp, polynomial};
 
-/// Below, the function is computed as a polynomial, so that small results are exact.
-const SPLIT: f32 = 0.92;
-/// Approximates `erf(x) / x - 1` as a function of `x^2` below [`SPLIT`].
-const SMALL: [f32; 7] = [
-    8.185_094e-5,
-    -8.097_703_7e-4,
-    5.196_952_3e-3,
-    -2.685_770_6e-2,
-    1.128_366_4e-1,
-    -3.761_263_2e-1,
-    1.283_791_7e-1,
+/// From here on, the result rounds to 1.
+const LIMIT: f32 = 3.9;
+/// Approximates `erf(x) / x` below it as a quotient of two functions of `x^2`.
+const DIVIDEND: [f32; 6] = [
+    1.986_629_5e-6,
+    2.845_504e-4,
+    3.883_240_7e-3,
+    5.310_148_4e-2,
+    1.935_445_8e-1,
+    FRAC_2_SQRT_PI.next_down(),
 ];
-/// Approximates `-log(1 - erf(x)) / x` above it.
-const LARGE: [f32; 7] =
-    [1.076_315e-5, -3.180_594_6e-4, 3.622_917_7e-3, -2.372_018_4e-2, 1.061_876_1e-1, 6.351_815e-1, 1.128_641];
+const DIVISOR: [f32; 6] =
+    [3.741_774_3e-5, 1.185_519_7e-3, 1.520_710_2e-2, 1.153_494_64e-1, 5.048_572_4e-1, 1.0];
 
 /// The error function.
 #[inline(always)]
 pub fn erf(x: f32) -> f32 {
     let size = x.abs();
-    let small = size + size * polynomial(size * size, SMALL);
-    // Above 4, the result rounds to 1.
-    let bounded = if size > 4.0 { 4.0 } else { size };
-    let large = 1.0 - exp(-bounded * polynomial(bounded, LARGE));
-    (if size < SPLIT { small } else { large }).copysign(x)
+    let bounded = if size > LIMIT { LIMIT } else { size };
+    let square = bounded * bounded;
+    let value = bounded * polynomial(square, DIVIDEND) / polynomial(square, DIVISOR);
+    (if size > LIMIT || value > 1.0 { 1.0 } else { value }).copysign(x)
 }
 
 /// Approximates `erfc(x) * exp(x^2) * (1 + 2 * x)`, which is between 1 and 1.3, as a function of `(x - 2) / (x + 2)`.
