@@ -18,6 +18,7 @@ use crate::error::{Error, Result, expect_shape};
 use crate::float::Float;
 use crate::numeric::Numeric;
 use crate::pool::plan::{Attributes, Plan};
+use crate::simd::wide;
 use crate::slices::{Slot, integers, store_integers, with_slices};
 use crate::tensor::{View, ViewMut};
 use crate::window::{channels_first, channels_first_mut, channels_last};
@@ -99,13 +100,13 @@ pub fn pool_grad(
         dx.fill(T::ZERO);
         for (windows, image) in plan.parts() {
             let (dout, x, dx) = (&dout[windows], &x[image.clone()], &mut dx[image]);
+            if largest {
+                plan.each_largest(x, |number, at| dx[at] += dout[number]);
+                continue;
+            }
             plan.each_window(|number, window| {
-                if largest {
-                    plan.largest(x, window).into_iter().for_each(|at| dx[at] += dout[number]);
-                } else {
-                    let part = dout[number] / T::of(divisor(window, exclusive));
-                    plan.rows(window).for_each(|row| dx[row].iter_mut().for_each(|dx| *dx += part));
-                }
+                let part = dout[number] / T::of(divisor(window, exclusive));
+                plan.rows(window).for_each(|row| dx[row].iter_mut().for_each(|dx| *dx += part));
             });
         }
         Ok(())
@@ -134,14 +135,12 @@ pub fn max_pool_with_index(
         Attributes { kernel_size, strides, paddings, padding_algorithm, ceil_mode, global_pooling, adaptive };
     let plan = Plan::new(x.dims(), out.dims(), attributes)?;
     expect_shape(out.dims(), mask.dims())?;
-    let mut places = vec![0_i64; out.len()];
+    let mut places = vec![-1_i64; out.len()];
     with_number!(x.dtype(), T => {
         let x = T::load(x)?;
         for (windows, image) in plan.parts() {
-            let (places, x) = (&mut places[windows], &x[image]);
-            plan.each_window(|number, window| {
-                places[number] = plan.largest(x, window).map_or(-1, |at| at as i64);
-            });
+            let places = &mut places[windows];
+            plan.each_largest(&x[image], |number, at| places[number] = at as i64);
         }
         if places.contains(&-1) {
             return Err(Error::Empty);
@@ -236,16 +235,56 @@ impl Plan {
         }
     }
 
-    /// Returns the place in an image of the first of the largest elements of a window.
-    fn largest<T: Numeric>(&self, x: &[T], window: [plan::Window; 3]) -> Option<usize> {
-        let mut best: Option<(usize, T)> = None;
-        for row in self.rows(window) {
-            for (at, &value) in row.clone().zip(&x[row]) {
-                if best.is_none_or(|(_, best)| value > best || (value.is_nan() && !best.is_nan())) {
-                    best = Some((at, value));
+    /// Calls `visit` with the number of each window of an image that has elements, and the place of the first of its
+    /// largest ones.
+    fn each_largest<T: Numeric>(&self, x: &[T], mut visit: impl FnMut(usize, usize)) {
+        let [zs, ys, xs] = &self.windows;
+        let [_, height, width] = self.image;
+        let longest = xs.iter().map(|x| x.end.saturating_sub(x.start)).max().unwrap_or(0);
+        if x.is_empty() || longest == 0 {
+            return;
+        }
+        // The place in a row of the first element of each window, of the second, and so on. Shorter windows have their last
+        // element again.
+        let offsets = (0..longest)
+            .flat_map(|n| xs.iter().map(move |x| (x.start + n).min(x.end.max(1) - 1).min(width - 1)));
+        let offsets: Vec<usize> = offsets.collect();
+        let [mut values, mut others] = [0; 2].map(|_| vec![T::of(0.0); xs.len()]);
+        let mut places = vec![0; xs.len()];
+        for (number, (z, y)) in zs.iter().flat_map(|z| ys.iter().map(move |y| (z, y))).enumerate() {
+            let rows = (z.start..z.end).flat_map(|z| (y.start..y.end).map(move |y| (z * height + y) * width));
+            let mut is_first = true;
+            for (row, offsets) in rows.flat_map(|row| offsets.chunks_exact(xs.len()).map(move |o| (row, o))) {
+                let line = &x[row..][..width];
+                others.iter_mut().zip(offsets).for_each(|(other, &offset)| *other = line[offset]);
+                wide(
+                    #[inline(always)]
+                    || choose(is_first, [&mut values, &mut others], &mut places, offsets, row),
+                );
+                is_first = false;
+            }
+            for (n, (&place, window)) in places.iter().zip(xs).enumerate() {
+                if window.start < window.end && !is_first {
+                    visit(number * xs.len() + n, place);
                 }
             }
         }
-        best.map(|(at, _)| at)
+    }
+}
+
+/// Keeps of two values side by side the larger one, and its place. The others are at offsets in a row.
+#[inline(always)]
+fn choose<T: Numeric>(
+    is_first: bool,
+    [values, others]: [&mut [T]; 2],
+    places: &mut [usize],
+    offsets: &[usize],
+    row: usize,
+) {
+    let pairs = values.iter_mut().zip(others).zip(places.iter_mut().zip(offsets));
+    for ((value, other), (place, &offset)) in pairs {
+        let is_larger = (*other > *value) | (other.is_nan() & !value.is_nan()) | is_first;
+        *value = if is_larger { *other } else { *value };
+        *place = if is_larger { row + offset } else { *place };
     }
 }
