@@ -164,7 +164,7 @@ fn first<T: Slot + Numeric + Element>(
     axis: i64,
     keep_dim: bool,
     flatten: bool,
-    better: impl Fn(T, T) -> bool,
+    better: impl Fn(T, T) -> bool + Copy,
 ) -> Result<(Vec<i64>, Vec<T>)> {
     let axes = match flatten {
         true => resolve(out_dims, x.dims(), &[], keep_dim, true)?,
@@ -189,7 +189,7 @@ fn first<T: Slot + Numeric + Element>(
         || {
             for n in 0..count {
                 let row = &values[n * len..][..len];
-                let place = first_in_row(row, &better);
+                let place = first_in_row(row, better);
                 found.0.push(place as i64);
                 found.1.push(row[place]);
             }
