@@ -32,7 +32,7 @@ fn reference(x: &[f64], dims: &[usize], axis: usize, log: bool) -> Vec<f64> {
 fn values_and_gradients_along_any_axis_equal_a_loop() {
     let mut random = Random(1);
     for (forward, backward, log) in OPERATORS {
-        for dims in [&[7][..], &[3, 40], &[2, 3, 5], &[4, 1, 3], &[2, 0, 3], &[0, 4]] {
+        for dims in [&[7][..], &[3, 40], &[2, 130], &[2, 3, 5], &[4, 1, 3], &[2, 0, 3], &[0, 4]] {
             for (axis, dtype) in (0..dims.len()).flat_map(|axis| FLOATS.map(|dtype| (axis, dtype))) {
                 let number = axis as i64 - if random.one_in(2) { dims.len() as i64 } else { 0 };
                 let (x, dout) = (random.tensor(dtype, dims), random.tensor(dtype, dims));
@@ -46,6 +46,19 @@ fn values_and_gradients_along_any_axis_equal_a_loop() {
                 dx.assert_close(&wanted, (axis, log, "gradient"));
             }
         }
+    }
+}
+
+#[test]
+fn nan_anywhere_in_a_long_line_makes_it_nan() {
+    let mut random = Random(4);
+    for place in [0, 63, 64, 100, 129] {
+        let mut x = vec![0.5; 130];
+        x[place] = f64::NAN;
+        let x = random.tensor_of(DType::F32, &[130], &x);
+        let mut out = random.tensor(DType::F32, &[130]);
+        softmax(&mut out.view_mut(), &x.view(), 0).unwrap();
+        out.assert_close(&[f64::NAN; 130], place);
     }
 }
 
