@@ -45,12 +45,17 @@
 //! [`Error::unsupported`](tenon::Error::unsupported) those that this device does not. In PaddlePaddle they become a
 //! `ValueError` and a `NotImplementedError`: a host does not try another implementation after an error.
 
+mod composed;
+#[rustfmt::skip]
+#[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
+mod compositions;
 mod layout;
 mod tensor;
 #[rustfmt::skip]
 #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
 mod traits;
 
+pub use composed::{Composed, Compositions, Temporaries};
 pub use layout::{Layout, broadcast, contiguous_strides};
 pub use tensor::{TensorMut, TensorRef};
 pub use traits::*;

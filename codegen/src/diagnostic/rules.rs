@@ -227,6 +227,8 @@ catalogue! {
         "A step uses the parameters of its function, the results of earlier steps, and the operators of the spec with their gradients.";
     ComputeForm = 101, "a step provides the parameters of its operator",
         "An operator takes its inputs in order and its attributes by name. Tensors that are not `const` are written. A call inside another one needs a known result shape, as formulas have.";
+    SequenceCircle = 102, "an operator is not composed of itself",
+        "A device without an operator computes it by its `sequence`. If that leads back to the operator, no device can compute it.";
 }
 
 impl std::fmt::Display for Code {

@@ -56,6 +56,7 @@ register! {
     rust::OperatorTraits,
     rust::OperatorCalls,
     rust::OperatorTableCalls,
+    rust::OperatorCompositions,
     rust::Kernels,
     rust::Computations,
     python::Packages,

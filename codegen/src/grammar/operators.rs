@@ -65,6 +65,11 @@ static OPERATOR: Shape = Shape {
             "Instead of a formula: the function of `runtime/kernels` that computes the outputs, such as `softmax::softmax`. It takes the outputs, the inputs and the attributes.",
         ),
         key(
+            "sequence",
+            Value::Any(&[Value::Line, Value::List(&Value::Line)]),
+            "Steps such as `out = divide(e, total)` that compute the outputs by other operators, for devices without this one. The function of a formula needs none.",
+        ),
+        key(
             "random",
             Value::Bool,
             "True if the kernel also takes a seed and an offset, both `i64`, after the attributes. They come from the host's generator.",

@@ -157,6 +157,16 @@ impl OperatorCall {
         matches!(self.callee, Callee::Method { .. }) && !self.arguments.iter().any(is_call)
     }
 
+    /// Returns true if an operator in the call takes the elements of the parameter or the tensor.
+    pub fn reads(&self, name: &TensorName) -> bool {
+        let is_method = matches!(self.callee, Callee::Method { .. });
+        self.arguments.iter().any(|value| match value {
+            ComputeValue::Name(own) => is_method && own == name,
+            ComputeValue::Call(call) => call.reads(name),
+            _ => false,
+        })
+    }
+
     /// Returns true if a value of the call is the parameter or the tensor.
     pub fn names(&self, name: &TensorName) -> bool {
         self.arguments

@@ -2,6 +2,7 @@
 //!
 //! Names are replaced by ids, and defaults are filled in. Spans are kept where a rule may need to point at something.
 
+mod composition;
 mod compute;
 mod error;
 mod form;
@@ -17,6 +18,7 @@ mod query;
 mod table;
 mod types;
 
+pub use composition::{Composition, Part as CompositionPart, Recipe, Term};
 pub use compute::{Callee, ComputeKind, ComputeValue, Coverage, OperatorCall, Step, Target, TensorName};
 pub use error::ErrorObject;
 pub use form::{Carrier, Form, Output, is_byte_buffer};

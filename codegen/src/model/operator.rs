@@ -1,5 +1,6 @@
 //! Operators: what is computed, independent of any framework.
 
+use super::Step;
 use crate::formula::{Elements, Expr, ExprKind, Ty, Variable};
 use crate::source::{At, Span};
 
@@ -52,6 +53,8 @@ pub struct Operator {
     pub outputs: Vec<Operand>,
     /// The computation.
     pub body: Body,
+    /// Steps that compute it by other operators, for a device that does not have it; empty if there are none.
+    pub sequence: Vec<Step>,
     /// True if its kernel takes a seed and an offset for random numbers.
     pub random: bool,
     /// True if errors of its kernel, or the shapes of its outputs, depend on elements of the inputs.

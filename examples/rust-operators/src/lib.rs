@@ -1,9 +1,10 @@
 //! A device with operators of its own: ReLU, its gradient, addition and moves of elements.
 //!
 //! `cargo build -p example-rust-operators` builds a plugin for PaddlePaddle 2.6 to 3.3. `device.rs` has the functions that
-//! a host needs, `operators.rs` the operators. All others run on PaddlePaddle's CPU.
+//! a host needs, `operators.rs` the operators. Others are composed of them or run on PaddlePaddle's CPU.
 
 mod device;
+mod elements;
 mod operators;
 
 pub use device::MyNpu;

@@ -64,6 +64,16 @@ impl Error {
         Self::new(code, error.message.clone())
     }
 
+    /// Converts an error that passes through an operator.
+    pub(crate) fn into_operator(self) -> tenon::Error<Status> {
+        let status = match self.code {
+            Code::InvalidArgument => Status::ERROR,
+            Code::Unimplemented => Status::FAILED,
+            Code::Fatal | Code::PreconditionNotMet | Code::External => Status::INTERNAL_ERROR,
+        };
+        tenon::Error::new(status, self.message)
+    }
+
     /// Prepends the location of the error to the message.
     pub(crate) fn within(self, place: &str) -> Self {
         Self { message: format!("{place}: {}", self.message).into(), ..self }

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A kernel of PaddlePaddle is registered if the device has all methods that it needs, for the types of elements that the
-//! device accepts. All other kernels run on PaddlePaddle's CPU, through copies.
+//! device accepts, or if they are [composed](tenon::operators::Composed) of methods that it has. All other kernels run on
+//! PaddlePaddle's CPU, through copies.
 //!
 //! * `host` finds the functions that the running PaddlePaddle exports, and raises its exceptions.
 //! * `kernel` is the framework: a kernel is declared once, with its arguments, and gets both of the entry points that
@@ -27,6 +28,7 @@
 
 #[rustfmt::skip]
 mod bindings;
+mod constants;
 mod error;
 mod host;
 mod kernel;

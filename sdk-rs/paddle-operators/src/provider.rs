@@ -3,8 +3,10 @@
 use std::sync::OnceLock;
 
 use tenon::DevicePtr;
-use tenon::device::{DataType, Device, DeviceId, Result};
-use tenon::operators::{Launch, Operators};
+use tenon::device::{DataType, Device, DeviceId, Error, Result, Status};
+use tenon::operators::{Compositions, Launch, Operators};
+
+use crate::constants::Constants;
 
 /// The kind of memory that a device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +22,17 @@ pub(crate) struct Provider {
     pub(crate) operators: &'static dyn Operators,
     pub(crate) memory: Memory,
     pub(crate) functions: Box<dyn Functions>,
+    /// The operators that the device lacks and that are composed of its own; `None` if there are none.
+    pub(crate) compositions: Option<Compositions>,
+    /// The numbers in compositions.
+    pub(crate) constants: Constants,
 }
 
 /// The functions of a device that kernels call.
 pub(crate) trait Functions: Send + Sync {
     fn current_device(&self) -> Result<DeviceId>;
     fn synchronize(&self, launch: Launch) -> Result<()>;
+    fn allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr>;
     fn copy_to_device(&self, device: DeviceId, target: DevicePtr, source: &[u8]) -> Result<()>;
     fn copy_to_host(&self, device: DeviceId, target: &mut [u8], source: DevicePtr) -> Result<()>;
 }
@@ -39,6 +46,14 @@ impl<D: Device> Functions for D {
         launch.synchronize(self)
     }
 
+    fn allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr> {
+        let memory = self.device_memory_allocate(device, size)?;
+        match memory.is_null() {
+            true => Err(Error::new(Status::INTERNAL_ERROR, "the device has no memory for a number")),
+            false => Ok(memory),
+        }
+    }
+
     fn copy_to_device(&self, device: DeviceId, target: DevicePtr, source: &[u8]) -> Result<()> {
         self.memory_copy_h2d(device, target, source)
     }
@@ -50,12 +65,16 @@ impl<D: Device> Functions for D {
 
 impl Provider {
     pub(crate) fn new(device: impl Device, operators: &'static dyn Operators, memory: Memory) -> Self {
-        Self { operators, memory, functions: Box::new(device) }
+        let compositions = Some(Compositions::of(operators)).filter(|compositions| !compositions.is_empty());
+        let constants = Constants::default();
+        Self { operators, memory, functions: Box::new(device), compositions, constants }
     }
 
-    /// Returns true if the device has all of some methods for elements of a type.
+    /// Returns true if the device has all of some methods for elements of a type, or they are composed.
     pub(crate) fn provides(&self, methods: &[&str], ty: DataType) -> bool {
-        methods.iter().all(|method| self.operators.provides(method, ty))
+        let composes =
+            |method| self.compositions.as_ref().is_some_and(|compositions| compositions.has(method, ty));
+        methods.iter().all(|method| self.operators.provides(method, ty) || composes(method))
     }
 }
 

@@ -255,7 +255,7 @@ const UNARY: u8 = 6;
 const POSTFIX: u8 = 7;
 
 /// Returns the operator in Rust, and its precedence.
-fn binary(operator: Binary) -> (TokenStream, u8) {
+pub(super) fn binary(operator: Binary) -> (TokenStream, u8) {
     match operator {
         Binary::Or => (quote!(||), 1),
         Binary::And => (quote!(&&), 2),

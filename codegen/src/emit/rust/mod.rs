@@ -46,7 +46,7 @@ use proc_macro2::TokenStream;
 pub use compute::Computations;
 pub use formulas::Formulas;
 pub use kernels::Kernels;
-pub use operators::{OperatorCalls, OperatorTableCalls, OperatorTraits};
+pub use operators::{OperatorCalls, OperatorCompositions, OperatorTableCalls, OperatorTraits};
 pub use parts::{FileForm, RustFile};
 pub use trait_table::{TraitEntry, TraitFunction, TraitTable, traits};
 pub use traits::signature_text;

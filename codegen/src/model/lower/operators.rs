@@ -21,13 +21,15 @@ pub(super) fn lower(trees: &OperatorTrees, sources: &Sources, diagnostics: &mut 
             .filter_map(|node| lowerer.operator(node))
             .collect(),
     });
-    Operators {
+    let mut operators = Operators {
         name: trees.name.clone(),
         title: text(&trees.list, "title").unwrap_or_default(),
         summary: text(&trees.list, "summary").unwrap_or_default(),
         doc: prose(&trees.list, "doc"),
         groups: groups.collect(),
-    }
+    };
+    super::compute::sequences(&mut operators, trees, sources, diagnostics);
+    operators
 }
 
 struct OperatorLowerer<'a> {
@@ -79,6 +81,7 @@ impl OperatorLowerer<'_> {
             attributes,
             outputs,
             body,
+            sequence: Vec::new(),
             random: node.get("random").and_then(Node::bool).unwrap_or_default(),
             checks_elements: node.get("checks_elements").and_then(Node::bool).unwrap_or_default(),
             reference: text(node, "reference").unwrap_or_default(),

@@ -5,8 +5,8 @@ use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tenon::DevicePtr;
-use tenon::device::{self, DeviceId};
-use tenon::operators::{Launch, Operators};
+use tenon::device::{self, DataType, DeviceId};
+use tenon::operators::{Composed, Launch, Operators};
 use tenon::paddle::{DeviceContext, PaddleApi, Tensor};
 
 use super::memory::Ledger;
@@ -91,10 +91,20 @@ impl Call {
         Ok(unsafe { self.api().tensor_share_data_with(self.new_tensor()?, tensor) }?)
     }
 
-    /// Calls the device's operators. A panic in one becomes an error.
+    /// Returns the address of a number that is in device memory; `None` if there are too many.
+    pub(super) fn find_constant(&self, ty: DataType, value: f64) -> device::Result<Option<DevicePtr>> {
+        self.provider.constants.find(&*self.provider.functions, self.device(), ty, value)
+    }
+
+    /// Calls the device's operators, or those that are composed of them. A panic in one becomes an error.
     ///
     /// `work` must not call Paddle: a C++ exception cannot pass here.
     pub(crate) fn run<T>(&self, work: impl FnOnce(&dyn Operators, Launch) -> device::Result<T>) -> Result<T> {
+        if let Some(compositions) = &self.provider.compositions {
+            // It catches panics by itself: exceptions of C++ pass through a composition that allocates memory.
+            let composed = Composed::new(self.provider.operators, compositions, self);
+            return work(&composed, self.launch).map_err(Error::of_operator);
+        }
         // A panic leaves incomplete tensors, and its error makes Paddle not use them.
         match catch_unwind(AssertUnwindSafe(|| work(self.provider.operators, self.launch))) {
             Ok(outcome) => outcome.map_err(Error::of_operator),

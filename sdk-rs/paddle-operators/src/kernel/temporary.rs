@@ -1,8 +1,8 @@
 //! Tensors that exist during one call.
 
 use tenon::DevicePtr;
-use tenon::device::DataType;
-use tenon::operators::{TensorMut, TensorRef, contiguous_strides};
+use tenon::device::{self, DataType};
+use tenon::operators::{Layout, Temporaries, TensorMut, TensorRef, contiguous_strides};
 
 use super::call::Call;
 use super::element::{Complex, Element};
@@ -42,6 +42,13 @@ impl Call {
         Ok(unsafe { TensorRef::new(first, T::DATA_TYPE, layout(dims, &strides)?) }?)
     }
 
+    /// Returns an element as a tensor without dimensions, in memory that stays allocated until the call ends.
+    fn upload_one<T: Element>(&self, element: T) -> Result<TensorRef<'_>> {
+        let one = self.temporary(T::DATA_TYPE, &[])?;
+        self.copy_to_device(one.first(), bytes_of(&[element]))?;
+        Ok(one.into_input())
+    }
+
     /// Returns a tensor of zeros in memory of its own, which stays allocated until the call ends.
     pub(crate) fn zeros(&self, data_type: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
         // Zero has the same bytes in every type.
@@ -52,6 +59,24 @@ impl Call {
         let zero = unsafe { TensorRef::new(zero.first(), data_type, layout(&[], &[])?) }?;
         self.run(|device, launch| device.expand(launch, &mut zeros, &zero))?;
         Ok(zeros)
+    }
+}
+
+impl Temporaries for Call {
+    fn temporary(&self, ty: DataType, dims: &[usize]) -> device::Result<TensorMut<'_>> {
+        Call::temporary(self, ty, dims).map_err(Error::into_operator)
+    }
+
+    fn constant(&self, ty: DataType, value: f64) -> device::Result<TensorRef<'_>> {
+        if let Some(first) = self.find_constant(ty, value)? {
+            // SAFETY: the memory is never freed.
+            return unsafe { TensorRef::new(first, ty, Layout::new(&[], &[])?) };
+        }
+        let upload = || match ty {
+            DataType::FLOAT32 => self.upload_one(value as f32),
+            _ => self.upload_one(value),
+        };
+        upload().map_err(Error::into_operator)
     }
 }
 

@@ -7,8 +7,8 @@ use crate::failure::{Failure, at};
 use crate::process::{cargo, step};
 use crate::project;
 
-/// Returns the folder that contains the folders of the plugins: `rust`, `operators`, `c` and `c_operators` are the examples,
-/// `between` the layers, and `old` a plugin for release 2.6 only.
+/// Returns the folder that contains the folders of the plugins: `rust`, `operators`, `primitives`, `c` and `c_operators` are the
+/// examples, `between` the layers, and `old` a plugin for release 2.6 only.
 pub fn folder() -> PathBuf {
     project::cache("examples")
 }
@@ -19,6 +19,7 @@ pub fn build() -> Result<(), Failure> {
     let packages = [
         ("rust", "example-rust-plugin"),
         ("operators", "example-rust-operators"),
+        ("primitives", "example-rust-primitives"),
         ("between", "tenon-paddle-layers"),
     ];
     // Builds the whole workspace: for single packages, cargo would choose fewer features of common dependencies than for the

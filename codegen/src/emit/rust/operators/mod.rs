@@ -1,14 +1,16 @@
-//! Operators as Rust traits, one for each group, and the implementations of these traits: by the crate of kernels, and by
-//! the functions of a plugin in C.
+//! Operators as Rust traits, one for each group, and the implementations of these traits: by the crate of kernels, by the
+//! functions of a plugin in C, and by other operators of the same device.
 
 mod c_table;
 mod calls;
+mod compositions;
 mod signature;
 mod table;
 mod traits;
 
 pub use c_table::OperatorTableCalls;
 pub use calls::OperatorCalls;
+pub use compositions::OperatorCompositions;
 pub(super) use table::groups as table;
 pub use traits::OperatorTraits;
 

@@ -1,10 +1,12 @@
-//! Computations: resolves the names in their steps, and checks what the operators get.
+//! Computations and sequences: resolves the names in their steps, and checks what the operators get.
 
+mod sequence;
 mod syntax;
 
 use std::collections::HashMap;
 
 use super::*;
+pub(super) use sequence::sequences;
 use syntax::{Word, Written, WrittenCall, WrittenTarget, WrittenValue};
 
 /// The methods of all operators, by name.
@@ -36,9 +38,9 @@ impl Lowerer<'_> {
                     let message = "only functions of an `export` are computed";
                     self.report(Diagnostic::new(Code::ComputeForm, compute.span, message));
                 }
+                let params = function.params.iter().map(|param| ResolvedParam::of(spec, param)).collect();
                 let mut resolver = Resolver {
-                    spec,
-                    function,
+                    params,
                     methods: &methods,
                     sources: self.sources,
                     diagnostics: self.diagnostics,
@@ -54,10 +56,34 @@ impl Lowerer<'_> {
     }
 }
 
-/// Resolves the steps of one function.
+/// A parameter of a function or of an operator.
+struct ResolvedParam<'a> {
+    name: &'a str,
+    /// True if it is a tensor, or several, that the steps may write.
+    is_written: bool,
+    /// The reason why they must write it; `None` if they need not.
+    required: Option<&'static str>,
+    /// True if it is a tensor that operators take.
+    is_tensor: bool,
+    place: Span,
+}
+
+impl<'a> ResolvedParam<'a> {
+    fn of(spec: &Spec, param: &'a Param) -> Self {
+        let kind = match param.ty {
+            Ty::Named(id) => spec.ty(id).compute,
+            _ => None,
+        };
+        let is_written = kind == Some(ComputeKind::Tensor) && param.constness != Some(true);
+        let required = is_written.then_some("a tensor that is not `const`");
+        let is_tensor = kind == Some(ComputeKind::Tensor);
+        Self { name: &param.name.value, is_written, required, is_tensor, place: param.places.key }
+    }
+}
+
+/// Resolves the steps of one function or operator.
 struct Resolver<'a> {
-    spec: &'a Spec,
-    function: &'a Function,
+    params: Vec<ResolvedParam<'a>>,
     methods: &'a Methods<'a>,
     sources: &'a Sources,
     diagnostics: &'a mut Diagnostics,
@@ -138,8 +164,7 @@ impl<'a> Resolver<'a> {
             };
             return Some(Target::Local { name: name.text.clone(), like });
         };
-        let param = self.function.param(id);
-        if self.kind(param) != Some(ComputeKind::Tensor) || param.constness == Some(true) {
+        if !self.params[id.0].is_written {
             let message = format!("a step cannot write `{}`", name.text);
             self.report(Code::ComputeForm, &name.range, message);
             return None;
@@ -147,15 +172,8 @@ impl<'a> Resolver<'a> {
         Some(Target::Param(id))
     }
 
-    fn kind(&self, param: &Param) -> Option<ComputeKind> {
-        match param.ty {
-            Ty::Named(id) => self.spec.ty(id).compute,
-            _ => None,
-        }
-    }
-
     fn param(&self, name: &str) -> Option<ParamId> {
-        self.function.params.iter().position(|param| param.name.value == name).map(ParamId)
+        self.params.iter().position(|param| param.name == name).map(ParamId)
     }
 
     /// Resolves the name of a parameter or of a tensor of an earlier step.
@@ -167,7 +185,7 @@ impl<'a> Resolver<'a> {
             return Some(TensorName::Local(name.text.clone()));
         }
         let span = within(self.sources, self.node, &self.text, &name.range);
-        let params = self.function.params.iter().map(|param| param.name.value.as_str());
+        let params = self.params.iter().map(|param| param.name);
         Diagnostic::new(Code::ComputeName, span, format!("there is no `{}`", name.text))
             .label("neither a parameter nor a result of an earlier step")
             .nearest(&name.text, params.chain(self.locals.iter().map(String::as_str)))
@@ -291,20 +309,22 @@ impl<'a> Resolver<'a> {
 
     /// Reports tensors that the function is to write, and no step does.
     fn check_written(&mut self, steps: &[Step]) {
-        for (index, param) in self.function.params.iter().enumerate() {
-            let is_output = self.kind(param) == Some(ComputeKind::Tensor) && param.constness != Some(true);
+        let mut missing = Vec::new();
+        for (index, param) in self.params.iter().enumerate() {
             let target = Target::Param(ParamId(index));
             let is_argument = |step: &Step| {
                 matches!(step.call.callee, Callee::Rule(_))
                     && step.call.names(&TensorName::Param(ParamId(index)))
             };
             let is_written = steps.iter().any(|step| step.targets.contains(&target) || is_argument(step));
-            if is_output && !is_written {
-                let message = format!("no step writes `{}`", param.name.value);
-                Diagnostic::new(Code::ComputeForm, self.node.span, message)
-                    .related(param.places.key, "a tensor that is not `const`")
-                    .add_to(self.diagnostics);
+            if let (Some(reason), false) = (param.required, is_written) {
+                missing.push((param.name, param.place, reason));
             }
+        }
+        for (name, place, reason) in missing {
+            Diagnostic::new(Code::ComputeForm, self.node.span, format!("no step writes `{name}`"))
+                .related(place, reason)
+                .add_to(self.diagnostics);
         }
     }
 }

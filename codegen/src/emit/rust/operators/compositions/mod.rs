@@ -1,0 +1,185 @@
+//! The implementation of the traits for a device that lacks methods: they are composed of those that it has.
+
+mod formula;
+mod sequence;
+
+use std::collections::HashMap;
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::signature::signature;
+use super::{files, methods, names, trait_name};
+use crate::emit::text::sentence;
+use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::formula::Ty;
+use crate::model::{Arity, Composition, Method, OperatorGroup, Operators, OutputPlace, Recipe};
+use crate::out::Output;
+
+/// The methods of all operators, as calls of a device's methods.
+pub struct OperatorCompositions;
+
+impl Emitter for OperatorCompositions {
+    const KEY: &'static str = "rust_operator_compositions";
+    const DOC: &'static str = "Folder of the Rust implementation of the traits of operators by other operators of the same device, one file for each group.";
+    const TAKES: Takes = Takes::OwnFolder;
+
+    fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
+        let compositions = operators.compositions();
+        let root = root(operators, &compositions);
+        let compositions: Known =
+            compositions.iter().map(|composition| (composition.method.name.as_str(), composition)).collect();
+        files(job, operators, root, |group| module(operators, group, &compositions))
+    }
+}
+
+/// The compositions by the names of their methods.
+type Known<'a> = HashMap<&'a str, &'a Composition<'a>>;
+
+fn root(operators: &Operators, compositions: &[Composition]) -> TokenStream {
+    let groups = operators.groups.iter().map(|group| names::snake(&group.name));
+    let entries = compositions.iter().map(|composition| {
+        let method = &composition.method.name;
+        let named = |of_truth: bool| {
+            let parts = composition.parts.iter().filter(move |part| part.of_truth == of_truth);
+            parts.map(|part| part.method.as_str())
+        };
+        let (parts, tests) = (named(false), named(true));
+        quote!(Composition { method: #method, parts: &[#(#parts),*], tests: &[#(#tests),*] })
+    });
+    quote! {
+        //! The methods that other methods can compute.
+
+        #(mod #groups;)*
+
+        /// A method that other methods can compute.
+        pub(super) struct Composition {
+            pub(super) method: &'static str,
+            /// The methods that it calls, for elements of its own type.
+            pub(super) parts: &'static [&'static str],
+            /// The methods that it calls for booleans.
+            pub(super) tests: &'static [&'static str],
+        }
+
+        /// All of them.
+        pub(super) const COMPOSITIONS: &[Composition] = &[#(#entries),*];
+    }
+}
+
+fn module(operators: &Operators, group: &OperatorGroup, compositions: &Known) -> TokenStream {
+    let name = trait_name(group);
+    let doc = format!(" {}", sentence(&group.summary));
+    let methods = methods(group);
+    let composed = || methods.iter().filter_map(|method| compositions.get(method.name.as_str()));
+    let bool_import =
+        composed().any(|composition| has_bool(operators, composition)).then(|| quote!(DataType,));
+    let refuses = composed().any(|composition| sequence::refuses(composition));
+    let error_import = refuses.then(|| quote!(Error,));
+    let has_rules = composed().any(|composition| sequence::has_rules(composition));
+    let rules = has_rules.then(|| {
+        quote!(
+            use crate::operators::composed::rules;
+        )
+    });
+    let traits = trait_names(operators, group, composed().copied());
+    let methods = methods.iter().map(|method| {
+        let (signature, forward) = (signature(method), forward(method));
+        let body = match compositions.get(method.name.as_str()) {
+            None => quote!(self.own(|own| #forward)),
+            Some(composition) => {
+                let (ty, name, body) = (elements(method), &method.name, body(operators, composition));
+                quote! {
+                    let ty = #ty;
+                    if !self.composes(#name, ty) {
+                        return self.own(|own| #forward);
+                    }
+                    #body
+                }
+            }
+        };
+        quote!(#signature { #body })
+    });
+    quote! {
+        #![doc = #doc]
+
+        use tenon::device::{#bool_import #error_import Result};
+        use tenon::operators::{#name, #(#traits,)* Launch, TensorMut, TensorRef};
+
+        use crate::operators::composed::Composed;
+        #rules
+
+        impl #name for Composed<'_> {
+            #(#methods)*
+        }
+    }
+}
+
+/// The traits of the methods that some compositions call, without that of their own group.
+fn trait_names<'a>(
+    operators: &Operators,
+    own: &OperatorGroup,
+    compositions: impl Iterator<Item = &'a Composition<'a>>,
+) -> Vec<Ident> {
+    let called: Vec<&str> = compositions.flat_map(called).collect();
+    let others = operators.groups.iter().filter(|group| group.name != own.name);
+    let used =
+        others.filter(|group| methods(group).iter().any(|method| called.contains(&method.name.as_str())));
+    used.map(trait_name).collect()
+}
+
+/// The methods that the body of a composition names.
+fn called<'a>(composition: &'a Composition<'a>) -> Vec<&'a str> {
+    match &composition.recipe {
+        Recipe::Sequence(_) => composition.parts.iter().map(|part| part.method.as_str()).collect(),
+        Recipe::Formula(parts, value) => {
+            let mut called = Vec::new();
+            parts.iter().for_each(|(_, part)| formula::called(part, false, &mut called));
+            formula::called(value, true, &mut called);
+            called
+        }
+    }
+}
+
+/// The call of the device's own method.
+fn forward(method: &Method) -> TokenStream {
+    let name = names::snake(&method.name);
+    let arguments = method.parameters().into_iter().map(|parameter| names::snake(&parameter.name));
+    quote!(own.#name(launch, #(#arguments),*))
+}
+
+/// The type of elements that decides whether the device has the method.
+fn elements(method: &Method) -> TokenStream {
+    let inputs = method.inputs.iter().filter(|variable| method.operator.arity(**variable) == Arity::One);
+    let inputs: Vec<Ident> =
+        inputs.map(|variable| names::snake(&method.operator.variable_name(*variable))).collect();
+    match inputs.as_slice() {
+        [input] => quote!(#input.data_type()),
+        _ => quote!(Self::elements(&[#(#inputs),*])),
+    }
+}
+
+fn body(operators: &Operators, composition: &Composition) -> TokenStream {
+    match &composition.recipe {
+        Recipe::Formula(parts, value) => formula::body(&composition.method, parts, value),
+        Recipe::Sequence(steps) => sequence::body(operators, &composition.method, steps),
+    }
+}
+
+/// Returns true if an intermediate result has booleans.
+fn has_bool(operators: &Operators, composition: &Composition) -> bool {
+    match &composition.recipe {
+        Recipe::Formula(parts, value) => {
+            parts.iter().any(|(_, part)| formula::has_bool(part, true)) || formula::has_bool(value, false)
+        }
+        Recipe::Sequence(steps) => sequence::has_bool(operators, steps),
+    }
+}
+
+/// The type of the elements of a result.
+fn result_type(ty: Ty) -> TokenStream {
+    match ty {
+        Ty::Truth => quote!(DataType::BOOL),
+        Ty::Number => quote!(ty),
+    }
+}

@@ -1,0 +1,342 @@
+//! Sequences as calls of methods.
+
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+
+use super::{names, result_type};
+use crate::emit::rust::attribute::{constant, number};
+use crate::formula::Ty;
+use crate::model::{
+    Arity, AttributeType, Callee, Composition, ComputeValue, Method, OperatorCall, Operators, OutputType,
+    ParamId, Parameter, ParameterKind, Recipe, Step, Target, TensorName, Work,
+};
+
+/// The body of a method.
+pub(super) fn body(operators: &Operators, method: &Method, steps: &[Step]) -> TokenStream {
+    let params = method.parameters();
+    let refused = unused(&params, steps).map(|name| {
+        let message = format!("`{}` with `{name}`, which its sequence does not use", method.name);
+        let name = names::snake(name);
+        quote! {
+            if #name.is_some() {
+                return Err(Error::unsupported(#message));
+            }
+        }
+    });
+    let refused: TokenStream = refused.collect();
+    let mut writer = Writer { operators, params: &params, count: 0, statements: refused };
+    for step in steps {
+        let text = step.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        writer.statements.extend(quote!(__comment!(#text);));
+        writer.step(step);
+    }
+    let statements = writer.statements;
+    quote!(#statements Ok(()))
+}
+
+/// The optional tensors that no step names.
+fn unused<'a>(params: &'a [Parameter], steps: &'a [Step]) -> impl Iterator<Item = &'a str> {
+    let is_optional =
+        |kind| matches!(kind, ParameterKind::Output(Arity::Optional) | ParameterKind::Input(Arity::Optional));
+    let optional = params.iter().enumerate().filter(move |(_, parameter)| is_optional(parameter.kind));
+    let unused = optional.filter(|(index, _)| !steps.iter().any(|step| step.uses(ParamId(*index))));
+    unused.map(|(_, parameter)| parameter.name.as_str())
+}
+
+/// Returns true if an optional tensor is refused.
+pub(super) fn refuses(composition: &Composition) -> bool {
+    match composition.recipe {
+        Recipe::Sequence(steps) => unused(&composition.method.parameters(), steps).next().is_some(),
+        Recipe::Formula(..) => false,
+    }
+}
+
+/// Returns true if a step calls a function that is written by hand.
+pub(super) fn has_rules(composition: &Composition) -> bool {
+    fn is_rule(call: &OperatorCall) -> bool {
+        let values = call.arguments.iter().chain(call.attributes.iter().map(|(_, value)| value));
+        matches!(call.callee, Callee::Rule(_))
+            || values.into_iter().any(|value| matches!(value, ComputeValue::Call(call) if is_rule(call)))
+    }
+    matches!(composition.recipe, Recipe::Sequence(steps) if steps.iter().any(|step| is_rule(&step.call)))
+}
+
+/// Returns true if an intermediate result has booleans.
+pub(super) fn has_bool(operators: &Operators, steps: &[Step]) -> bool {
+    fn of_call(operators: &Operators, call: &OperatorCall, is_stored: bool) -> bool {
+        let is_test = match &call.callee {
+            Callee::Method { operator, .. } => operators
+                .operator(*operator)
+                .elementwise()
+                .is_some_and(|formulas| formulas.result == Ty::Truth),
+            Callee::Rule(_) => false,
+        };
+        (is_test && is_stored)
+            || call
+                .arguments
+                .iter()
+                .any(|value| matches!(value, ComputeValue::Call(call) if of_call(operators, call, true)))
+    }
+    steps.iter().any(|step| {
+        let is_stored = step.targets.iter().any(|target| matches!(target, Target::Local { .. }));
+        of_call(operators, &step.call, is_stored)
+    })
+}
+
+struct Writer<'a> {
+    operators: &'a Operators,
+    params: &'a [Parameter],
+    /// The number of intermediate results without a name so far.
+    count: usize,
+    statements: TokenStream,
+}
+
+impl<'a> Writer<'a> {
+    fn step(&mut self, step: &Step) {
+        let optional = step.targets.iter().find_map(|target| match target {
+            Target::Param(id) if self.params[id.0].kind == ParameterKind::Output(Arity::Optional) => {
+                Some(names::snake(&self.params[id.0].name))
+            }
+            _ => None,
+        });
+        let Some(output) = optional else { return self.required_step(step) };
+        let before = std::mem::take(&mut self.statements);
+        self.required_step(step);
+        let statements = std::mem::replace(&mut self.statements, before);
+        self.statements.extend(quote!(if let Some(#output) = #output { #statements }));
+    }
+
+    fn required_step(&mut self, step: &Step) {
+        let Some(target) = step.targets.first() else { return };
+        let method = match &step.call.callee {
+            Callee::Rule(_) => {
+                let value = self.rule(&step.call);
+                if let Target::Local { name, .. } = target {
+                    let name = names::snake(name);
+                    self.statements.extend(quote!(let #name = #value;));
+                }
+                return;
+            }
+            Callee::Method { .. } => self.method(&step.call.callee),
+        };
+        let statement = match (&method.work, target) {
+            (Work::Formula(_), Target::Local { name, like: None }) => {
+                let value = self.formula(&step.call, &method);
+                let name = names::snake(name);
+                quote!(let #name = #value;)
+            }
+            (Work::Formula(_), Target::Param(id)) => {
+                let out = names::snake(&self.params[id.0].name);
+                let operands = self.operands(&step.call);
+                let call = self.call(&step.call, &method, &[quote!(result)], &operands);
+                quote!(self.write(launch, #out, &[#(#operands),*], |result| #call)?;)
+            }
+            _ => return self.kernel_step(step, &method),
+        };
+        self.statements.extend(statement);
+    }
+
+    /// A call whose targets have their shapes.
+    fn kernel_step(&mut self, step: &Step, method: &Method) {
+        let mut makes = TokenStream::new();
+        let mut ends = TokenStream::new();
+        let outputs = method.outputs();
+        let results: Vec<TokenStream> = outputs
+            .iter()
+            .enumerate()
+            .map(|(index, (_, output))| {
+                let arity = output.map_or(Arity::One, |output| output.arity);
+                let result = match step.targets.get(index) {
+                    None => return quote!(None),
+                    Some(Target::Param(id)) => names::snake(&self.params[id.0].name).into_token_stream(),
+                    Some(Target::Local { name, like }) => {
+                        let (name, ty) = (names::snake(name), output_type(output.map(|output| output.ty)));
+                        let like = like.as_ref().map(|like| self.passed(like));
+                        makes.extend(quote!(let mut #name = self.temporary(#ty, #like)?;));
+                        ends.extend(quote!(let #name = #name.into_input();));
+                        quote!(&mut #name)
+                    }
+                };
+                if arity == Arity::Optional { quote!(Some(#result)) } else { result }
+            })
+            .collect();
+        let operands = self.operands(&step.call);
+        let call = self.call(&step.call, method, &results, &operands);
+        self.statements.extend(quote!(#makes #call?; #ends));
+    }
+
+    fn method(&self, callee: &Callee) -> Method<'a> {
+        let found = match callee {
+            Callee::Method { operator, name } => {
+                self.operators.operator(*operator).methods().into_iter().find(|method| method.name == *name)
+            }
+            Callee::Rule(_) => None,
+        };
+        found.expect("the callee is resolved")
+    }
+
+    /// The result of a formula in temporary memory.
+    fn formula(&mut self, call: &OperatorCall, method: &Method) -> TokenStream {
+        let operands = self.operands(call);
+        let work = self.call(call, method, &[quote!(result)], &operands);
+        let ty = method.formula().map_or(Ty::Number, |(formulas, _)| formulas.result);
+        let ty = result_type(ty);
+        quote!(self.result(#ty, &[#(#operands),*], |result| #work)?)
+    }
+
+    fn call(
+        &mut self,
+        call: &OperatorCall,
+        method: &Method,
+        results: &[TokenStream],
+        operands: &[TokenStream],
+    ) -> TokenStream {
+        let inputs = method.inputs.iter().enumerate().map(|(index, input)| {
+            match (method.operator.arity(*input), operands.get(index)) {
+                (_, None) => quote!(None),
+                (Arity::One, Some(operand)) => operand.clone(),
+                (_, Some(operand)) => quote!(Some(#operand)),
+            }
+        });
+        let inputs: Vec<TokenStream> = inputs.collect();
+        let wanted = method.attributes.iter().map(|index| &method.operator.attributes[*index]);
+        let attributes: Vec<TokenStream> = wanted
+            .map(|wanted| match call.attributes.iter().find(|(name, _)| *name == wanted.name) {
+                Some((_, value)) => self.attribute(value, wanted.ty),
+                None => wanted.default.as_ref().map(constant).unwrap_or_default(),
+            })
+            .collect();
+        let name = names::snake(&method.name);
+        quote!(self.#name(launch, #(#results,)* #(#inputs,)* #(#attributes),*))
+    }
+
+    fn operands(&mut self, call: &OperatorCall) -> Vec<TokenStream> {
+        call.arguments.iter().map(|value| self.operand(value)).collect()
+    }
+
+    /// A value as a reference to a tensor.
+    fn operand(&mut self, value: &ComputeValue) -> TokenStream {
+        let value = match value {
+            ComputeValue::Name(name) => match self.kind(name) {
+                Some(ParameterKind::Attribute(_)) => {
+                    let name = self.passed(name);
+                    quote!(self.constant(ty, #name)?)
+                }
+                _ => return self.passed(name),
+            },
+            ComputeValue::Integer(value) => {
+                let value = number(*value as f64);
+                quote!(self.constant(ty, #value)?)
+            }
+            ComputeValue::Number(value) => {
+                let value = number(*value);
+                quote!(self.constant(ty, #value)?)
+            }
+            ComputeValue::Call(call) => match &call.callee {
+                Callee::Rule(_) => {
+                    let value = self.rule(call);
+                    quote!(self.operand(ty, #value)?)
+                }
+                Callee::Method { .. } => {
+                    let method = self.method(&call.callee);
+                    self.formula(call, &method)
+                }
+            },
+            other => return self.rule_value(other),
+        };
+        let part = self.part(&value);
+        quote!(&#part)
+    }
+
+    fn part(&mut self, value: &TokenStream) -> Ident {
+        self.count += 1;
+        let part = format_ident!("part_{}", self.count);
+        self.statements.extend(quote!(let #part = #value;));
+        part
+    }
+
+    /// The call of a function that is written by hand.
+    fn rule(&mut self, call: &OperatorCall) -> TokenStream {
+        let Callee::Rule(path) = &call.callee else { return TokenStream::new() };
+        let path = path.split("::").map(names::snake);
+        let values = call.arguments.iter().chain(call.attributes.iter().map(|(_, value)| value));
+        let values: Vec<TokenStream> = values.map(|value| self.rule_value(value)).collect();
+        quote!(#(#path)::*(self, #(#values),*)?)
+    }
+
+    fn rule_value(&mut self, value: &ComputeValue) -> TokenStream {
+        match value {
+            ComputeValue::Name(name) => self.passed(name),
+            ComputeValue::Integer(value) => Literal::i64_unsuffixed(*value).into_token_stream(),
+            ComputeValue::Number(value) => number(*value),
+            ComputeValue::Truth(value) => quote!(#value),
+            ComputeValue::Text(text) => quote!(#text),
+            ComputeValue::Absent => quote!(None),
+            ComputeValue::List(values) => {
+                let values: Vec<TokenStream> = values.iter().map(|value| self.rule_value(value)).collect();
+                quote!(&[#(#values),*])
+            }
+            ComputeValue::Call(call) => {
+                let value = match call.callee {
+                    Callee::Rule(_) => self.rule(call),
+                    Callee::Method { .. } => {
+                        let method = self.method(&call.callee);
+                        self.formula(call, &method)
+                    }
+                };
+                let part = self.part(&value);
+                quote!(&#part)
+            }
+        }
+    }
+
+    fn kind(&self, name: &TensorName) -> Option<ParameterKind> {
+        match name {
+            TensorName::Param(id) => Some(self.params[id.0].kind),
+            TensorName::Local(_) => None,
+        }
+    }
+
+    /// A name as a function gets it.
+    fn passed(&self, name: &TensorName) -> TokenStream {
+        match name {
+            TensorName::Local(name) => {
+                let name = names::snake(name);
+                quote!(&#name)
+            }
+            TensorName::Param(id) => {
+                let parameter = &self.params[id.0];
+                let name = names::snake(&parameter.name);
+                match parameter.kind {
+                    ParameterKind::Output(_) => quote!(&*#name),
+                    _ => name.into_token_stream(),
+                }
+            }
+        }
+    }
+
+    fn attribute(&mut self, value: &ComputeValue, ty: AttributeType) -> TokenStream {
+        match (value, ty) {
+            (ComputeValue::Integer(value), AttributeType::F64) => number(*value as f64),
+            (
+                ComputeValue::Name(TensorName::Local(name)),
+                AttributeType::Bool | AttributeType::I64 | AttributeType::F64,
+            ) => names::snake(name).into_token_stream(),
+            (ComputeValue::Call(call), AttributeType::Bool | AttributeType::I64 | AttributeType::F64) => {
+                self.rule(call)
+            }
+            (value, _) => self.rule_value(value),
+        }
+    }
+}
+
+/// The type of an output of a kernel.
+fn output_type(ty: Option<OutputType>) -> TokenStream {
+    match ty {
+        Some(OutputType::Bool) => quote!(DataType::BOOL),
+        Some(OutputType::I32) => quote!(DataType::INT32),
+        Some(OutputType::I64) => quote!(DataType::INT64),
+        Some(OutputType::F32) => quote!(DataType::FLOAT32),
+        Some(OutputType::Like(_) | OutputType::Wide(_) | OutputType::Any) | None => quote!(ty),
+    }
+}

@@ -1,0 +1,58 @@
+//! Numbers in device memory, which composed operators use again and again.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use tenon::DevicePtr;
+use tenon::device::{DataType, DeviceId, Error, Result, Status};
+
+use crate::provider::Functions;
+
+/// The number of constants after which no memory is allocated for further ones: attributes may differ in each call.
+const LIMIT: usize = 1024;
+
+/// Constants that are in device memory as long as the process lives.
+#[derive(Default)]
+pub(crate) struct Constants(Mutex<HashMap<Key, DevicePtr>>);
+
+/// The device, the type and the bits of a constant.
+type Key = (DeviceId, DataType, u64);
+
+impl Constants {
+    /// Returns the address of a number; `None` if there are too many others.
+    pub(crate) fn find(
+        &self,
+        functions: &dyn Functions,
+        device: DeviceId,
+        ty: DataType,
+        value: f64,
+    ) -> Result<Option<DevicePtr>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (device, ty, value.to_bits());
+        if let Some(memory) = known.get(&key) {
+            return Ok(Some(*memory));
+        }
+        if known.len() == LIMIT {
+            return Ok(None);
+        }
+        let bytes = bytes(ty, value)?;
+        let memory = functions.allocate(device, bytes.len())?;
+        // No work uses new memory, so that the copy need not wait for a stream.
+        functions.copy_to_device(device, memory, &bytes)?;
+        known.insert(key, memory);
+        Ok(Some(memory))
+    }
+}
+
+/// Returns a number as an element of a type.
+fn bytes(ty: DataType, value: f64) -> Result<Vec<u8>> {
+    match ty {
+        DataType::FLOAT32 => Ok((value as f32).to_ne_bytes().to_vec()),
+        DataType::FLOAT64 => Ok(value.to_ne_bytes().to_vec()),
+        DataType::BOOL => Ok(vec![u8::from(value != 0.0)]),
+        _ => {
+            let message = format!("a composed operator with numbers of {ty:?} is not implemented");
+            Err(Error::new(Status::FAILED, message))
+        }
+    }
+}
