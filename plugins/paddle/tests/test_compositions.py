@@ -1,33 +1,37 @@
-"""Operators that Tenon composes for the device of `examples/rust-primitives`, which has few operators.
+"""Operators that Tenon composes for `examples/rust-primitives`, a device with few operators.
 
-Results and gradients are compared with Paddle's CPU, in a process of its own: Paddle loads plugins at import.
+Results and gradients are compared with Paddle's CPU, in a separate process: Paddle loads plugins at
+import.
 """
 
 from __future__ import annotations
 
 import pytest
+
 from test_examples import run
 
-# The kernels that must be the device's, so that a comparison is not one of Paddle's CPU with itself.
+# The kernels that must be the device's, so that nothing is compared with itself.
 KERNELS = """
 import paddle
 from paddle.base import core
 expected = {
-    "abs", "elu", "elu_grad", "layer_norm", "layer_norm_grad", "leaky_relu", "leaky_relu_grad", "log_softmax",
-    "log_softmax_grad", "masked_fill", "matmul", "matmul_grad", "mean", "mean_grad", "mean_all", "mean_all_grad", "minimum",
-    "multiply_grad", "relu", "relu_grad", "relu6", "relu6_grad", "rsqrt", "scale", "sgd", "sigmoid", "sigmoid_grad",
-    "silu", "silu_grad", "softmax", "softmax_grad", "square", "square_grad", "subtract", "subtract_grad", "sum_grad",
+    "abs", "elu", "elu_grad", "layer_norm", "layer_norm_grad", "leaky_relu", "leaky_relu_grad",
+    "log_softmax", "log_softmax_grad", "masked_fill", "matmul", "matmul_grad", "mean", "mean_grad",
+    "mean_all", "mean_all_grad", "minimum", "multiply_grad", "relu", "relu_grad", "relu6",
+    "relu6_grad", "rsqrt", "scale", "sgd", "sigmoid", "sigmoid_grad", "silu", "silu_grad",
+    "softmax", "softmax_grad", "square", "square_grad", "subtract", "subtract_grad", "sum_grad",
     "tanh_grad",
 }
 expected -= {"masked_fill"} if paddle.__version__ < "3.1" else set()
-# Without `expm1` there is no exponential linear unit, and without booleans' `and` no gradient of `relu6`.
+# The device lacks `expm1`, which `elu` needs, and `logical_and`, which the other one needs.
 missing = {"elu", "relu6_grad"}
 kernels = core._get_registered_phi_kernels("all")
 ours = {name for name, keys in kernels.items() if any("my_npu" in str(key) for key in keys)}
 assert not expected - missing - ours, expected - missing - ours
 assert not missing & ours, missing & ours
-types = {name: [str(key) for key in kernels[name] if "my_npu" in str(key)] for name in ("silu", "softmax")}
-assert all(len(keys) == 1 and "float32" in keys[0] for keys in types.values()), types
+for name in ("silu", "softmax"):
+    keys = [str(key) for key in kernels[name] if "my_npu" in str(key)]
+    assert len(keys) == 1 and "float32" in keys[0], keys
 print("done")
 """
 
@@ -76,15 +80,16 @@ compare("softmax", F.softmax, x)
 compare("softmax of large numbers", lambda x: F.softmax(x, axis=0), 1000 * x)
 compare("log_softmax", lambda x: F.log_softmax(x, axis=0), x)
 compare("mean", lambda x: paddle.mean(x, axis=1), normal(2, 3, 4))
-compare("mean that keeps dimensions", lambda x: paddle.mean(x, axis=[0, -1], keepdim=True), normal(2, 3, 4))
+compare("mean of two", lambda x: paddle.mean(x, axis=[0, -1], keepdim=True), normal(2, 3, 4))
 compare("mean of all", lambda x: paddle.mean(x).reshape([1]), x)
 compare("sum", lambda x: paddle.sum(x, axis=0), x)
 compare("layer_norm", lambda x, s, b: F.layer_norm(x, 4, s, b), normal(2, 3, 4), row, row)
 compare("layer_norm of two", lambda x, s: F.layer_norm(x, [3, 4], s), normal(2, 3, 4), normal(12))
 compare("layer_norm alone", lambda x: F.layer_norm(x, 4), x)
 for left, right, flags in [
-    ([3, 4], [4, 5], (False, False)), ([4, 3], [4, 5], (True, False)), ([3, 4], [5, 4], (False, True)),
-    ([4, 3], [5, 4], (True, True)), ([2, 3, 4], [4, 5], (False, False)), ([2, 1, 4, 3], [5, 5, 4], (True, True)),
+    ([3, 4], [4, 5], (False, False)), ([4, 3], [4, 5], (True, False)),
+    ([3, 4], [5, 4], (False, True)), ([4, 3], [5, 4], (True, True)),
+    ([2, 3, 4], [4, 5], (False, False)), ([2, 1, 4, 3], [1, 5, 5, 4], (True, True)),
     ([4], [4, 5], (False, False)), ([3, 4], [4], (False, False)), ([4], [4], (False, False)),
     ([2, 3, 4], [4], (False, False)),
 ]:
@@ -137,7 +142,9 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("program", [KERNELS, COMPARE, TRAIN], ids=["kernels", "values", "training"])
+@pytest.mark.parametrize(
+    "program", [KERNELS, COMPARE, TRAIN], ids=["kernels", "values", "training"]
+)
 def test_operators_are_composed(program: str) -> None:
     result = run("primitives", program)
     assert result.returncode == 0, result.stderr

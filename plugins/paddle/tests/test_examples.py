@@ -48,8 +48,8 @@ kernels = core._get_registered_phi_kernels("all")
 keys = {{name: [str(key) for key in keys if device in str(key)] for name, keys in kernels.items()}}
 expected = {{
     "add", "add_raw", "assign_value", "concat_grad", "contiguous", "expand", "expand_as",
-    "fill", "full", "full_batch_size_like", "full_like", "increment", "relu", "relu_grad", "set_value",
-    "set_value_with_tensor", "strided_copy", "sum_grad",
+    "fill", "full", "full_batch_size_like", "full_like", "increment", "relu", "relu_grad",
+    "set_value", "set_value_with_tensor", "strided_copy", "sum_grad",
 }}
 is_2_6 = paddle.__version__.startswith("2.6")
 of_3 = {{"assign", "npu_identity", "reduce_as_grad"}}
