@@ -49,7 +49,7 @@ fn main() {
     }
 }
 
-/// The plugin's table, filled by itself.
+/// Returns the table that the plugin has filled.
 fn table(idle: &Library) -> C_DeviceInterface {
     let mut words = vec![0u64; Release::NEWEST.table_size() / 8];
     words[0] = Release::NEWEST.table_size() as u64;

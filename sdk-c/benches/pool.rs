@@ -133,7 +133,7 @@ impl Contender for Mimalloc {
     }
 }
 
-/// All threads at once; each does so many cycles.
+/// Runs all threads at once, each for a number of cycles.
 fn on(threads: usize, contender: &dyn Contender, size: usize, held: usize, cycles: usize) {
     if threads == 1 {
         return contender.cycles(size, held, cycles);

@@ -33,7 +33,7 @@ impl<T> Lent<T> {
         self.first
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub const fn len(self) -> usize {
         self.len
     }

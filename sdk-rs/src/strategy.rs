@@ -61,8 +61,8 @@ pub fn max_of_init_and_realloc(device: &impl Device, id: DeviceId) -> Result<usi
     Ok(device.device_init_alloc_size(id)?.max(device.device_realloc_size(id)?))
 }
 
-/// All-to-all by point-to-point calls: receives from the lower ranks, sends to all others, copies its own part, and
-/// receives from the higher ranks. PaddlePaddle uses this order too, and it cannot deadlock.
+/// Exchanges data between all ranks by point-to-point calls: receives from the lower ranks, sends to all others, copies
+/// its own part, and receives from the higher ranks. PaddlePaddle uses this order too, and it cannot deadlock.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 pub fn all_to_all_by_send_recv(
     device: &impl Device,

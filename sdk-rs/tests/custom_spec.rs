@@ -52,7 +52,7 @@ impl SensorBus for Thermometer {
     }
 }
 
-/// A station of a release, as far as the hand-over goes.
+/// Creates a station of a release for the hand-over.
 fn meet(release: Release) -> (Vec<u64>, std::result::Result<Release, sensor_bus::HandOverError>) {
     let mut table = vec![0u64; release.table_size() / 8];
     table[0] = release.table_size() as u64;

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use codegen::emit::rust::interface_text;
 use codegen::source::Folder;
 
-/// The newest library of `tenon` beside this test.
+/// Finds the newest library of `tenon` beside this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a file");
     let deps = test.parent().expect("a file has a folder");

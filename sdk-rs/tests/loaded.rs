@@ -90,7 +90,7 @@ unsafe extern "C" fn last_error() -> *const c_char {
 
 const ID: DeviceId = DeviceId(1);
 
-/// The plugin for a host of one release, with and without error messages.
+/// Loads the plugin for a host of one release, with and without error messages.
 fn loaded(release: Release, tells: bool) -> Loaded {
     let mut table = vec![0u64; release.table_size() / 8];
     let mut words = [0u64; 12];

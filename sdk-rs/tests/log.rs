@@ -48,7 +48,7 @@ fn child() {
     assert_eq!(unsafe { table.initialize.unwrap()() }, Status::FAILED);
 }
 
-/// The lines that the child writes to the standard error with a value of `TENON_LOG`.
+/// Returns the lines that the child writes to standard error with a value of `TENON_LOG`.
 fn lines(level: Option<&str>) -> Vec<String> {
     let mut child = Command::new(std::env::current_exe().expect("this program has a path"));
     child.args(["--exact", "child", "--nocapture"]).env(IS_CHILD, "1").env_remove("TENON_LOG");

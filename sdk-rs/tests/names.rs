@@ -98,7 +98,7 @@ impl Names for Counter {
     }
 }
 
-/// The results of the functions, in the order of their numbers.
+/// Returns the results of the functions, in the order of their numbers.
 fn numbers(names: &dyn Names) -> Result<Vec<usize>> {
     Ok(vec![
         names.deref()?,

@@ -13,7 +13,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
 }
 
-/// A copy of the spec with the next release in it, in a separate folder.
+/// Creates a copy of the spec with the next release, in a separate folder.
 fn spec_of_next_release(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -61,7 +61,7 @@ fn edit(path: &Path, change: impl FnOnce(&str) -> String) {
     fs::write(path, change(&text)).expect("the copy can be written");
 }
 
-/// A library that this test was built with: the newest of its name beside the test.
+/// Finds a library that this test was built with: the newest of its name beside the test.
 fn library(prefix: &str, ending: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a file");
     let deps = test.parent().expect("a file has a folder");
@@ -96,7 +96,7 @@ fn compile(folder: &Path, source: &str) -> Output {
         .expect("the compiler runs")
 }
 
-/// The interface, and the fallbacks that are written by hand.
+/// Returns the interface, and the fallbacks that are written by hand.
 fn source(more: &str) -> String {
     let strategies = root().join("sdk-rs/src/strategy.rs");
     format!(

@@ -66,19 +66,19 @@ const ROWS: [Row; 16] = [
     row("docs/src/guide/python.md", "python", by(GUIDE_IN_PYTHON, "docs/src/guide/python.md")),
 ];
 
-/// The blocks of a language that are tested in a way.
+/// Returns the blocks of a language that are tested in one way.
 fn of(language: &str, is_this: impl Fn(Tested) -> bool) -> impl Iterator<Item = Block> {
     let rows = ROWS.iter().filter(move |row| is_this(row.tested) && row.language == language);
     rows.flat_map(|row| blocks(row.page).into_iter().filter(move |block| row.covers(block)))
         .filter(|block| !block.is_fragment)
 }
 
-/// The blocks of a language that are parts of crates.
+/// Returns the blocks of a language that are parts of crates.
 pub fn of_crates(language: &str) -> impl Iterator<Item = Block> {
     of(language, |tested| matches!(tested, Tested::Crate))
 }
 
-/// The blocks that are manifests of plugins.
+/// Returns the blocks that are manifests of plugins.
 pub fn manifests() -> impl Iterator<Item = Block> {
     of("json", |tested| matches!(tested, Tested::Manifest))
 }

@@ -22,7 +22,7 @@ const SOURCES: [&str; 12] = [
     "sdk-rs/src",
 ];
 
-/// The names in quotes that begin with `TENON_`, in a file or below a folder.
+/// Collects the quoted names that begin with `TENON_`, in a file or below a folder.
 fn quoted(path: &Path, found: &mut BTreeSet<String>) {
     if path.is_dir() {
         for entry in fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())) {

@@ -23,18 +23,18 @@ pub struct Block {
     pub text: String,
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> &'static Path {
     // The manifest of this crate is one folder below the root.
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder above")
 }
 
-/// The text of a file of the repository.
+/// Reads a file of the repository.
 pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The README and the pages written by hand, as paths in the repository.
+/// Lists the README and the pages written by hand, as paths in the repository.
 pub fn pages() -> Vec<String> {
     let guide = fs::read_dir(root().join("docs/src/guide")).expect("the guide is there");
     let mut pages: Vec<String> = guide
@@ -49,7 +49,7 @@ pub fn pages() -> Vec<String> {
     pages
 }
 
-/// The blocks of a page.
+/// Returns the blocks of a page.
 pub fn blocks(page: &str) -> Vec<Block> {
     let folder = root().join(page).parent().expect("a page lies in a folder").to_owned();
     parse(page, &read(page), &folder)
@@ -89,7 +89,7 @@ fn parse(page: &str, text: &str, folder: &Path) -> Vec<Block> {
     blocks
 }
 
-/// The lines that mdBook puts in the place of `{{#include path:from:}}`.
+/// Returns the lines that mdBook puts in the place of `{{#include path:from:}}`.
 fn included(line: &str, folder: &Path) -> Option<String> {
     let argument = line.trim().strip_prefix("{{#include ")?.strip_suffix("}}")?;
     let mut parts = argument.split(':');

@@ -6,7 +6,7 @@ use tenon_operators::CpuOperators;
 
 tenon_diopi::library!(@ library());
 
-/// The host gets the library when it first needs it.
+/// Returns the library to the host when it first needs it.
 fn library() -> Library {
     if let Err(reason) = tenon_operators::use_onednn() {
         eprintln!("tenon: {reason}");

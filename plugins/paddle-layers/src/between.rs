@@ -85,7 +85,7 @@ impl Chain {
     }
 }
 
-/// The path of the real plugin, which must not be this library or a copy of it.
+/// Returns the path of the real plugin, which must not be this library or a copy of it.
 fn plugin_path() -> Result<PathBuf, Refusal> {
     let path = tenon::trusted_variable(PLUGIN).filter(|path| !path.is_empty()).ok_or(Refusal::NoPlugin)?;
     let path = PathBuf::from(path);
@@ -99,7 +99,8 @@ fn plugin_path() -> Result<PathBuf, Refusal> {
     }
 }
 
-/// The names of the functions that the real plugin filled with the spec's fallbacks; `None` before the hand-over.
+/// Returns the names of the functions that the real plugin filled with fallbacks of the spec; `None` before the
+/// hand-over.
 pub(crate) fn fallbacks() -> Option<&'static CStr> {
     CHAIN.get().map(|chain| chain.fallbacks.as_c_str())
 }
@@ -166,7 +167,7 @@ pub(crate) unsafe fn hand_over(params: *mut c_void) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The functions of the real plugin that the host's table has no slot for; null before the hand-over.
+/// Returns the functions of the real plugin that the host's table has no slot for; null before the hand-over.
 pub(crate) fn extension() -> *const ffi::TenonDeviceExtension {
     static TABLE: OnceLock<usize> = OnceLock::new();
     match CHAIN.get() {
@@ -176,7 +177,8 @@ pub(crate) fn extension() -> *const ffi::TenonDeviceExtension {
 }
 
 /// Puts the plugin's own pointers into the host's table where the signature is the same, so that the plugin sees the
-/// host's arguments as they are: a thunk would refuse what the spec forbids and the plugin accepts, such as a null event.
+/// host's arguments as they are: a thunk would refuse what the spec forbids and the plugin accepts, such as a null
+/// event.
 ///
 /// # Safety
 /// `table` is the host's table, of the release.

@@ -14,7 +14,7 @@ use std::ptr::null;
 
 use tenon::device::ffi::TenonDeviceExtension;
 
-/// The entry point. PaddlePaddle calls it once, after it has opened the library.
+/// Initializes the plugin. PaddlePaddle calls this entry point once, after it has opened the library.
 ///
 /// On failure, it prints one message to standard error and writes nothing to `params`. PaddlePaddle then treats the
 /// plugin as absent.

@@ -25,7 +25,7 @@ type Backend = tenon_cpu::Cpu;
 /// With more than one, `paddle.utils.run_check()` trains on all of them, which needs collectives across processes.
 const DEVICES_IN_PADDLE: usize = 1;
 
-/// The entry point: Paddle calls it once, when it has opened the library.
+/// Initializes the plugin. Paddle calls this entry point once, after it has opened the library.
 ///
 /// Says nothing if all is well. Otherwise one line goes to the standard error, and nothing is written to
 /// `params`, which Paddle takes for a plugin that is not there.

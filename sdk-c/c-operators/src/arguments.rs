@@ -66,7 +66,7 @@ impl Tensors {
         Self { pointers: Some(is_there.into_iter().map(pointer).collect()), tensors }
     }
 
-    /// The address of the first pointer; null if there is no list.
+    /// Returns the address of the first pointer; null if there is no list.
     pub(crate) fn first(&self) -> *const *const ffi::Tensor {
         self.pointers.as_ref().map_or(ptr::null(), Vec::as_ptr)
     }

@@ -100,7 +100,7 @@ impl Operators for CTable {
     }
 }
 
-/// The bit of a type of elements: `TENON_DATA_TYPE`.
+/// Returns the bit of an element type: `TENON_DATA_TYPE`.
 pub(crate) fn bit(ty: DataType) -> u64 {
     u32::try_from(ty.0).ok().and_then(|number| 1_u64.checked_shl(number)).unwrap_or_default()
 }

@@ -27,7 +27,7 @@ unsafe extern "C" fn copy(_: C_Device, _: *mut c_void, _: *const c_void, _: usiz
     Status::SUCCESS
 }
 
-/// The parameters of a host, with an empty table.
+/// Creates the parameters of a host, with an empty table.
 fn host() -> (Box<C_DeviceInterface>, CustomRuntimeParams) {
     // SAFETY: zero is a null pointer, a missing function or a number.
     let (mut table, mut params) = unsafe {

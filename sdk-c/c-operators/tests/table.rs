@@ -45,7 +45,7 @@ fn launch() -> Launch {
     Launch { device: DeviceId(3), stream: Stream::from_addr(70) }
 }
 
-/// A tensor of an address that nothing uses.
+/// Creates a tensor at an address that nothing uses.
 fn input(address: usize) -> TensorRef<'static> {
     let first = DevicePtr::from_addr(address);
     let layout = Layout::new(&[2, 3], &[-3, 1]).unwrap();
@@ -59,7 +59,7 @@ fn output(address: usize) -> TensorMut<'static> {
     unsafe { TensorMut::new(DevicePtr::from_addr(address), DataType::BOOL, layout) }.unwrap()
 }
 
-/// The status and the message of an error.
+/// Returns the status and the message of an error.
 fn failure<T: std::fmt::Debug>(result: Result<T>) -> (Status, String) {
     let error = result.unwrap_err();
     (error.status, error.message.to_string())

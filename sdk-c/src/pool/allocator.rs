@@ -28,7 +28,7 @@ impl Allocator {
         }
     }
 
-    /// As [`Pool::allocate`].
+    /// Allocates a block, as [`Pool::allocate`] does.
     pub fn allocate(&self, size: usize, stream: Stream) -> Result<DevicePtr, PoolError> {
         match self {
             Self::Pooled(pool) => pool.allocate(size, stream),
@@ -36,7 +36,7 @@ impl Allocator {
         }
     }
 
-    /// As [`Pool::free`].
+    /// Frees a block, as [`Pool::free`] does.
     pub fn free(&self, ptr: DevicePtr, stream: Stream) -> Result<(), PoolError> {
         match self {
             Self::Pooled(pool) => pool.free(ptr, stream),
@@ -57,14 +57,14 @@ impl Allocator {
         }
     }
 
-    /// As [`Pool::retire`].
+    /// Retires blocks, as [`Pool::retire`] does.
     pub fn retire(&self, stream: Stream) {
         if let Self::Pooled(pool) = self {
             pool.retire(stream);
         }
     }
 
-    /// As [`Pool::trim`].
+    /// Trims the pool, as [`Pool::trim`] does.
     pub fn trim(&self, keep: usize) -> Result<usize, PoolError> {
         match self {
             Self::Pooled(pool) => pool.trim(keep),
@@ -72,7 +72,7 @@ impl Allocator {
         }
     }
 
-    /// As [`Pool::statistics`].
+    /// Returns figures of the pool, as [`Pool::statistics`] does.
     pub fn statistics(&self) -> PoolStatistics {
         match self {
             Self::Pooled(pool) => pool.statistics(),

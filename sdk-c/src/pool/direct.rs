@@ -35,7 +35,7 @@ impl Direct {
         Direct { device, id, blocks: Mutex::default() }
     }
 
-    /// As [`Pool::allocate`](super::Pool::allocate).
+    /// Allocates a block, as [`Pool::allocate`](super::Pool::allocate) does.
     pub fn allocate(&self, size: usize) -> Result<DevicePtr, PoolError> {
         // A block of no bytes also needs a distinct address.
         let bytes = size.max(1);
@@ -53,7 +53,8 @@ impl Direct {
         Ok(ptr)
     }
 
-    /// As [`Pool::free`](super::Pool::free), but waits for the stream, because the device frees at once.
+    /// Frees a block, as [`Pool::free`](super::Pool::free) does, but waits for the stream, because the device frees at
+    /// once.
     pub fn free(&self, ptr: DevicePtr, stream: Stream) -> Result<(), PoolError> {
         if ptr.is_null() {
             return Ok(());
@@ -67,7 +68,7 @@ impl Direct {
         Ok(())
     }
 
-    /// As [`Pool::trim`](super::Pool::trim): retries to free the blocks that the device failed to free.
+    /// Frees the blocks that the device failed to free before.
     pub fn trim(&self) -> Result<usize, PoolError> {
         let waiting = std::mem::take(&mut self.lock().waiting);
         let (mut given, mut refused) = (0, None);
@@ -105,7 +106,7 @@ impl Direct {
         Ok(bytes)
     }
 
-    /// As [`Pool::statistics`](super::Pool::statistics).
+    /// Returns figures of the pool, as [`Pool::statistics`](super::Pool::statistics) does.
     pub fn statistics(&self) -> PoolStatistics {
         let blocks = self.lock();
         let cached = blocks.waiting.iter().map(|(_, bytes)| bytes).sum::<usize>();

@@ -131,7 +131,7 @@ pub fn expand(
     })
 }
 
-/// An identifier that the generator has written, which may be a raw one.
+/// Parses an identifier that the generator has written, which may be a raw one.
 fn ident(text: &str) -> Ident {
     syn::parse_str(text).unwrap_or_else(|_| Ident::new("_", Span::call_site()))
 }
@@ -148,7 +148,7 @@ fn find_trait<'a>(traits: &'a [Trait<'a>], item: &ItemImpl) -> syn::Result<Trait
     })
 }
 
-/// The functions that an `impl` has; an error for each method that the spec does not have or that is missing.
+/// Returns the functions that an `impl` has; an error for each method that the spec does not have or that is missing.
 fn check<'a>(implemented: Trait<'a>, item: &ItemImpl) -> syn::Result<Vec<&'a Function<'a>>> {
     let mut errors: Option<syn::Error> = None;
     let mut report = |error: syn::Error| match &mut errors {
@@ -181,7 +181,7 @@ fn check<'a>(implemented: Trait<'a>, item: &ItemImpl) -> syn::Result<Vec<&'a Fun
     errors.map_or(Ok(provided), Err)
 }
 
-/// The most similar known name, for messages about an unknown name.
+/// Returns the most similar known name, for messages about an unknown name.
 fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (name.len() / 3).max(1);
     let distances =

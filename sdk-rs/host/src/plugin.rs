@@ -108,8 +108,8 @@ impl Plugin {
         Self { name, path, recognition, answers, code, availability }
     }
 
-    /// The name for users: from the options, from the manifest, or the file name without its extension; `cpu` for the
-    /// built-in device.
+    /// Returns the name for users: from the options, from the manifest, or the file name without its extension; `cpu`
+    /// for the built-in device.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -134,8 +134,8 @@ impl Plugin {
         self.answers.version
     }
 
-    /// The passes that PaddlePaddle should run for this plugin, a `std::vector<std::string>*`; null if the plugin
-    /// asks for none.
+    /// Returns the passes that PaddlePaddle should run for this plugin, a `std::vector<std::string>*`; null if the
+    /// plugin asks for none.
     pub fn pir_default_passes(&self) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(self.answers.pir_default_passes)
     }
@@ -158,8 +158,8 @@ impl Plugin {
         self.code.partial()
     }
 
-    /// Its table, for code that makes calls as the ABI defines them; `None` for the built-in device, which has no
-    /// table.
+    /// Returns the table, for code that makes calls as the ABI defines them; `None` for the built-in device, which has
+    /// no table.
     pub fn table(&self) -> Option<&Loaded> {
         match &self.code {
             Code::Loaded(table) => Some(table),

@@ -55,16 +55,16 @@ pub fn exports(input: TokenStream) -> TokenStream {
 /// ```
 ///
 /// Arguments: `spec` is the spec's folder, relative to the crate's manifest; `module` is the module that the interface
-/// was expanded in; `device_type` names the device and exports the entry point; `fallbacks = true` fills absent optional
-/// functions with the spec's fallbacks; `new = …` makes the instance, `Default::default()` if left out. A plugin that
-/// owns its table has no `device_type`; `complete = …` names a function that takes the table by reference and sets what
-/// the spec leaves open.
+/// was expanded in; `device_type` names the device and exports the entry point; `fallbacks = true` fills absent
+/// optional functions with the spec's fallbacks; `new = …` makes the instance, `Default::default()` if left out. A
+/// plugin that owns its table has no `device_type`; `complete = …` names a function that takes the table by reference
+/// and sets what the spec leaves open.
 #[proc_macro_attribute]
 pub fn plugin(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Plugin, arguments, item)
 }
 
-/// As [`macro@plugin`], without an entry point: for a device that another library passes on.
+/// Expands as [`macro@plugin`] does, without an entry point: for a device that another library passes on.
 #[proc_macro_attribute]
 pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Device, arguments, item)

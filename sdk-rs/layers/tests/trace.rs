@@ -48,7 +48,7 @@ fn named<'a>(events: &'a [Value], phase: &str, name: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["ph"] == phase && event["name"] == name).collect()
 }
 
-/// Nanoseconds, exact.
+/// Converts to exact nanoseconds.
 fn times(event: &Value) -> (u64, u64) {
     let ns = |key: &str| (event[key].as_f64().unwrap() * 1000.0).round() as u64;
     (ns("ts"), ns("ts") + ns("dur"))

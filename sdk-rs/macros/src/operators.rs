@@ -53,7 +53,7 @@ pub(crate) fn expand(groups: &Groups, mut item: ItemImpl) -> syn::Result<TokenSt
     })
 }
 
-/// The path of the trait, as the `impl` has it.
+/// Returns the path of the trait, as the `impl` has it.
 fn trait_of(item: &ItemImpl) -> syn::Result<&Path> {
     match &item.trait_ {
         Some((path, _)) if path.segments.last().is_some_and(|last| last.ident == "Operators") => Ok(path),
@@ -105,7 +105,7 @@ fn method(groups: &Groups, mut item: ImplItemFn) -> syn::Result<Method> {
     Ok(Method { item, types })
 }
 
-/// The name of a method in the spec, which may be a keyword of Rust.
+/// Returns the name of a method in the spec, which may be a keyword of Rust.
 fn plain(name: &Ident) -> String {
     let name = name.to_string();
     name.strip_prefix("r#").unwrap_or(&name).to_owned()

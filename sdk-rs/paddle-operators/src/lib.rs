@@ -55,8 +55,8 @@ pub enum Loaded {
 
 /// Registers the operators of a device with the running PaddlePaddle.
 ///
-/// `release` is what [`hand_over`](tenon::device::hand_over) returned for the device, and `device_type` is the name that
-/// it was given. A process calls this once for each plugin.
+/// `release` is what [`hand_over`](tenon::device::hand_over) returned for the device, and `device_type` is the name
+/// that it was given. A process calls this once for each plugin.
 ///
 /// # Errors
 /// A one-line message: PaddlePaddle does not export a function that operators need, or refuses a kernel.
@@ -67,7 +67,8 @@ pub fn register<D: Plugin<Instance = D> + Partial + Operators>(
     register_device(D::whole(), D::instance(), release, device_type)
 }
 
-/// As [`register`], for a device that is not a plugin in Rust, such as a [`Loaded`](tenon::device::Loaded) table.
+/// Registers kernels as [`register`] does, for a device that is not a plugin in Rust, such as a
+/// [`Loaded`](tenon::device::Loaded) table.
 ///
 /// # Errors
 /// As [`register`].
@@ -80,14 +81,15 @@ pub fn register_device(
     register_provider(Provider::new(device, operators, Memory::OfTheDevice), release, device_type)
 }
 
-/// As [`register`], for a device whose operators belong to another type, and whose memory the host may be able to access.
+/// Registers kernels as [`register`] does, for a device whose operators belong to another type, and whose memory the
+/// host may be able to access.
 ///
 /// # Errors
 /// As [`register`].
 ///
 /// # Safety
-/// With [`Memory::OfTheHost`] all memory of the device is host memory, which any thread may read and write once the work
-/// on its streams is done.
+/// With [`Memory::OfTheHost`] all memory of the device is host memory, which any thread may read and write once the
+/// work on its streams is done.
 pub unsafe fn register_with<D: Plugin>(
     operators: &'static dyn Operators,
     memory: Memory,

@@ -83,31 +83,32 @@ macro_rules! properties {
                 Ok(Self { tensor: Tensor::new(first, data_type, layout)?, memory: PhantomData })
             }
 
-            /// The address of the first element. An element with the indices `i` is `sum(i * strides)` elements behind it.
+            /// Returns the address of the first element. An element with the indices `i` is `sum(i * strides)` elements
+            /// behind it.
             #[must_use]
             pub fn first(&self) -> DevicePtr {
                 self.tensor.first
             }
 
-            /// The type of the elements.
+            /// Returns the type of the elements.
             #[must_use]
             pub fn data_type(&self) -> DataType {
                 self.tensor.data_type
             }
 
-            /// The length of each dimension.
+            /// Returns the length of each dimension.
             #[must_use]
             pub fn dims(&self) -> &[usize] {
                 &self.tensor.dims
             }
 
-            /// The distance between neighbours along each dimension, in elements.
+            /// Returns the distance between neighbours along each dimension, in elements.
             #[must_use]
             pub fn strides(&self) -> &[isize] {
                 &self.tensor.strides
             }
 
-            /// The number of elements.
+            /// Returns the number of elements.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.tensor.len
@@ -172,7 +173,7 @@ impl<'a> TensorMut<'a> {
 }
 
 impl DataType {
-    /// The number of bytes of an element; `None` for types that this crate does not know.
+    /// Returns the number of bytes of an element; `None` for types that this crate does not know.
     #[must_use]
     pub fn size(self) -> Option<usize> {
         element_size(self).ok()

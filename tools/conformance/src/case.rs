@@ -20,7 +20,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Level::Required => "required",
@@ -147,7 +147,7 @@ impl Case {
         self.id.split('.').next().unwrap_or_default()
     }
 
-    /// A case that is written by hand.
+    /// Creates a case that is written by hand.
     pub(crate) fn written(id: &'static str, level: Level, body: fn(&PluginUnderTest) -> Verdict) -> Self {
         Self {
             id: id.into(),
@@ -178,7 +178,7 @@ impl Case {
         self
     }
 
-    /// For a case that can run without the functions that are missing.
+    /// Marks a case that can run without the functions that are missing.
     pub(crate) fn lenient(mut self) -> Self {
         self.always = true;
         self

@@ -163,7 +163,7 @@ fn info(under_test: &PluginUnderTest) -> PluginInfo {
     }
 }
 
-/// Standard output as a separate file; from now on prints go to standard error.
+/// Returns standard output as a separate file. From now on, prints go to standard error.
 fn take_standard_output() -> std::fs::File {
     // SAFETY: both numbers are open in every process that was started with pipes, and the new one is nobody else's.
     unsafe {

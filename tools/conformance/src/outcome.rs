@@ -48,7 +48,7 @@ pub enum Presence {
 }
 
 impl Presence {
-    /// Its name in the table.
+    /// Returns its name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Presence::Native => "native",
@@ -140,7 +140,7 @@ impl CaseResult {
     }
 }
 
-/// Number of cases by result.
+/// Counts the cases by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The promise was kept.
@@ -191,7 +191,7 @@ impl Outcome {
         }
     }
 
-    /// Number of cases by result.
+    /// Counts the cases by result.
     pub fn counts(&self) -> Counts {
         Counts::of(&self.cases)
     }

@@ -57,7 +57,7 @@ fn last_bytes<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines[lines.len() - fit..].to_vec()
 }
 
-/// Number of lines that are shown.
+/// Returns the number of lines that are shown.
 fn fitting<'a>(lines: impl Iterator<Item = &'a &'a str>) -> usize {
     let mut bytes = 0;
     lines

@@ -32,7 +32,7 @@ pub(crate) struct Opened {
 }
 
 impl Source {
-    /// Its arguments on the command line.
+    /// Returns its arguments on the command line.
     pub fn text(&self) -> String {
         match self {
             Source::File { path, release, host } => {

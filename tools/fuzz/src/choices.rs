@@ -6,7 +6,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// The sequence of a seed.
+    /// Creates the sequence of a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -30,7 +30,7 @@ impl Choices {
         self.below(count) == 0
     }
 
-    /// One of the values; `None` if there are none.
+    /// Chooses one of the values; `None` if there are none.
     pub fn one_of<'a, T>(&mut self, values: &'a [T]) -> Option<&'a T> {
         let index = self.below(values.len());
         values.get(index)

@@ -101,12 +101,12 @@ impl Objects {
         choices.one_of(&self.freed).copied()
     }
 
-    /// Number of live objects of a type.
+    /// Returns the number of live objects of a type.
     pub fn count(&self, name: &str) -> usize {
         self.handles.get(name).map_or(0, Vec::len)
     }
 
-    /// Number of live allocations.
+    /// Returns the number of live allocations.
     pub fn memory_count(&self) -> usize {
         self.memory.len()
     }

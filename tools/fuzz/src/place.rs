@@ -14,7 +14,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A place for this number of bytes, which are poisoned.
+    /// Creates a place for this number of bytes, which are poisoned.
     pub fn new(len: usize) -> Self {
         let words = (len + GUARD).div_ceil(8);
         Self { words: vec![u64::from_ne_bytes([POISON; 8]); words], len }
@@ -29,7 +29,7 @@ impl Place {
         self
     }
 
-    /// A place full of zeros, without a guard.
+    /// Creates a place full of zeros, without a guard.
     pub fn zeroed(len: usize) -> Self {
         Self { words: vec![0; len.div_ceil(8)], len }
     }

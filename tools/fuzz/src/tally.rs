@@ -22,7 +22,7 @@ impl Tally {
         *self.counts[function as usize].entry(status.0).or_default() += 1;
     }
 
-    /// Number of calls of all functions.
+    /// Returns the number of calls of all functions.
     pub fn calls(&self) -> u64 {
         self.counts.iter().flat_map(BTreeMap::values).sum()
     }

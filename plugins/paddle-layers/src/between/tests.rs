@@ -62,7 +62,7 @@ fn a_plugin_without_layers_sees_what_the_host_passed() {
     assert!(table.create_stream.is_none(), "what the plugin lacks stays empty");
 }
 
-/// A struct of C whose members are numbers and pointers.
+/// Creates a C struct of numbers and pointers.
 fn zeroed<T>() -> T {
     // SAFETY: zero is null for a pointer, `None` for a function, and a number.
     unsafe { std::mem::zeroed() }

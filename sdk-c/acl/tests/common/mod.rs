@@ -70,23 +70,23 @@ pub struct World {
     reports: Arc<Mutex<Vec<Report>>>,
 }
 
-/// Two devices of 64 MiB.
+/// Creates two devices of 64 MiB.
 pub fn world() -> World {
     world_of(true, None)
 }
 
-/// Two devices that lack some functions.
+/// Creates two devices that lack some functions.
 pub fn lacking_world(functions: &'static [Function]) -> World {
     world_of(true, Some(Arc::new(Lacks(functions))))
 }
 
-/// Two devices, and the number of calls to one of their functions.
+/// Creates two devices, and counts the calls to one of their functions.
 pub fn counting_world(function: Function) -> (World, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     (world_of(true, Some(Arc::new(Counts(function, calls.clone())))), calls)
 }
 
-/// Two devices whose memory the host cannot access.
+/// Creates two devices whose memory the host cannot access.
 pub fn distant_world() -> World {
     world_of(false, None)
 }
@@ -162,7 +162,7 @@ impl World {
         assert!(reports.is_empty(), "{reports:#?}");
     }
 
-    /// Number of live objects of the devices.
+    /// Returns the number of live objects of the devices.
     pub fn alive(&self) -> usize {
         self.validate.leaks().len()
     }

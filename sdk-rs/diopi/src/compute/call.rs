@@ -26,7 +26,7 @@ impl std::fmt::Debug for Call {
     }
 }
 
-/// The body of a computed function: reports the error of its steps to the host. A panic becomes an error.
+/// Runs the body of a computed function, and reports the error of its steps to the host. A panic becomes an error.
 pub(crate) fn enter(
     name: &'static str,
     context: ffi::diopiContextHandle_t,

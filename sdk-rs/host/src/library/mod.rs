@@ -24,8 +24,8 @@ type Names = unsafe extern "C" fn() -> *const c_char;
 /// Returns a table that lives as long as the library, or null.
 type Extension = unsafe extern "C" fn() -> *const c_void;
 
-/// The time at which the functions that a library imports are resolved. Imported data is always resolved when the library is
-/// opened.
+/// The time at which the functions that a library imports are resolved. Imported data is always resolved when the
+/// library is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
     /// When the library is opened: a missing function is an error.
@@ -105,8 +105,8 @@ impl Library {
         found.ok().map(|found| found.into_raw()).filter(|address| !address.is_null())
     }
 
-    /// Like [`find`](Self::find), but only in the library that exports the entry point: the symbol describes that
-    /// library.
+    /// Finds a symbol as [`find`](Self::find) does, but only in the library that exports the entry point: it describes
+    /// that library.
     fn find_beside(&self, entry: Entry, symbol: &CStr) -> Option<*mut c_void> {
         let beside = base(entry as *const c_void);
         self.find(symbol).filter(|address| beside.is_some() && base(*address) == beside)

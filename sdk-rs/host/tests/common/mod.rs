@@ -60,7 +60,7 @@ pub fn compile(to: &Path, release: Release, flags: &[&str]) {
     compile_with(to, release, flags, None);
 }
 
-/// As [`compile`], with a library that it needs.
+/// Compiles a library as [`compile`] does, with a library that it needs.
 pub fn compile_with(to: &Path, release: Release, flags: &[&str], needs: Option<&Path>) {
     let mut compiler = Command::new("c++");
     compiler.args(["-std=c++17", "-shared", "-fPIC", "-w", "-Wl,-z,lazy", "-I"]).arg(headers(release));

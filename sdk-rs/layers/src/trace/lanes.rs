@@ -167,7 +167,7 @@ impl Mark {
     }
 }
 
-/// The callback of a stream that reaches a mark.
+/// Is the callback of a stream that reaches a mark.
 unsafe extern "C-unwind" fn passed(
     _: ffi::C_Device,
     _: ffi::C_Stream,

@@ -75,7 +75,7 @@ impl HandleInfo {
         }
     }
 
-    /// Its records and waits, where it is an event.
+    /// Returns its records and waits, if it is an event.
     pub(super) fn event(&self) -> Option<&Arc<EventState>> {
         match &self.state {
             State::Event(event) => Some(event),

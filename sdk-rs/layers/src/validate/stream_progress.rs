@@ -28,7 +28,7 @@ impl WorkId {
         self.stream
     }
 
-    /// Its place among the work of the stream.
+    /// Returns its place in the work of the stream.
     pub(super) fn number(self) -> u64 {
         self.number
     }

@@ -16,7 +16,7 @@ pub const OTHER: DeviceId = DeviceId(1);
 
 pub type Wrapped<D> = Layered<WithFallbacks<&'static D>>;
 
-/// Two devices of 64 MiB, two threads. Never freed, as a plugin is not.
+/// Creates two devices of 64 MiB with two threads. They are never freed, as a plugin is not.
 pub fn cpu() -> &'static Cpu {
     Box::leak(Box::new(Cpu::with_config(Config { devices: 2, memory: 64 << 20, threads: 2 })))
 }
@@ -60,7 +60,7 @@ impl<D> Validated<D> {
         reports[0].to_string()
     }
 
-    /// The call was refused, by this rule; answers what was reported.
+    /// Asserts that a call was refused by a rule. Returns what was reported.
     #[track_caller]
     pub fn refused<T>(&self, rule: Rule, result: Result<T>) -> String {
         let error = result.err().expect("the call should have been refused");

@@ -10,7 +10,7 @@ use libloading::os::unix::{Library, RTLD_NOW};
 pub(super) struct Libraries(Vec<ManuallyDrop<Library>>);
 
 impl Libraries {
-    /// Those of the names that are loaded. Loads nothing.
+    /// Returns the names whose libraries are loaded. Loads nothing.
     pub(super) fn find(names: &[&str]) -> Self {
         // SAFETY: a library that is already loaded runs no initialiser.
         let open = |name| unsafe { Library::open(Some(name), RTLD_NOW | libc::RTLD_NOLOAD) };
@@ -22,7 +22,7 @@ impl Libraries {
         self.0.is_empty()
     }
 
-    /// The address of a symbol; null if none of the libraries has it.
+    /// Returns the address of a symbol; null if none of the libraries has it.
     pub(super) fn look_up(&self, symbol: &CStr) -> *mut c_void {
         self.0
             .iter()

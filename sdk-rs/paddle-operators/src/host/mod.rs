@@ -63,12 +63,12 @@ impl Host {
         Ok(Some(HOST.get_or_init(|| Self { api, release, generator, thrower, attribute_at })))
     }
 
-    /// The host that was found. Operators run only after that.
+    /// Returns the host that was found. Operators run only after that.
     pub(crate) fn get() -> Option<&'static Self> {
         HOST.get()
     }
 
-    /// The address of a C++ `phi::Attribute`, if this Paddle lets one have it.
+    /// Returns the address of a C++ `phi::Attribute`, if this release of Paddle allows that.
     ///
     /// # Safety
     /// `context` is a live one. Throws if there is no such attribute.

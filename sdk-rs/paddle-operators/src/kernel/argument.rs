@@ -16,16 +16,16 @@ pub(crate) unsafe trait Argument<'c>: Sized {
     /// Its name in the registration.
     const KIND: KernelArgument;
 
-    /// The argument of the variadic entry point.
+    /// Converts an argument of the variadic entry point.
     type Raw;
 
-    /// The argument of the variadic entry point.
+    /// Converts an argument of the variadic entry point.
     ///
     /// # Safety
     /// `raw` is what Paddle passed for this argument in this call.
     unsafe fn from_raw(call: &'c Call, name: &'static str, raw: Self::Raw) -> Result<Self>;
 
-    /// The argument of the entry point with a context.
+    /// Reads the argument of the entry point with a context.
     ///
     /// # Safety
     /// `context` is that of this call, and has an argument of this kind at `index` of its section.
@@ -45,12 +45,12 @@ pub(crate) struct Section<'c> {
 }
 
 impl<'c> Section<'c> {
-    /// A section of a context, from its first argument on.
+    /// Creates a section of a context that begins with its first argument.
     pub(crate) fn new(call: &'c Call, context: KernelContext) -> Self {
         Self { call, context, next: 0 }
     }
 
-    /// The next argument.
+    /// Returns the next argument.
     ///
     /// # Safety
     /// The context is that of the call, and has an argument of this kind there.
@@ -153,7 +153,7 @@ unsafe impl<'c> Argument<'c> for &'c str {
 
 impl<'c> Attribute<'c> for &'c str {}
 
-/// The text of a C++ string.
+/// Returns the text of a C++ string.
 ///
 /// # Safety
 /// `pointer` is null or leads to a text with a NUL that stays for `'c`.

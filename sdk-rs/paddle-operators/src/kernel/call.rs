@@ -26,7 +26,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A call in a device context.
+    /// Begins a call in a device context.
     fn begin(host: &'static Host, provider: &'static Provider, context: DeviceContext) -> Result<Self> {
         // SAFETY: Paddle hands over a live context, or null, which the function reports.
         let stream = unsafe { host.api.device_context_get_stream(context) }?;
@@ -35,7 +35,8 @@ impl Call {
         Ok(Self { host, provider, context, launch, is_settled: Cell::new(false), ledger, kept })
     }
 
-    /// Waits for the stream, once in a call: memory that the host accesses must be complete, and no other work may use it.
+    /// Waits for the stream, once in a call: memory that the host accesses must be complete, and no other work may use
+    /// it.
     pub(crate) fn settle(&self) -> Result<()> {
         if !self.is_settled.replace(true) {
             self.provider.functions.synchronize(self.launch)?;
@@ -68,7 +69,8 @@ impl Call {
         &self.host.api
     }
 
-    /// Returns the seed and the offset for some random numbers: `seed` itself, or those of the device's generator if it is 0.
+    /// Returns the seed and the offset for some random numbers: `seed` itself, or those of the device's generator if it
+    /// is 0.
     pub(crate) fn random(&self, seed: i64, count: usize) -> Result<(i64, i64)> {
         match seed {
             // SAFETY: the context is that of the call.
@@ -129,7 +131,7 @@ impl Drop for Kept {
     }
 }
 
-/// The body of an entry point: runs an operator, and raises its error in Paddle's way.
+/// Runs an operator for an entry point, and raises its error in Paddle's way.
 pub(crate) fn enter(
     name: &CStr,
     context: impl FnOnce(&'static Host) -> Result<DeviceContext>,

@@ -41,7 +41,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    /// As an integer: the fraction and the imaginary part are dropped.
+    /// Converts to an integer: drops the fraction and the imaginary part.
     pub(crate) fn to_i64(self) -> i64 {
         match self {
             Self::Integer(value) => value,
@@ -49,7 +49,7 @@ impl Number {
         }
     }
 
-    /// As a number with a fraction: the imaginary part is dropped.
+    /// Converts to a number with a fraction: drops the imaginary part.
     pub(crate) fn to_f64(self) -> f64 {
         match self {
             Self::Integer(value) => value as f64,

@@ -7,7 +7,7 @@ use super::call::Call;
 use super::output::Output;
 use crate::error::{Error, Result};
 
-/// The type of the result of some operands: theirs, where truth values only choose between the others.
+/// Returns the type of the result of operands: their type, where truth values only choose between the others.
 fn result_type(operands: &[&TensorRef<'_>]) -> DataType {
     let mut types = operands.iter().map(|operand| operand.data_type());
     types.find(|ty| *ty != DataType::BOOL).unwrap_or(DataType::BOOL)
@@ -49,8 +49,8 @@ pub(crate) fn gradient(
     call.run(|device, launch| compute(device, launch, &mut out))
 }
 
-/// Computes a gradient as [`gradient`] does, before another gradient of the same operands: Paddle may have the first one in
-/// the memory of an operand, which the other one still needs. [`Early::store`] is for after the others.
+/// Computes a gradient as [`gradient`] does, before another gradient of the same operands: Paddle may have the first
+/// one in the memory of an operand, which the other one still needs. [`Early::store`] is for after the others.
 pub(crate) fn early_gradient<'c>(
     call: &'c Call,
     out: Option<Output<'c>>,
@@ -88,7 +88,7 @@ impl Early<'_> {
     }
 }
 
-/// The output of a gradient, with the dimensions at its end that [`aligned`] gives to operands.
+/// Returns the output of a gradient, with the dimensions at its end that [`aligned`] gives to operands.
 fn output<'c>(out: Output<'c>, axis: i32, operands: &[&TensorRef<'_>]) -> Result<TensorMut<'c>> {
     let out = out.view(result_type(operands))?;
     let rank = operands.iter().map(|operand| operand.dims().len()).max().unwrap_or_default();

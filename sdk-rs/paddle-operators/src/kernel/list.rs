@@ -10,7 +10,7 @@ use super::call::Call;
 use super::element::Bool;
 use crate::error::{Error, Result};
 
-/// The elements of a list.
+/// Returns the elements of a list.
 ///
 /// # Safety
 /// The list is of elements of this type, which stay as they are for `'c`.
@@ -67,7 +67,7 @@ pub(super) struct Made<'c> {
 }
 
 impl<'c> Made<'c> {
-    /// A list of pointers.
+    /// Creates a list of pointers.
     ///
     /// # Safety
     /// Paddle made it for the caller, to be freed with `PD_DeletePointerList`.
@@ -75,7 +75,7 @@ impl<'c> Made<'c> {
         Self { list, api, free: PaddleApi::delete_pointer_list }
     }
 
-    /// A list of bytes.
+    /// Creates a list of bytes.
     ///
     /// # Safety
     /// Paddle made it for the caller, to be freed with `PD_DeleteUInt8List`.
@@ -83,7 +83,7 @@ impl<'c> Made<'c> {
         Self { list, api, free: PaddleApi::delete_uint8_list }
     }
 
-    /// The elements.
+    /// Returns the elements.
     ///
     /// # Safety
     /// They are of type `T`.

@@ -33,7 +33,7 @@ enum Deferred<'c> {
 }
 
 impl<'c> Deferred<'c> {
-    /// The tensors of an attribute; `None` if it is there itself, or cannot be looked at.
+    /// Returns the tensors of an attribute; `None` if it is given as a value, or cannot be read.
     ///
     /// # Safety
     /// As for [`Argument::from_context`].
@@ -101,7 +101,7 @@ const _: () =
     assert!(std::mem::offset_of!(Head, data_type) == 4 && std::mem::offset_of!(Head, complex) == 16);
 
 impl<'c> Scalar<'c> {
-    /// A scalar of Paddle's.
+    /// Wraps a scalar of Paddle.
     ///
     /// # Safety
     /// `raw` is a live one for `'c`.
@@ -109,7 +109,7 @@ impl<'c> Scalar<'c> {
         Self { call, source: Source::Handle(ScalarHandle::from_raw(raw)) }
     }
 
-    /// As a number with a fraction.
+    /// Converts to a number with a fraction.
     pub(crate) fn to_f64(self) -> Result<f64> {
         match self.source {
             // SAFETY: the handle is live by the promise to `of_handle`.
@@ -118,7 +118,7 @@ impl<'c> Scalar<'c> {
         }
     }
 
-    /// As an integer.
+    /// Converts to an integer.
     pub(crate) fn to_i64(self) -> Result<i64> {
         match self.source {
             // SAFETY: the handle is live by the promise to `of_handle`.
@@ -127,12 +127,12 @@ impl<'c> Scalar<'c> {
         }
     }
 
-    /// As an element of a tensor.
+    /// Converts to an element of a tensor.
     pub(crate) fn to<T: Element>(self) -> Result<T> {
         Ok(T::from_number(self.number()?))
     }
 
-    /// The number with its type. The C API does not tell the type, so it is read from the object itself, and
+    /// Returns the number with its type. The C API does not tell the type, so it is read from the object itself, and
     /// taken only if the C API agrees with it about the number.
     fn number(self) -> Result<Number> {
         let scalar = match self.source {
@@ -156,7 +156,7 @@ impl<'c> Scalar<'c> {
     }
 }
 
-/// Two floats where there are the bits of a double.
+/// Splits the bits of a double into two floats.
 fn narrow_complex(both: f64) -> Complex<f64> {
     let [re, im] = [both.to_bits() as u32, (both.to_bits() >> 32) as u32].map(f32::from_bits);
     Complex { re: re.into(), im: im.into() }
@@ -216,7 +216,7 @@ unsafe fn scalars<'c>(call: &'c Call, name: &str, list: &Made<'_>) -> Result<Vec
 pub(crate) struct IntArray<'c>(Cow<'c, [i64]>);
 
 impl IntArray<'_> {
-    /// The integers.
+    /// Returns the integers.
     pub(crate) fn get(&self) -> &[i64] {
         &self.0
     }

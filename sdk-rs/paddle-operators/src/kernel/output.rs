@@ -32,7 +32,7 @@ impl<'c> Output<'c> {
         self.0.place()
     }
 
-    /// An output that the caller has made.
+    /// Wraps an output that the caller has created.
     pub(super) fn of_tensor(tensor: Tensor<'c>) -> Self {
         Self(tensor)
     }
@@ -47,7 +47,7 @@ impl<'c> Output<'c> {
         Ok(unsafe { TensorMut::new(first, data_type, layout) }?)
     }
 
-    /// The elements in a window of the memory that it has by now.
+    /// Returns the elements in a window of the memory that it has by now.
     pub(crate) fn memory<T: Element>(self, window: Window) -> Result<&'c mut [T]> {
         self.0.call.settle()?;
         let span = self.span::<T>(window)?;
@@ -153,7 +153,7 @@ impl<'c> Output<'c> {
         Ok(())
     }
 
-    /// The setters of the C API cut numbers to 32 bits without a word.
+    /// Checks that numbers fit in 32 bits: the setters of the C API truncate them without an error.
     fn expect_short(self, what: &str, numbers: &[i64]) -> Result<()> {
         match numbers.iter().find(|&&number| i32::try_from(number).is_err()) {
             None => Ok(()),

@@ -6,12 +6,12 @@ use tenon::operators::{TensorMut, TensorRef};
 use super::output::Output;
 use crate::error::{Error, Result};
 
-/// The type of an input.
+/// Returns the type of an input.
 pub(crate) fn like(input: &TensorRef<'_>) -> DataType {
     input.data_type()
 }
 
-/// The type of the first one of some inputs.
+/// Returns the type of the first of several inputs.
 pub(crate) fn like_first<'v>(inputs: impl IntoIterator<Item = &'v TensorRef<'v>>) -> Result<DataType> {
     let first = inputs.into_iter().next();
     first
@@ -19,7 +19,7 @@ pub(crate) fn like_first<'v>(inputs: impl IntoIterator<Item = &'v TensorRef<'v>>
         .ok_or_else(|| Error::invalid("the type of an output is that of an input, and none is given"))
 }
 
-/// The type in which sums of an input's elements are kept: 32-bit numbers for narrower ones.
+/// Returns the type in which sums of an input's elements are kept: 32-bit numbers for narrower ones.
 pub(crate) fn wide(input: &TensorRef<'_>) -> DataType {
     match input.data_type() {
         DataType::FLOAT16 | DataType::BFLOAT16 => DataType::FLOAT32,
@@ -27,7 +27,7 @@ pub(crate) fn wide(input: &TensorRef<'_>) -> DataType {
     }
 }
 
-/// An output that need not be given. Static programs pass some that they do not want, without a shape.
+/// Returns an optional output, if it is wanted. Static programs pass some that they do not want, without a shape.
 pub(crate) fn wanted(output: Option<Output<'_>>) -> Result<Option<Output<'_>>> {
     let Some(output) = output else { return Ok(None) };
     Ok(output.tensor().has_shape()?.then_some(output))

@@ -32,9 +32,9 @@ pub(crate) trait Kernel<T> {
     /// The kinds of its outputs.
     const OUTPUTS: &'static [KernelArgument];
 
-    /// The entry point with a context.
+    /// Returns the entry point with a context.
     fn by_context() -> PD_KernelFn;
-    /// The entry point with one argument for each of the operator's.
+    /// Returns the entry point with one argument for each of the operator's.
     fn variadic() -> *mut c_void;
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// The registry of a host, for a device type.
+    /// Creates the registry of a host for a device type.
     pub(crate) fn new(host: &'static Host, provider: &'static Provider, device_type: &'static CStr) -> Self {
         Self { host, provider, device_type }
     }
@@ -57,7 +57,7 @@ impl Registry {
         self.provider.memory == Memory::OfTheHost
     }
 
-    /// Which release it registers for.
+    /// Returns the release that it registers for.
     pub(crate) fn release(self) -> Release {
         self.host.release
     }
@@ -70,7 +70,8 @@ impl Registry {
         }
     }
 
-    /// Registers a kernel in every release for all types of elements for which the device has the methods that it calls.
+    /// Registers a kernel in every release for all types of elements for which the device has the methods that it
+    /// calls.
     pub(crate) fn add_every<K: Kernel<Any>>(self, methods: &[&str]) -> Result<()> {
         let mut taken = [FLOATS, INTEGERS, BOOL, COMPLEX].into_iter().flatten();
         taken.try_for_each(|ty| match self.provider.provides(methods, *ty) {
@@ -91,8 +92,8 @@ impl Registry {
         taken.try_for_each(|ty| self.add_for::<K, Any>(*ty))
     }
 
-    /// Registers a kernel that takes tensors of any strides as they are, for elements of type `T`, if the device has the
-    /// methods that it calls.
+    /// Registers a kernel that takes tensors of any strides as they are, for elements of type `T`, if the device has
+    /// the methods that it calls.
     pub(crate) fn add_strided<K: Kernel<T>, T>(self, methods: &[&str], data_type: DataType) -> Result<()> {
         if !self.provider.provides(methods, data_type) {
             return Ok(());
@@ -131,14 +132,14 @@ impl Registry {
     }
 }
 
-/// Paddle's assumption, that tensors are on the device and of the registered type, needs no correction: types are
+/// Keeps Paddle's assumption that tensors are on the device and of the registered type: types are
 /// looked at in each call.
 unsafe extern "C-unwind" fn leave_definitions(_: *const PD_KernelKey, _: *mut PD_Kernel) {}
 
 /// Changes a key so that Paddle finds the kernel as one that takes tensors of any strides.
 ///
-/// Otherwise Paddle packs a view before it calls a kernel, and writes the result back. The function that registers refuses this
-/// layout, but reads the key again after it has called this function.
+/// Otherwise Paddle packs a view before it calls a kernel, and writes the result back. The function that registers
+/// refuses this layout, but reads the key again after it has called this function.
 unsafe extern "C-unwind" fn take_strides(key: *const PD_KernelKey, _: *mut PD_Kernel) {
     // SAFETY: a key is three enums of C++, the layout in the middle, and the one of the call is a variable.
     unsafe {
@@ -149,8 +150,8 @@ unsafe extern "C-unwind" fn take_strides(key: *const PD_KernelKey, _: *mut PD_Ke
     }
 }
 
-/// The operators that are registered for integers in every release: PaddlePaddle's fallback for them is wrong. It assigns
-/// to a copy of the tensor, and leaves the elements outside of the index undefined.
+/// The operators that are registered for integers in every release: PaddlePaddle's fallback for them is wrong. It
+/// assigns to a copy of the tensor, and leaves the elements outside of the index undefined.
 const WHOLE_BEFORE_3_0: [&CStr; 2] = [c"index_put", c"index_put_grad"];
 
 /// The layout of any strides in the numbering of C++; that of any layout is 0. The same from 2.6 to 3.3.
@@ -159,8 +160,8 @@ const STRIDED: i32 = 9;
 /// The function that a registration calls to change the definitions of arguments.
 type Definitions = unsafe extern "C-unwind" fn(*const PD_KernelKey, *mut PD_Kernel);
 
-/// Registers a kernel that calls some methods for some types of elements, `register!(registry, &["relu"], Kernel, [f32])`,
-/// or for all that there are: `register!(registry, &["expand"], Kernel, every)`.
+/// Registers a kernel that calls some methods for some types of elements, `register!(registry, &["relu"], Kernel,
+/// [f32])`, or for all that there are: `register!(registry, &["expand"], Kernel, every)`.
 macro_rules! register {
     ($registry:expr, $methods:expr, $kernel:ident, every) => {{
         use $crate::kernel::{Bf16, Bool, Complex, F16};

@@ -35,7 +35,7 @@ type Question<T> = unsafe fn(&PaddleApi, Handle) -> paddle::Result<T>;
 type QuestionAt<T> = unsafe fn(&PaddleApi, Handle, usize) -> paddle::Result<T>;
 
 impl<'c> Tensor<'c> {
-    /// A tensor of Paddle's.
+    /// Wraps a tensor of Paddle.
     ///
     /// # Safety
     /// `raw` is null or a live one for `'c`.
@@ -43,7 +43,7 @@ impl<'c> Tensor<'c> {
         Self { call, name, handle: Handle::from_raw(raw) }
     }
 
-    /// The same tensor, if it is there.
+    /// Returns the same tensor, if it is present.
     pub(super) fn present(self) -> Option<Self> {
         (!self.handle.is_null()).then_some(self)
     }
@@ -52,7 +52,7 @@ impl<'c> Tensor<'c> {
         self.present().ok_or_else(|| Error::invalid(format!("`{}` is not given", self.name)))
     }
 
-    /// The length of each dimension.
+    /// Returns the length of each dimension.
     pub(crate) fn dims(self) -> Result<PerDimension<usize>> {
         let Ok(rank) = usize::try_from(self.ask(PaddleApi::tensor_get_num_dims)?) else {
             return Err(Error::broken(format!("`{}` has no shape", self.name)));
@@ -69,14 +69,14 @@ impl<'c> Tensor<'c> {
         Ok(self.ask(PaddleApi::tensor_get_num_dims)? >= 0)
     }
 
-    /// The length of each dimension, -1 where it is unknown; `None` if there is no shape yet.
+    /// Returns the length of each dimension, -1 where it is unknown; `None` if there is no shape yet.
     pub(super) fn signed_dims(self) -> Result<Option<PerDimension<i64>>> {
         let rank = self.ask(PaddleApi::tensor_get_num_dims)?;
         let dim = |index| self.ask_at(PaddleApi::tensor_get_dim, index);
         usize::try_from(rank).ok().map(|rank| (0..rank).map(dim).collect()).transpose()
     }
 
-    /// The distance from each element to its neighbour along each dimension, in elements.
+    /// Returns the distance from each element to its neighbour along each dimension, in elements.
     pub(crate) fn strides(self) -> Result<PerDimension<isize>> {
         let rank = self.count("the number of strides", self.ask(PaddleApi::tensor_get_num_strides)?)?;
         let mut strides = smallvec![0; rank];
@@ -86,7 +86,7 @@ impl<'c> Tensor<'c> {
         Ok(strides)
     }
 
-    /// The distances as [`strides`](Self::strides) has them; `None` if they are not set, as those of the output of a
+    /// Returns the strides as [`strides`](Self::strides) does; `None` if they are not set, as those of the output of a
     /// kernel that takes any strides.
     pub(super) fn known_strides(self) -> Result<Option<PerDimension<isize>>> {
         let is_set = self.ask(PaddleApi::tensor_get_num_strides)? >= 0;
@@ -111,12 +111,12 @@ impl<'c> Tensor<'c> {
             .map_err(|_| Error::unimplemented(format!("{what} of `{}` is {number}", self.name)))
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub(crate) fn len(self) -> Result<usize> {
         self.count("the size", self.ask(PaddleApi::tensor_get_element_count)?)
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub(crate) fn data_type(self) -> Result<DataType> {
         self.ask(PaddleApi::tensor_get_pd_data_type)
     }
@@ -194,7 +194,7 @@ impl<'c> Tensor<'c> {
         })
     }
 
-    /// The tensor for operators of the device.
+    /// Returns the tensor in the form that operators of the device take.
     pub(crate) fn view(self) -> Result<TensorRef<'c>> {
         let data_type = self.data_type()?;
         let (dims, strides) = (self.dims()?, self.strides()?);
@@ -204,14 +204,14 @@ impl<'c> Tensor<'c> {
         Ok(unsafe { TensorRef::new(first, data_type, layout) }?)
     }
 
-    /// The elements, which must lie one after the other, and be none that the call writes.
+    /// Returns the elements, which must be contiguous and not written by the call.
     pub(crate) fn read<T: Element>(self) -> Result<&'c [T]> {
         self.expect_type(T::DATA_TYPE)?;
         self.expect_contiguous()?;
         self.read_window(Window::first(self.len()?))
     }
 
-    /// The elements in a window, which must be none that the call writes.
+    /// Returns the elements in a window, which the call must not write.
     pub(crate) fn read_window<T: Element>(self, window: Window) -> Result<&'c [T]> {
         self.call.settle()?;
         let span = self.span::<T>(window)?;
@@ -221,7 +221,7 @@ impl<'c> Tensor<'c> {
         Ok(unsafe { view(&span, window.count) })
     }
 
-    /// The only element, as a number of whatever type it has.
+    /// Returns the only element as a number of its type.
     pub(crate) fn number(self) -> Result<Number> {
         match self.numbers()?[..] {
             [number] => Ok(number),
@@ -231,7 +231,7 @@ impl<'c> Tensor<'c> {
         }
     }
 
-    /// The elements as integers.
+    /// Returns the elements as integers.
     pub(super) fn integers(self) -> Result<Vec<i64>> {
         Ok(self.numbers()?.into_iter().map(Number::to_i64).collect())
     }
@@ -262,7 +262,7 @@ impl<'c> Tensor<'c> {
     }
 }
 
-/// The layout of a shape with strides, which come from Paddle.
+/// Returns the layout of a shape with strides from Paddle.
 pub(crate) fn layout<'v>(dims: &'v [usize], strides: &'v [isize]) -> Result<Layout<'v>> {
     Layout::new(dims, strides).map_err(Error::of_operator)
 }
@@ -294,7 +294,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Some elements from the first one on.
+    /// Returns a slice of elements that begins with the first one.
     pub(crate) fn first(count: usize) -> Self {
         Self { before: 0, count }
     }
@@ -312,7 +312,7 @@ impl From<Layout<'_>> for Window {
     }
 }
 
-/// A slice of a span.
+/// Returns a slice of a span.
 ///
 /// # Safety
 /// `span` is empty, or aligned memory of `count` elements that nobody writes for `'c`.

@@ -81,7 +81,7 @@ impl Run<Any> for BatchNorm<'_> {
     }
 }
 
-/// A number for each channel, if it is wanted.
+/// Returns a number for each channel, if it is wanted.
 fn saved<'c>(output: Option<Output<'c>>, count: usize, ty: DataType) -> Result<Option<TensorMut<'c>>> {
     let Some(output) = output else { return Ok(None) };
     output.reshape(&[count])?;

@@ -50,7 +50,7 @@ impl Run<Any> for ConcatGrad<'_> {
     }
 }
 
-/// The elements along an axis from one to another.
+/// Returns the elements along an axis between two positions.
 fn part<'v>(source: &TensorRef<'v>, axis: usize, start: usize, width: usize) -> Result<TensorRef<'v>> {
     let mut dims = source.dims().to_vec();
     if start + width > dims[axis] {
@@ -68,7 +68,7 @@ fn part<'v>(source: &TensorRef<'v>, axis: usize, start: usize, width: usize) -> 
     Ok(unsafe { TensorRef::new(first, source.data_type(), layout) }?)
 }
 
-/// The number of an axis, which counts from the end if it is negative.
+/// Returns the number of an axis, which counts from the end if it is negative.
 fn axis_of(axis: i64, rank: usize) -> Result<usize> {
     let axis_from_start = if axis < 0 { axis + rank as i64 } else { axis };
     usize::try_from(axis_from_start)

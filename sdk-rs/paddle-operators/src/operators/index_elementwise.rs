@@ -300,7 +300,7 @@ impl<'a> Part<'a> {
         strided.pack(call, &mut dx, &sums.into_input())
     }
 
-    /// Which elements are chosen, counted from the first one in memory of a tensor.
+    /// Returns the positions of the chosen elements, counted from the first element of a tensor in memory.
     fn elements(&self, index: &[Tensor<'_>], tensor: &Place) -> Result<Elements> {
         let size = tensor.size as i64;
         let dims = lengths(self.dims)?;
@@ -369,7 +369,7 @@ impl Strided {
         Ok(Self { place, elements, extent })
     }
 
-    /// Its memory, all zeros.
+    /// Returns its memory, filled with zeros.
     fn zeros<'c>(&self, call: &'c Call) -> Result<TensorMut<'c>> {
         call.zeros(self.place.data_type, &[self.extent])
     }
@@ -378,7 +378,7 @@ impl Strided {
         call.upload(&self.elements, &self.place.dims)
     }
 
-    /// Its memory, with the elements of a packed tensor.
+    /// Returns its memory, with the elements of a packed tensor.
     fn spread<'c>(&self, call: &'c Call, packed: &TensorRef<'_>) -> Result<TensorRef<'c>> {
         let (mut memory, empty) = (self.zeros(call)?, self.zeros(call)?.into_input());
         let own = [self.own(call)?];
@@ -393,7 +393,7 @@ impl Strided {
     }
 }
 
-/// The memory of a tensor as a line: all from the element with the lowest address to that with the highest.
+/// Returns the memory of a tensor, from the element with the lowest address to the one with the highest.
 fn line<'c>(place: &Place) -> Result<(TensorRef<'c>, TensorMut<'c>)> {
     let layout = layout(&place.dims, &place.strides)?;
     let first = DevicePtr::from_ptr(place.first.wrapping_sub(layout.before() * place.size));
@@ -409,7 +409,7 @@ fn lengths(dims: &[i64]) -> Result<Vec<usize>> {
     dims.iter().map(|&dim| unsigned("dims", dim)).collect()
 }
 
-/// The places of the elements of a shape, in row-major order.
+/// Returns the positions of the elements of a shape, in row-major order.
 fn places(first: i64, dims: &[usize], strides: &[i64]) -> Vec<i64> {
     let mut places = vec![first];
     for (&dim, &stride) in dims.iter().zip(strides) {
@@ -419,7 +419,7 @@ fn places(first: i64, dims: &[usize], strides: &[i64]) -> Vec<i64> {
     places
 }
 
-/// The elements of a tensor, which may be seen in another shape, broadcast to a shape.
+/// Returns the elements of a tensor, reshaped if necessary, and broadcast to a shape.
 fn wide<T: Element>(tensor: Tensor<'_>, shape: Option<&[i64]>, dims: &[usize]) -> Result<Vec<T>> {
     tensor.expect_type(T::DATA_TYPE)?;
     let own = (tensor.dims()?, tensor.strides()?);

@@ -80,7 +80,7 @@ struct Slice {
 }
 
 impl Slice {
-    /// The first element and the number of elements in a dimension of a length.
+    /// Returns the first element and the number of elements of a slice in a dimension of a given length.
     fn within(&self, len: usize) -> Result<(usize, usize)> {
         let len = i64::try_from(len).map_err(|_| Error::invalid("a dimension is too large"))?;
         let (least, largest) = if self.step > 0 { (0, len) } else { (-1, len - 1) };
@@ -99,7 +99,7 @@ impl Slice {
 }
 
 impl<'a> Part<'a> {
-    /// The part that has a slice for each of `axes`, from the starts, ends and steps in `bounds`.
+    /// Returns the part that has a slice for each of `axes`, from the starts, ends and steps in `bounds`.
     fn new(
         axes: &[i64],
         bounds: [&IntArray<'_>; 3],

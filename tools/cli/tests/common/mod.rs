@@ -40,7 +40,7 @@ fn compiler(name: &str, flags: &[&str], inputs: &[&Path], output: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// `tenon check`, to be given arguments.
+/// Creates a `tenon check` command without arguments.
 pub fn check() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
     command.arg("check").env_remove("FAULT");

@@ -54,7 +54,7 @@ fn floats(plugin: &PluginUnderTest, memory: &Memory) -> Verdict<Vec<f32>> {
     Ok(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
 
-/// Small whole numbers, so that every order of rounding gives the same result.
+/// Creates small whole numbers, so that every order of rounding gives the same result.
 fn x(index: usize) -> f32 {
     (index % 17) as f32 - 8.0
 }

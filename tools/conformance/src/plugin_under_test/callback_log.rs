@@ -62,7 +62,7 @@ impl CallbackLog {
         subject.ok(Function::StreamAddCallback, &[id(device), stream, function, context])
     }
 
-    /// As [`queue`](Self::queue); the callback also reads a byte of host memory.
+    /// Queues a callback as [`queue`](Self::queue) does; it also reads a byte of host memory.
     pub(crate) fn watch(&self, subject: &PluginUnderTest, device: i32, stream: u64, byte: u64) -> Verdict {
         let [function, context] = self.callback(0, Some(byte));
         subject.ok(Function::StreamAddCallback, &[id(device), stream, function, context])
@@ -77,7 +77,7 @@ impl CallbackLog {
     }
 }
 
-/// The callback of the stream.
+/// Is the callback of the stream.
 unsafe extern "C" fn note(
     device: ffi::C_Device,
     stream: ffi::C_Stream,

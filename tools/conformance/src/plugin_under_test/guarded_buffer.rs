@@ -14,7 +14,7 @@ pub(crate) struct GuardedBuffer {
 }
 
 impl GuardedBuffer {
-    /// A buffer filled with one byte.
+    /// Creates a buffer filled with one byte.
     pub(crate) fn new(len: usize, byte: u8) -> Self {
         let words = (len + 2 * GUARD).div_ceil(size_of::<u128>());
         let mut buffer = Self { words: vec![u128::from_ne_bytes([GUARD_BYTE; 16]); words], len };
@@ -22,7 +22,7 @@ impl GuardedBuffer {
         buffer
     }
 
-    /// A buffer that holds these bytes.
+    /// Creates a buffer that holds these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut buffer = Self::new(bytes.len(), 0);
         buffer.bytes_mut().copy_from_slice(bytes);

@@ -61,7 +61,7 @@ impl Memory {
         self.address + offset as u64
     }
 
-    /// Memory of the host, or of both, as the host reads it.
+    /// Returns host or unified memory as the host reads it.
     pub(crate) fn read_here(&self) -> Vec<u8> {
         let start = std::ptr::with_exposed_provenance::<u8>(self.address as usize);
         let mut bytes = Vec::with_capacity(self.len + CHUNK);
@@ -131,7 +131,7 @@ impl PluginUnderTest {
         self.allocated(MemoryKind::Unified, device, len)
     }
 
-    /// Memory of the device with these bytes in it.
+    /// Allocates device memory with these bytes in it.
     pub(crate) fn filled(&self, device: i32, bytes: &[u8]) -> Verdict<Memory> {
         let memory = self.allocate(device, bytes.len())?;
         self.write(&memory, 0, bytes)?;

@@ -152,12 +152,12 @@ impl PluginUnderTest {
         self.raw.release()
     }
 
-    /// Number of devices; 0 before the first call of [`devices`](Self::devices).
+    /// Returns the number of devices; 0 before the first call of [`devices`](Self::devices).
     pub(crate) fn device_count(&self) -> i32 {
         self.count.get().copied().unwrap_or_default()
     }
 
-    /// Number of devices, if the plugin was asked.
+    /// Returns the number of devices, if the plugin was asked.
     pub(crate) fn known_devices(&self) -> Option<i32> {
         self.count.get().copied()
     }

@@ -143,7 +143,7 @@ impl PluginUnderTest {
         })
     }
 
-    /// As [`beside`](Self::beside), for a call that must return although the stream is held.
+    /// Runs a call as [`beside`](Self::beside) does, for one that must return although the stream is held.
     pub(crate) fn meanwhile<T: Send>(
         &self,
         latch: &StreamLatch,

@@ -9,7 +9,7 @@ pub fn json(outcome: &Outcome) -> String {
     pretty(outcome)
 }
 
-/// Anything of ours as JSON, on separate lines.
+/// Writes a value as JSON on separate lines.
 pub(super) fn pretty(value: &impl Serialize) -> String {
     // Serialising it cannot fail: no map with keys that are not text, no number that is none.
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();

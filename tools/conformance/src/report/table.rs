@@ -201,7 +201,7 @@ fn summary(text: &mut String, outcome: &Outcome, style: Style) {
     let _ = writeln!(text, "\n{tally} in {seconds:.1} s");
 }
 
-/// One line that says how far a run is.
+/// Creates the line that shows the progress of a run.
 pub fn bar(progress: Progress<'_>) -> String {
     const WIDTH: usize = 24;
     let filled = (progress.done * WIDTH).checked_div(progress.all).unwrap_or_default();

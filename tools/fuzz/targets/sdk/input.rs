@@ -36,7 +36,7 @@ impl Input<'_> {
         }
     }
 
-    /// One of the given values, or another one that a caller could pass by mistake: null, another handle, a
+    /// Chooses one of the given values, or another one that a caller could pass by mistake: null, another handle, a
     /// number near one, a number that looks like an address.
     pub fn handle(&mut self, given: &[usize]) -> usize {
         let choice = self.byte();

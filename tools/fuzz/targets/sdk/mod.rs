@@ -49,7 +49,7 @@ pub fn run(data: &[u8]) {
     program.end();
 }
 
-/// Small devices, so that memory runs out; more than one, so that they can be mistaken for each other.
+/// Creates small devices, so that memory runs out; more than one, so that they can be mistaken for each other.
 fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -152,7 +152,7 @@ impl<'a> Program<'a> {
         self.input.handle(&self.memory).wrapping_add(by)
     }
 
-    /// Host memory and its length, or null, or a length that no memory has.
+    /// Chooses host memory and its length, or null, or a length that no memory has.
     fn host(&mut self) -> (usize, usize) {
         let size = self.input.size();
         if self.input.below(8) == 0 {
@@ -195,7 +195,7 @@ impl<'a> Program<'a> {
         self.input.handle(&self.buffers)
     }
 
-    /// Memory that was allocated at some time, or null.
+    /// Chooses memory that was allocated at some time, or null.
     fn live(&mut self) -> usize {
         let choice = self.input.below(self.memory.len());
         self.memory.get(choice).copied().unwrap_or_default()

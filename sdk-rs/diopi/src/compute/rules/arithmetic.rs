@@ -152,7 +152,7 @@ pub(crate) fn is_tanh(_: &Call, approximate: &str) -> Result<bool> {
     }
 }
 
-/// Tests whether two tensors have the same shape and the same elements. Waits for the result.
+/// Returns true if two tensors have the same shape and the same elements. Waits for the result.
 pub(crate) fn equal<'c>(call: &'c Call, out: &mut bool, a: &'c Tensor<'c>, b: &'c Tensor<'c>) -> Result<()> {
     if a.dims() != b.dims() {
         *out = false;

@@ -218,7 +218,7 @@ fn places<'c>(
     elements.map_or(Ok(()), |elements| elements.finish())
 }
 
-/// Tests whether one element, or all of them, are other than 0.
+/// Computes whether one element, or all of them, are other than 0.
 pub(crate) fn test<'c>(
     call: &'c Call,
     out: &Tensor<'c>,

@@ -5,7 +5,7 @@ use tenon::device::{Error, Result};
 use super::shared::expect_shape;
 use crate::compute::{Call, FLOAT, Method, Tensor};
 
-/// The names of the dimensions of an image, with the channels second.
+/// Returns the names of the dimensions of an image, with the channels second.
 fn format(images: &Tensor<'_>) -> Result<&'static str> {
     match images.rank() {
         3 => Ok("NCL"),

@@ -10,7 +10,7 @@ use super::shared::expect_shape;
 use super::terms::add;
 use crate::compute::{Call, FLOAT, INTEGER, Method, Tensor};
 
-/// The lists of a call, as the operators take them.
+/// Returns the lists of a call in the form that the operators take.
 fn lists(kernel_size: &[i64], dilation: &[i64], padding: &[i64], stride: &[i64]) -> Result<[Vec<i64>; 4]> {
     Ok([
         each("kernel_size", kernel_size, 2, 1)?,

@@ -135,7 +135,7 @@ impl Arguments {
         Ok(memory.address)
     }
 
-    /// Length of an output, in bytes.
+    /// Returns the length of an output, in bytes.
     fn answer_len(&self, plugin: &PluginUnderTest, param: &ParamInfo) -> Verdict<usize> {
         let one = match param.kind {
             Kind::Bool => 1,
@@ -156,7 +156,7 @@ impl Arguments {
         Ok(one * count)
     }
 
-    /// Another device than the parameter's.
+    /// Returns another device than the parameter's.
     pub(super) fn set_device(&mut self, index: usize, id: i32) {
         let device = self.devices[index].insert(Box::new(ffi::C_Device_st { id }));
         self.bits[index] = crate::plugin_under_test::address(&mut **device);

@@ -105,7 +105,7 @@ pub(crate) fn nll_loss(
     }
 }
 
-/// As [`nll_loss`], with the sum of the weights as a further result.
+/// Computes [`nll_loss`] with the sum of the weights as a further result.
 pub(crate) fn nll_loss_with_total(
     call: &Call,
     out: &Tensor<'_>,
