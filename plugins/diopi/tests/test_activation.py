@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.special
 
+from host import Library, like
 from tables import (
     FLOAT64,
     NUMBER,
@@ -136,3 +138,15 @@ CASES += [
     backward_of_output("diopiSoftmaxBackward", softmax, np.log),
     backward_of_output("diopiLogSoftmaxBackward", log_softmax, lambda y: y),
 ]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
+def test_threshold_has_the_type_of_the_input(lib: Library, dtype: str) -> None:
+    array = np.arange(-6, 7).astype(dtype)
+    for limit, converted in [(-4.5, -4), (2.9, 2), (-1, -1)]:
+        expected = np.where(array <= np.array(converted).astype(dtype), 3, array)
+        out = lib.call("diopiThreshold", like(array), array, limit, 3.7)
+        np.testing.assert_array_equal(out, expected)
+        same = array.copy()
+        lib.call("diopiThresholdInp", same, limit, 3.7)
+        np.testing.assert_array_equal(same, expected)

@@ -321,3 +321,53 @@ def test_wrong_arguments_are_errors(lib: Library) -> None:
     arguments = [generator, flat, flat, flat, bounds, bounds, None, 4, 4, 0.0, SCALE, False, -1, -1]
     with pytest.raises(DiopiError, match="cumulative"):
         lib.call("diopiFlashAttentionVarLen", like(flat), Out((3, 4), "f4"), *arguments)
+
+
+def test_nothing_is_drawn_without_dropout(lib: Library) -> None:
+    q, none = Draw("float16").writable(1, 4, 2, 8), Out((0,), "float16")
+    lse, ends = Out((1, 2, 4), "f4"), np.array([0, 4], "i4")
+    options = 0.0, True, False, SCALE
+    out, sums, _ = lib.call("diopiMultiHeadAttention", q, q, q, *options, like(q), lse, None, none)
+    gradients = like(q), like(q), like(q)
+    rest = 0.0, True, None, SCALE, *gradients
+    expected = lib.call("diopiMultiHeadAttentionBackward", q, q, q, q, out, sums, *rest)
+    flat = q[0]
+    outs = like(flat), lse, None, none
+    of_one = lib.call(
+        "diopiMultiHeadAttentionVarLen", flat, flat, flat, ends, ends.copy(), 4, 4, *options, *outs
+    )
+    np.testing.assert_array_equal(of_one[0], out[0])
+    arguments = None, q, q, q, None, None, 0.0, SCALE, True, -1, -1, 2, "BSND"
+    made = lib.call("diopiCustomizedFlashAttention", like(q), [None], NEW, NEW, NEW, *arguments)
+    np.testing.assert_array_equal(made[0], out)
+    kept = q, q, q, None, made[0], None, None, *made[1:], 0.0, SCALE, True, -1, -1, 2, "BSND"
+    same = lib.call("diopiCustomizedFlashAttentionBackward", *gradients, q, *kept)
+    for one, other in zip(same, expected, strict=True):
+        near(one, other.astype("f8"), 2)
+    with pytest.raises(DiopiError, match="`gen` is null"):
+        options = 0.5, True, False, SCALE
+        lib.call("diopiMultiHeadAttention", q, q, q, *options, like(q), lse, None, none)
+
+
+def test_cumulative_lengths_without_a_zero(lib: Library) -> None:
+    q = Draw("float16").writable(7, 2, 8)
+    rest = None, None, 4, 4, 0.0, SCALE, True, -1, -1
+    with_zero, without = (
+        lib.call(
+            "diopiCustomizedFlashAttentionVarLen",
+            *(like(q), [None], NEW, NEW, NEW, None, q, q, q, ends, ends, *rest),
+        )
+        for ends in ([0, 3, 7], [3, 7])
+    )
+    for one, other in zip(with_zero, without, strict=True):
+        np.testing.assert_array_equal(one, other)
+    gradients = [
+        lib.call(
+            "diopiCustomizedFlashAttentionVarLenBackward",
+            *(like(q), like(q), like(q), q, q, q, q, ends, ends, None, without[0], None, None),
+            *(*without[1:], 4, 4, 0.0, SCALE, True, -1, -1),
+        )
+        for ends in ([0, 3, 7], [3, 7])
+    ]
+    for one, other in zip(*gradients, strict=True):
+        np.testing.assert_array_equal(one, other)

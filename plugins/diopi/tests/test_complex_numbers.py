@@ -50,3 +50,24 @@ def test_real_numbers_have_no_imaginary_part(lib: Library) -> None:
         lib.call("diopiImag", like(array), array)
     with pytest.raises(DiopiError, match="complex numbers are expected"):
         lib.call("diopiComplex", like(array), array, array)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("dtype", "part"), TYPES)
+def test_directions(
+    lib: Library, dtype: str, part: str, shape: tuple[int, ...], gaps: bool
+) -> None:
+    array = random(shape, dtype, gaps=gaps)
+    if array.size:
+        array.flat[0] = 0
+    magnitudes = np.where(array == 0, 1, np.abs(array))
+    close(lib.call("diopiSgn", like(array), array), array / magnitudes)
+    same = array.copy()
+    lib.call("diopiSgnInp", same)
+    close(same, array / magnitudes)
+
+
+def test_directions_of_large_numbers(lib: Library) -> None:
+    array = np.array([3e30 + 4e30j, -3e-30 + 4e-30j], "complex64")
+    close(lib.call("diopiSgn", like(array), array), [0.6 + 0.8j, -0.6 + 0.8j])

@@ -318,3 +318,18 @@ def test_convolution_other_shape_fails(lib: Library) -> None:
     with pytest.raises(DiopiError, match="`out` has the shape"):
         lists = None, [1, 1], [0, 0], [1, 1], 1
         lib.call("diopiConvolution2d", Out((1, 3, 4, 4), "float64"), x, weight, *lists)
+
+
+def test_transposed_gradients_find_the_output_padding(lib: Library) -> None:
+    rng = np.random.default_rng(0)
+    x, weight, dy = (rng.normal(size=n) for n in [(1, 2, 3, 3), (2, 3, 2, 2), (1, 3, 7, 6)])
+    outs = [Out(array.shape, "float64") for array in (x, weight, np.ones(3))]
+    lists = [2, 2], [0, 0], [1, 1]
+    name = "diopiConvTranspose2dBackward"
+    results = [
+        lib.call(name, *outs, dy, x, weight, [3], *lists, added, 1) for added in ([1, 0], [0, 0])
+    ]
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(DiopiError, match="has the shape"):
+        lib.call(name, *outs, np.ones((1, 3, 8, 6)), x, weight, [3], *lists, [0, 0], 1)

@@ -121,6 +121,25 @@ def test_ctc_loss_backward(lib: Library, dtype: Any, call: Call, reduction: int)
     np.testing.assert_allclose(gradient.astype("f8"), expected, tolerance, tolerance)
 
 
+@pytest.mark.parametrize("reduction", [1, 2])
+def test_one_loss_may_have_a_dimension(lib: Library, reduction: int) -> None:
+    call, x = CALLS[0], log_probs("f8")
+    integers = call.integers("i8", True)
+    alpha = BATCH, TIMES, 2 * call.longest + 1
+    rest = call.blank, reduction, False
+    for shape in ((), (1,)):
+        outs = [Out(shape, "f8"), Out((BATCH,), "f8"), Out(alpha, "f8")]
+        loss, each, alphas = lib.call("diopiCTCLoss", *outs, x, *integers, *rest)
+        one = np.ones(shape)
+        dx = lib.call(
+            "diopiCTCLossBackward", Out(x.shape, "f8"), one, x, *integers, each, alphas, *rest
+        )
+        if shape == ():
+            expected = loss, dx
+    np.testing.assert_array_equal(loss, [expected[0]])
+    np.testing.assert_array_equal(dx, expected[1])
+
+
 @pytest.mark.parametrize("zero_infinity", [False, True])
 def test_sequence_without_alignment(lib: Library, zero_infinity: bool) -> None:
     call, x = WITHOUT_ALIGNMENT, log_probs("float64")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from host import DiopiError, Library
+from host import DiopiError, Library, like
 from samples import REAL, Draw, near
 
 
@@ -73,3 +73,89 @@ def test_context_attention(lib: Library, dtype: Any) -> None:
     starts[1] = 4
     with pytest.raises(DiopiError, match="are not in"):
         lib.call("diopiContextAttentionInference", out, q, k, v, starts, lengths, 4)
+
+
+@pytest.mark.parametrize("dtype", REAL, ids=str)
+@pytest.mark.parametrize("kind", ["i4", "i8"])
+def test_apply_penalty_of_tokens(lib: Library, dtype: Any, kind: str) -> None:
+    draw = Draw(dtype)
+    logits, presence, frequency = draw.writable(3, 5), draw(6), draw(6)
+    repetition = draw(6, low=1, high=2)
+    tokens, counts = np.array([14, 0, 7, 3, 9, 2], kind), np.array([1, 2, 3, 1, 0, 4], kind)
+    expected = logits.astype("f8").ravel()
+    old, factor = expected[tokens], repetition.astype("f8")
+    new = np.where(old > 0, old / factor, old * factor)
+    expected[tokens] = new - counts * frequency.astype("f8") - presence.astype("f8")
+    arguments = presence, frequency, repetition, tokens, counts
+    lib.call("diopiApplyPenaltyV2", logits, *arguments)
+    near(logits, expected.reshape(3, 5), 2)
+
+
+def attended(q: Any, k: Any, v: Any, hidden: Any) -> Any:
+    """Returns the attention of one sequence, `[length, heads, size]`."""
+    share = q.shape[1] // k.shape[1]
+    q, k, v = (array.astype("f8") for array in (q, np.repeat(k, share, 1), np.repeat(v, share, 1)))
+    scores = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(q.shape[2])
+    weights = softmax(np.where(hidden, -np.inf, scores), -1)
+    return np.einsum("hij,jhd->ihd", weights, v).reshape(len(q), -1)
+
+
+@pytest.mark.parametrize("dtype", REAL, ids=str)
+@pytest.mark.parametrize("key_heads", [4, 2])
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("masks", [None, (), (1,), (2,), (2, 1)])
+def test_attention_to_prompts(
+    lib: Library, dtype: Any, key_heads: int, rank: int, masks: Any
+) -> None:
+    draw, longest = Draw(dtype), 5
+    lengths = [5, 3]
+    q, k, v = (draw(2, longest, heads, 8) for heads in (4, key_heads, key_heads))
+    hidden = None
+    if masks is not None:
+        # Each query sees its own place.
+        hidden = np.random.default_rng(0).integers(0, 2, (*masks, longest, longest)) > 0
+        hidden[..., range(longest), range(longest)] = False
+    shape = (2 * longest,) if rank == 2 else (2, longest)
+    arrays = [array.reshape(*shape, -1) for array in (q, k, v)]
+    rest = hidden, lengths, longest, 4, key_heads, 8
+    out = lib.call("diopiPromptFlashAttention", like(arrays[0]), *arrays, *rest)
+    out = out.reshape(2, longest, -1)
+    all_hidden = np.zeros((2, longest, longest), bool)
+    if hidden is not None:
+        all_hidden |= hidden.reshape(-1, longest, longest)
+    all_hidden |= np.triu(np.ones((longest, longest), bool), 1)
+    for n, length in enumerate(lengths):
+        own = slice(0, length)
+        near(out[n, own], attended(q[n, own], k[n, own], v[n, own], all_hidden[n, own, own]), 2)
+        near(out[n, length:], np.zeros((longest - length, 32)))
+    with pytest.raises(DiopiError, match="`num_heads` has the element -1"):
+        wrong = hidden, lengths, longest, -1, key_heads, 8
+        lib.call("diopiPromptFlashAttention", like(arrays[0]), *arrays, *wrong)
+    with pytest.raises(DiopiError, match="has 32 elements for 3 heads of 8"):
+        wrong = hidden, lengths, longest, 3, key_heads, 8
+        lib.call("diopiPromptFlashAttention", like(arrays[0]), *arrays, *wrong)
+
+
+@pytest.mark.parametrize("dtype", REAL, ids=str)
+@pytest.mark.parametrize("kind", ["i4", "i8"])
+@pytest.mark.parametrize("key_heads", [4, 1])
+@pytest.mark.parametrize("has_mask", [False, True])
+def test_attention_to_blocks(
+    lib: Library, dtype: Any, kind: str, key_heads: int, has_mask: bool
+) -> None:
+    draw, size, block = Draw(dtype), 8, 4
+    q, k, v = draw(2, 4, size), draw(24, key_heads, size), draw(24, key_heads, size)
+    table, lengths = np.array([[3, 1, 0], [2, 5, 4]], kind), [7, 12]
+    hidden = np.arange(12)[None] == np.array([[2], [11]]) if has_mask else None
+    arrays = [array.reshape(len(array), -1) for array in (q, k, v)]
+    rest = 4, key_heads, size, table, block
+    out = lib.call("diopiPagedAttention", like(arrays[0]), *arrays, hidden, lengths, *rest)
+    for n, length in enumerate(lengths):
+        rows = [table[n, token // block] * block + token % block for token in range(length)]
+        unseen = hidden[n, :length] if hidden is not None else False
+        near(out[n : n + 1], attended(q[n : n + 1], k[rows], v[rows], unseen), 2)
+    with pytest.raises(DiopiError, match="13 tokens are not in 3 blocks of 4"):
+        lib.call("diopiPagedAttention", like(arrays[0]), *arrays, None, [7, 13], *rest)
+    table[1, 0] = 6
+    with pytest.raises(DiopiError, match="are not in"):
+        lib.call("diopiPagedAttention", like(arrays[0]), *arrays, None, lengths, *rest)

@@ -267,6 +267,25 @@ def test_pad_with_elements(
     )
 
 
+def test_pad_repeats_what_is_not_cut_off(lib: Library) -> None:
+    array = numbers((2, 3, 6), strided=True)
+    expected = np.pad(array[:, :, 2:], [(0, 0), (2, 1), (0, 3)], "wrap")
+    out = lib.call("diopiPad", like(expected), array, (-2, 3, 2, 1), "circular", None)
+    np.testing.assert_array_equal(out, expected)
+    with pytest.raises(DiopiError, match="cuts off 7 of 6"):
+        lib.call("diopiPad", Out((2, 3, 0), "f4"), array, (-3, -4), "circular", None)
+
+
+@pytest.mark.parametrize(
+    ("mode", "numpy_mode"), [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")]
+)
+def test_pad_with_truth_values(lib: Library, mode: str, numpy_mode: Any) -> None:
+    array = np.random.default_rng(0).integers(0, 2, (2, 3, 4)).astype(bool)
+    expected = np.pad(array, [(0, 0), (0, 0), (1, 2)], numpy_mode)
+    out = lib.call("diopiPad", like(expected), array, (1, 2), mode, None)
+    np.testing.assert_array_equal(out, expected)
+
+
 def test_pad_checks_its_arguments(lib: Library) -> None:
     array = numbers((2, 3))
     for pad, mode in [((1,), "constant"), ((1, 1) * 3, "constant"), ((1, 1), "mirror")]:

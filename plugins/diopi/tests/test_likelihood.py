@@ -3,9 +3,10 @@
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.special
 
-from host import Library, Out
+from host import Library, Out, like
 from tables import Case, Make, test_results
 from tensors import Array
 
@@ -153,3 +154,18 @@ CASES = [
 def test_nll_loss_mean_of_ignored_targets_is_nan(lib: Library) -> None:
     x, target = np.zeros((2, 3), np.float32), np.full(2, IGNORED)
     assert np.isnan(lib.call("diopiNLLLoss", Out((), "float32"), x, target, None, 1, IGNORED))
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_negative_smoothing_is_none(lib: Library, soft: bool) -> None:
+    rng = np.random.default_rng(0)
+    x, weight = rng.normal(size=(4, 3)), rng.uniform(size=3)
+    target = rng.uniform(size=(4, 3)) if soft else rng.integers(0, 3, 4)
+    results = []
+    for smoothing in (-1.5, 0.0):
+        rest = target, weight, 1, -100, smoothing
+        loss = lib.call("diopiCrossEntropyLoss", Out((), "float64"), x, *rest)
+        dx = lib.call("diopiCrossEntropyLossBackward", like(x), np.ones(()), x, *rest)
+        results.append((loss, dx))
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)

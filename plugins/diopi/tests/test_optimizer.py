@@ -44,10 +44,12 @@ def test_sgd(
     np.testing.assert_array_equal(grad, before)
 
 
-def test_sgd_without_buffer_is_error(lib: Library) -> None:
-    param = np.ones(3, "f4")
-    with pytest.raises(DiopiError, match="buf"):
-        lib.call("diopiSgd", param, np.ones(3, "f4"), None, 0.1, 0.9, 0.0, 0.0, False)
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_sgd_without_buffer_is_a_first_step(lib: Library, nesterov: bool) -> None:
+    param, grad = np.ones(3, "f8"), np.array([1.0, 2, -3])
+    lib.call("diopiSgd", param, grad, None, 0.1, 0.9, 0.5, 0.25, nesterov)
+    grad = grad + 0.25
+    near(param, 1 - 0.1 * grad * (1.9 if nesterov else 1))
 
 
 def adam(

@@ -299,3 +299,16 @@ def test_max_pool_nan_wins(lib: Library) -> None:
     x = np.array([[1, np.nan, 2, 3]], np.float32)
     out = lib.call("diopiMaxPool1d", Out((1, 2), "float32"), x, [2], [], [0], [1], False)
     np.testing.assert_array_equal(out, [[np.nan, 3]])
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_max_pool_window_beyond_the_end(lib: Library, dilation: int) -> None:
+    x = np.array([[3, 1, 4, 2]], np.float32)
+    size = 5 if dilation == 1 else 3
+    outs = Out((1, 1), "float32"), Out((1, 1), "int64")
+    value, place = lib.call(
+        "diopiMaxPool1dWithIndices", *outs, x, [size], [2], [0], [dilation], True
+    )
+    assert (value.item(), place.item()) == (4, 2)
+    with pytest.raises(DiopiError, match="do not fit"):
+        lib.call("diopiMaxPool1d", Out((1, 1), "float32"), x, [size], [2], [0], [dilation], False)

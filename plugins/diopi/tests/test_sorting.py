@@ -113,3 +113,13 @@ def test_each_nan_is_distinct(lib: Library) -> None:
     out, places, counts = lib.call("diopiUnique", NEW, array, None, True, True, inverse, NEW)
     np.testing.assert_array_equal(out, [0, 1, np.nan, np.nan])
     assert places.tolist() == [2, 1, 3, 1, 0] and counts.tolist() == [1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_unique_compares_slices_with_the_dimension_in_front(lib: Library, dim: int) -> None:
+    array = np.random.default_rng(3).integers(0, 2, (4, 3, 9))
+    swapped = np.swapaxes(array, 0, dim)
+    values, inverse = np.unique(swapped, return_inverse=True, axis=0)
+    out = lib.call("diopiUnique", NEW, array, dim, True, False, like(inverse), None)
+    np.testing.assert_array_equal(out[0], np.swapaxes(values, 0, dim))
+    np.testing.assert_array_equal(out[1], inverse)

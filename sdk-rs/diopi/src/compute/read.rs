@@ -12,9 +12,9 @@ use crate::error::{refused, unsupported};
 use crate::host::runtime;
 use crate::runtime::{self as diopi, Dtype, ffi};
 
-/// A random number generator of the host.
+/// A random number generator of the host, with the name of the argument. Without one, nothing can be drawn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Generator(diopi::Generator);
+pub(crate) struct Generator(&'static str, Option<diopi::Generator>);
 
 /// The place where a function stores a tensor that it makes.
 #[derive(Clone, Copy, Debug)]
@@ -119,11 +119,12 @@ impl Call {
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "as for the other arguments")]
-    pub(crate) unsafe fn generator(&self, name: &str, raw: ffi::diopiGeneratorHandle_t) -> Result<Generator> {
-        match raw.is_null() {
-            true => Err(missing(name)),
-            false => Ok(Generator(diopi::Generator::from_raw(raw))),
-        }
+    pub(crate) unsafe fn generator(
+        &self,
+        name: &'static str,
+        raw: ffi::diopiGeneratorHandle_t,
+    ) -> Result<Generator> {
+        Ok(Generator(name, (!raw.is_null()).then(|| diopi::Generator::from_raw(raw))))
     }
 
     pub(crate) unsafe fn place(&self, name: &str, raw: *mut ffi::diopiTensorHandle_t) -> Result<Place> {
@@ -151,11 +152,13 @@ impl Call {
 
     /// Returns the seed and the offset of a generator, and advances it by as many numbers.
     pub(crate) fn draw(&self, generator: Generator, count: usize) -> Result<(i64, i64)> {
+        let Generator(name, handle) = generator;
+        let handle = handle.ok_or_else(|| missing(name))?;
         // SAFETY: the host hands over a live generator.
         unsafe {
-            let (seed, offset) = runtime().generator_get_seed_and_offset(generator.0).map_err(refused)?;
+            let (seed, offset) = runtime().generator_get_seed_and_offset(handle).map_err(refused)?;
             let next = offset.wrapping_add(count as u64);
-            runtime().generator_set_seed_and_offset(generator.0, seed, next).map_err(refused)?;
+            runtime().generator_set_seed_and_offset(handle, seed, next).map_err(refused)?;
             Ok((seed.cast_signed(), offset.cast_signed()))
         }
     }

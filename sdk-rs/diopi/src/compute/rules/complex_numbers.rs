@@ -2,10 +2,10 @@
 
 use tenon::device::Result;
 
-use super::layout;
 use super::shared::in_steps;
+use super::{layout, terms};
 use crate::compute::number::Category;
-use crate::compute::{Call, FLOAT, Method, Tensor};
+use crate::compute::{Call, FLOAT, INTEGER, Method, Number, Tensor};
 
 /// Returns a view of the real parts (0) or the imaginary parts (1).
 pub(super) fn part<'c>(tensor: &Tensor<'c>, number: usize) -> Result<Tensor<'c>> {
@@ -58,6 +58,30 @@ pub(crate) fn conjugate<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>
             device.negative(launch, out, x)
         })?;
     of_parts(call, out, &part(input, 0)?, &negated)
+}
+
+/// Divides numbers by their magnitudes; 0 stays 0. It is the sign of real numbers.
+pub(crate) fn direction<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>) -> Result<()> {
+    if Category::of(input.data_type()) != Category::Complex {
+        return call.write(
+            &Method::new("sign", FLOAT | INTEGER),
+            out,
+            [input.into()],
+            |device, launch, out, [x]| device.sign(launch, out, x),
+        );
+    }
+    let parts = [part(input, 0)?, part(input, 1)?];
+    let [real, imaginary] = &parts;
+    let magnitudes = call.formula(
+        &Method::new("hypot", FLOAT),
+        [real.into(), imaginary.into()],
+        |device, launch, out, [a, b]| device.hypot(launch, out, a, b),
+    )?;
+    let is_zero = terms::not(call, &magnitudes)?;
+    let [real, imaginary] = parts.each_ref().map(|part| {
+        terms::choose(call, &is_zero, Number::Float(0.0), &terms::divide(call, part, &magnitudes)?)
+    });
+    of_parts(call, out, &real?, &imaginary?)
 }
 
 /// Copies the real parts (0) or the imaginary parts (1).

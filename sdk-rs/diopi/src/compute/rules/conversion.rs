@@ -2,9 +2,21 @@
 
 use tenon::device::Result;
 
-use crate::compute::{Call, Tensor};
+use crate::compute::number::Category;
+use crate::compute::{Call, DataType, Number, Tensor};
 
 /// Converts a tensor to the type of another one.
 pub(crate) fn to<'c>(call: &'c Call, tensor: &Tensor<'c>, like: &Tensor<'_>) -> Result<Tensor<'c>> {
     call.to_type(tensor, like.data_type())
+}
+
+/// Returns the value that a number has in the type of a tensor, as in PyTorch: without its fraction for integers, and
+/// modulo the number of values for those without a sign.
+#[allow(clippy::unnecessary_wraps, reason = "as for other rules")]
+pub(crate) fn element(_call: &Call, number: Number, like: &Tensor<'_>) -> Result<f64> {
+    Ok(match like.data_type() {
+        DataType::UINT8 => (number.to_i64() & 0xFF) as f64,
+        ty if Category::of(ty) == Category::Integer => number.to_i64() as f64,
+        _ => number.to_f64(),
+    })
 }

@@ -145,24 +145,32 @@ pub(crate) fn convolution_backward(
 }
 
 /// Checks that the result of a transposed convolution has the length that its attributes say.
+///
+/// Without `output_padding`, each length that the result can have is right.
 fn expect_transposed(
     result: &Tensor<'_>,
     input: &Tensor<'_>,
     weight: &Tensor<'_>,
     attributes: &Attributes,
-    output_padding: &[i64],
+    output_padding: Option<&[i64]>,
     groups: i64,
 ) -> Result<()> {
     let space = input.rank() - 2;
-    let output_padding = each("output_padding", output_padding, space, 0)?;
+    let output_padding =
+        output_padding.map(|numbers| each("output_padding", numbers, space, 0)).transpose()?;
     let mut dims = vec![input.dims()[0] as i64, weight.dims()[1] as i64 * groups];
-    for (n, added) in output_padding.into_iter().enumerate() {
+    for n in 0..space {
         let (stride, dilation) = (attributes.strides[n], attributes.dilations[n]);
-        if added >= stride.max(dilation) {
-            return Err(Error::invalid(format!("`output_padding` has the number {added}")));
-        }
         let (len, kernel) = (input.dims()[n + 2] as i64, weight.dims()[n + 2] as i64);
-        dims.push((len - 1) * stride - 2 * attributes.paddings[n] + dilation * (kernel - 1) + added + 1);
+        let least = (len - 1) * stride - 2 * attributes.paddings[n] + dilation * (kernel - 1) + 1;
+        let added = match &output_padding {
+            Some(numbers) if numbers[n] >= stride.max(dilation) => {
+                return Err(Error::invalid(format!("`output_padding` has the number {}", numbers[n])));
+            }
+            Some(numbers) => numbers[n],
+            None => (result.dims()[n + 2] as i64 - least).clamp(0, stride.max(dilation) - 1),
+        };
+        dims.push(least + added);
     }
     let dims: Vec<usize> = dims.iter().map(|&dim| dim.max(0) as usize).collect();
     expect_shape("the result", result, &dims)
@@ -185,7 +193,7 @@ pub(crate) fn transposed(
     let attributes = Attributes::new(space, stride, padding, dilation)?;
     expect_rank(weight, space)?;
     let (input, out) = (batched("input", input, space)?, batched("out", out, space)?);
-    expect_transposed(&out, &input, weight, &attributes, output_padding, groups)?;
+    expect_transposed(&out, &input, weight, &attributes, Some(output_padding), groups)?;
     let weight = call.to_type(weight, input.data_type())?;
     let mut result = call.output(&out, input.data_type(), &[&input, &weight])?;
     call.run(&Method::new("conv_transpose", FLOAT), input.data_type(), |device, launch| {
@@ -212,7 +220,6 @@ pub(crate) fn transposed_backward(
     stride: &[i64],
     padding: &[i64],
     dilation: &[i64],
-    output_padding: &[i64],
     groups: i64,
 ) -> Result<()> {
     let attributes = Attributes::new(space, stride, padding, dilation)?;
@@ -220,7 +227,7 @@ pub(crate) fn transposed_backward(
     let input = batched("input", input, space)?;
     let ty = input.data_type();
     let grad_output = call.to_type(&batched("grad_output", grad_output, space)?, ty)?;
-    expect_transposed(&grad_output, &input, weight, &attributes, output_padding, groups)?;
+    expect_transposed(&grad_output, &input, weight, &attributes, None, groups)?;
     write_bias_gradient(call, grad_bias, bias_sizes, &grad_output)?;
     let grad_input = grad_input.map(|gradient| batched("grad_input", gradient, space)).transpose()?;
     let weight = call.to_type(weight, ty)?;

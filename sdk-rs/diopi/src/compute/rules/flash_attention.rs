@@ -15,6 +15,8 @@ pub(crate) struct Numbers {
     scale: f64,
     dropout: f64,
     window: [i64; 2],
+    /// Whether to write which weights are kept.
+    shows: bool,
 }
 
 /// Collects the numbers of a call.
@@ -31,7 +33,14 @@ pub(crate) fn attention_numbers(
         true => 0,
         false => i64::from(right),
     };
-    Ok(Numbers { scale: scale.into(), dropout: dropout.into(), window: [i64::from(left), right] })
+    let (scale, dropout) = (scale.into(), dropout.into());
+    Ok(Numbers { scale, dropout, window: [i64::from(left), right], shows: true })
+}
+
+/// Returns the numbers with the decision whether to write which weights are kept.
+#[allow(clippy::unnecessary_wraps, reason = "as for other rules")]
+pub(crate) fn showing(_: &Call, numbers: &Numbers, shows: bool) -> Result<Numbers> {
+    Ok(Numbers { shows, ..*numbers })
 }
 
 impl Numbers {
@@ -40,7 +49,7 @@ impl Numbers {
         slopes: Option<&'a Tensor<'c>>,
         hidden: Option<&'a Tensor<'c>>,
     ) -> Settings<'a, 'c> {
-        let Self { scale, dropout, window } = self;
+        let Self { scale, dropout, window, .. } = self;
         Settings { scale, dropout, window, slopes, hidden }
     }
 }
@@ -59,6 +68,7 @@ pub(crate) fn attention<'c>(
     numbers: &Numbers,
 ) -> Result<()> {
     let attention = Attention::new(call, [q, k, v], &numbers.with(slopes, None), 0)?;
+    let kept = kept.filter(|_| numbers.shows);
     attention.forward(call, out, Some(lse), Fate::Drawn(generator, kept))
 }
 
@@ -90,7 +100,10 @@ fn spans(call: &Call, cumulative: &Tensor<'_>, total: usize) -> Result<Vec<Span>
     spans_of(&ends.collect::<Vec<_>>(), total)
 }
 
+/// Returns the sequences with cumulative lengths, which may begin with 0 or with the first length.
 fn spans_of(ends: &[i64], total: usize) -> Result<Vec<Span>> {
+    let with_start = [&[0], ends].concat();
+    let ends = if ends.first() == Some(&0) { ends } else { &with_start };
     let span = |pair: &[i64]| match (usize::try_from(pair[0]), usize::try_from(pair[1])) {
         (Ok(start), Ok(end)) if start <= end && end <= total => Ok((start, end - start)),
         _ => Err(Error::invalid(format!("{ends:?} are no cumulative lengths of {total} tokens"))),
@@ -137,6 +150,7 @@ pub(crate) fn attention_of_sequences<'c>(
     for (index, (&query, &key)) in queries.iter().zip(&keys).enumerate() {
         let parts = [&sequence(q, query)?, &sequence(k, key)?, &sequence(v, key)?];
         let attention = Attention::new(call, parts, &settings, index)?;
+        let kept = kept.filter(|_| numbers.shows);
         let kept = kept.map(|kept| weights_of(kept, index, query.1, key.1)).transpose()?;
         let lse = logarithms(lse, index, query)?;
         let fate = Fate::Drawn(generator, kept.as_ref());

@@ -11,17 +11,17 @@ use super::terms;
 use crate::compute::{BOOL, Call, FLOAT, INTEGER, Method, Tensor, wide};
 
 /// Reads integers of the device.
-fn integers(call: &Call, tensor: &Tensor<'_>) -> Result<Vec<i64>> {
+pub(super) fn integers(call: &Call, tensor: &Tensor<'_>) -> Result<Vec<i64>> {
     let bytes = call.download(&call.to_type(tensor, DataType::INT64)?)?;
     Ok(bytes.as_chunks::<8>().0.iter().map(|bytes| i64::from_ne_bytes(*bytes)).collect())
 }
 
-fn index(name: &str, number: i64) -> Result<usize> {
+pub(super) fn index(name: &str, number: i64) -> Result<usize> {
     usize::try_from(number).map_err(|_| Error::invalid(format!("`{name}` has the element {number}")))
 }
 
 /// Returns a slice of a dimension, or an error if it is out of range.
-fn part<'c>(tensor: &Tensor<'c>, dim: usize, start: usize, len: usize) -> Result<Tensor<'c>> {
+pub(super) fn part<'c>(tensor: &Tensor<'c>, dim: usize, start: usize, len: usize) -> Result<Tensor<'c>> {
     match tensor.dims().get(dim) {
         Some(&all) if start <= all && len <= all - start => tensor.sliced(dim, start, len, 1),
         _ => Err(Error::invalid(format!("{len} elements from {start} are not in {:?}", tensor.dims()))),
@@ -80,6 +80,41 @@ pub(crate) fn penalties<'c>(
         })?;
     }
     Ok(())
+}
+
+/// Reduces the logits of tokens that occur already, after a division of positive ones and a product of the others. The
+/// tokens are places in all logits, and each has penalties of its own.
+pub(crate) fn token_penalties<'c>(
+    call: &'c Call,
+    logits: &Tensor<'c>,
+    presence: &Tensor<'c>,
+    frequency: &Tensor<'c>,
+    repetition: &Tensor<'c>,
+    tokens: &Tensor<'_>,
+    counts: &Tensor<'c>,
+) -> Result<()> {
+    let all = call.packed(logits)?.reshaped(&[logits.len()])?;
+    let ty = wide(logits.data_type());
+    let old = call.to_type(&rows(call, &all, tokens)?, ty)?;
+    let [presence, frequency, repetition, counts] =
+        [presence, frequency, repetition, counts].map(|tensor| call.to_type(tensor, ty));
+    let (repetition, frequency) = (repetition?, frequency?);
+    let is_positive = call.formula(
+        &Method::new("greater_than", FLOAT).yields_bool(),
+        [(&old).into(), 0.0.into()],
+        |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+    )?;
+    let (less, more) = (terms::divide(call, &old, &repetition)?, terms::multiply(call, &old, &repetition)?);
+    let repeated = terms::choose(call, &is_positive, &less, &more)?;
+    let often = terms::multiply(call, &counts?, &frequency)?;
+    let new = terms::subtract(call, &terms::subtract(call, &repeated, &often)?, &presence?)?;
+    let new = call.to_type(&new, logits.data_type())?;
+    let changed = call.tensor_like(&all)?;
+    let method = Method::new("scatter", FLOAT);
+    kernel(call, &changed, all.data_type(), &[&all], &method, |device, launch, out| {
+        device.scatter(launch, out, all.elements(), tokens.elements(), new.elements(), true)
+    })?;
+    call.copy(logits, &changed.reshaped(logits.dims())?)
 }
 
 /// Returns the rows of the cache for a sequence: the last ones of its row of the table.

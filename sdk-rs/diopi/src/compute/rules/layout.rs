@@ -3,7 +3,7 @@
 use tenon::device::{Error, Result};
 use tenon::operators::contiguous_strides;
 
-use super::shared::{dimensions, expect_shape, in_steps, kernel};
+use super::shared::{dimensions, expect_shape, in_steps, kernel, numeric};
 use crate::compute::{BOOL, COMPLEX, Call, FLOAT, INTEGER, Method, Place, Tensor};
 use crate::runtime::MemoryFormat;
 
@@ -221,17 +221,37 @@ pub(crate) fn pad<'c>(
             device.pad(launch, out, input.elements(), &paddings, value.unwrap_or(0.0))
         });
     }
+    let mut images = numeric(call, input)?;
+    let mut paddings = pad.to_vec();
+    if mode == "circular" {
+        // What is left of the input is repeated, not the elements that are cut off.
+        images = cut(&images, &mut paddings)?;
+    }
     // The operator takes images with a dimension of batches and one of channels.
-    let (mut images, mut target) = (input.clone(), out.clone());
+    let mut target = out.clone();
     while images.rank() < padded + 2 {
         (images, target) = (images.unsqueezed(0)?, target.unsqueezed(0)?);
     }
-    let mut paddings = pad.to_vec();
     paddings.resize(2 * (images.rank() - 2), 0);
     let method = Method::new("pad3d", FLOAT | INTEGER);
     kernel(call, &target, images.data_type(), &[&images], &method, |device, launch, out| {
         device.pad3d(launch, out, images.elements(), &paddings, mode, 0.0, "NCDHW")
     })
+}
+
+/// Cuts off the ends that have negative paddings, which become 0. The paddings are pairs, from the last dimension on.
+fn cut<'c>(input: &Tensor<'c>, paddings: &mut [i64]) -> Result<Tensor<'c>> {
+    let mut rest = input.clone();
+    for (n, pair) in paddings.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+        let dim = input.rank() - 1 - n;
+        let [start, end] = pair.map(|padding| padding.min(0).unsigned_abs() as usize);
+        let len = input.dims()[dim].checked_sub(start + end).ok_or_else(|| {
+            Error::invalid(format!("`pad` cuts off {} of {} elements", start + end, input.dims()[dim]))
+        })?;
+        rest = rest.sliced(dim, start, len, 1)?;
+        *pair = pair.map(|padding| padding.max(0));
+    }
+    Ok(rest)
 }
 
 /// Sets the elements on one side of a diagonal to 0.

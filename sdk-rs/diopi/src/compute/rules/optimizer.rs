@@ -20,15 +20,19 @@ pub(crate) fn sgd(
     nesterov: bool,
 ) -> Result<()> {
     let mut grad = decayed(call, grad, param, decay)?;
-    if momentum != 0.0 {
-        let buffer = buffer.ok_or_else(|| Error::invalid("`buf` is null, which the momentum needs"))?;
-        let kept = terms::scale(call, buffer, momentum, 0.0)?;
-        call.copy(buffer, &terms::add_scaled(call, &kept, &grad, 1.0 - dampening)?)?;
-        grad = match nesterov {
-            true => terms::add_scaled(call, &grad, buffer, momentum)?,
-            false => call.to_type(buffer, param.data_type())?,
-        };
-    }
+    let Some(buffer) = buffer.filter(|_| momentum != 0.0) else {
+        // As in the first step of PyTorch, whose buffer is the gradient.
+        if momentum != 0.0 && nesterov {
+            grad = terms::scale(call, &grad, 1.0 + momentum, 0.0)?;
+        }
+        return call.copy(param, &terms::add_scaled(call, param, &grad, -rate)?);
+    };
+    let kept = terms::scale(call, buffer, momentum, 0.0)?;
+    call.copy(buffer, &terms::add_scaled(call, &kept, &grad, 1.0 - dampening)?)?;
+    grad = match nesterov {
+        true => terms::add_scaled(call, &grad, buffer, momentum)?,
+        false => call.to_type(buffer, param.data_type())?,
+    };
     call.copy(param, &terms::add_scaled(call, param, &grad, -rate)?)
 }
 

@@ -2,7 +2,6 @@
 
 use tenon::device::{Error, Result};
 
-use super::reduced::axes;
 use super::shared::{expect_shape, kernel, numeric};
 use crate::compute::{Call, DataType, FLOAT, INTEGER, Method, Place, Tensor};
 
@@ -88,22 +87,30 @@ pub(crate) fn unique<'c>(
     return_counts: bool,
 ) -> Result<()> {
     let ty = input.data_type();
-    let x = numeric(call, input)?;
-    let axis: Vec<i64> = match dim {
-        Some(_) if x.rank() > 0 => axes(&x, dim.as_slice())?.into_iter().map(|axis| axis as i64).collect(),
-        _ => Vec::new(),
+    let mut x = numeric(call, input)?;
+    // PyTorch compares slices in the order that their elements have once the dimension and the first one are swapped.
+    let along = match dim {
+        Some(dim) if x.rank() > 0 => Some(x.dimension(dim)?),
+        _ => None,
     };
+    if let Some(along) = along {
+        x = x.transposed(0, along)?;
+    }
+    let axis: Vec<i64> = along.map(|_| 0).into_iter().collect();
     let method = Method::new("unique", FLOAT | INTEGER);
     let mut dims = Vec::new();
     call.run(&method, x.data_type(), |device, launch| {
         dims = device.unique_out_shape(launch, x.elements(), &axis, false)?;
         Ok(())
     })?;
-    let along = axis.first().map_or(0, |&axis| axis as usize);
-    let count = dims.get(along).copied().unwrap_or(0);
-    let rows = if axis.is_empty() { x.len() } else { x.dims()[along] };
+    let count = dims.first().copied().unwrap_or(0);
+    let rows = if axis.is_empty() { x.len() } else { x.dims()[0] };
     let groups = indices.map(|_| call.temporary(DataType::INT64, &[rows])).transpose()?;
-    let out = call.make(out, ty, &dims)?;
+    dims.swap(0, along.unwrap_or(0));
+    let mut out = call.make(out, ty, &dims)?;
+    if let Some(along) = along {
+        out = out.transposed(0, along)?;
+    }
     let counts = match counts {
         Some(place) if return_counts => Some(call.make(place, DataType::INT64, &[count])?),
         None if return_counts => return Err(Error::invalid("`counts` is null")),

@@ -3,7 +3,7 @@
 use tenon::device::Result;
 
 use crate::compute::rules::losses::reduced;
-use crate::compute::rules::shared::kernel;
+use crate::compute::rules::shared::{kernel, single};
 use crate::compute::rules::terms::{choose, divide, scale};
 use crate::compute::{Call, DataType, FLOAT, INTEGER, Method, Number, Tensor, wide};
 use crate::runtime::Reduction;
@@ -53,7 +53,11 @@ pub(crate) fn ctc_loss<'c>(
     if reduction == Reduction::MEAN {
         each = divide(call, &each, &divisors(call, target_lengths, each.data_type())?)?;
     }
-    reduced(call, out, &each, reduction)
+    match reduction {
+        Reduction::NONE => reduced(call, out, &each, reduction),
+        // Hosts pass a place for one loss with or without a dimension.
+        _ => reduced(call, &single(out)?, &each, reduction),
+    }
 }
 
 /// Computes the gradient of [`ctc_loss`].

@@ -110,6 +110,8 @@ pub(crate) fn cross_entropy(
     smoothing: f64,
 ) -> Result<()> {
     let arguments = Arguments::new(call, input, target, weight)?;
+    // PyTorch does not smooth with a negative number.
+    let smoothing = smoothing.max(0.0);
     let ty = arguments.logarithms.data_type();
     let result = if reduction == Reduction::NONE { of_examples(out, input)? } else { out.clone() };
     if arguments.is_soft {
@@ -152,6 +154,7 @@ pub(crate) fn cross_entropy_backward(
     smoothing: f64,
 ) -> Result<()> {
     let arguments = Arguments::new(call, input, target, weight)?;
+    let smoothing = smoothing.max(0.0);
     let (logarithms, ty) = (&arguments.logarithms, arguments.logarithms.data_type());
     let grad_output = match reduction {
         Reduction::NONE => of_examples(grad_output, input)?,

@@ -47,15 +47,16 @@ impl Windows {
             let (len, padding, stride) = (dims[first + n] as i64, padding[n], strides[n]);
             let span = (sizes[n] - 1) * dilations[n] + 1;
             let rest = len + 2 * padding - span;
-            if padding > span / 2 || rest < 0 {
+            let partly = if lists.ceil_mode { stride - 1 } else { 0 };
+            let mut count = (rest + partly).div_euclid(stride) + 1;
+            // A window that is cut off has to begin in the input or in the padding before it.
+            if lists.ceil_mode && (count - 1) * stride >= len + padding {
+                count -= 1;
+            }
+            if padding > span / 2 || count < 1 {
                 return Err(Error::invalid(format!(
                     "windows of {span} elements with a padding of {padding} do not fit a length of {len}"
                 )));
-            }
-            let mut count = rest / stride + 1;
-            // A window that is cut off has to begin in the input or in the padding before it.
-            if lists.ceil_mode && rest % stride != 0 && count * stride < len + padding {
-                count += 1;
             }
             dims[first + n] = count as usize;
             // The operators count the windows that fit, so that the padding behind decides how many there are.
