@@ -7,7 +7,8 @@ use crate::project;
 use crate::tools::python::Venv;
 
 /// The packages that the tests need.
-const REQUIREMENTS: &[&str] = &["numpy>=2", "scipy>=1.12", "pytest>=8", "ml_dtypes>=0.5"];
+const REQUIREMENTS: &[&str] =
+    &["numpy>=2", "scipy>=1.12", "pytest>=8", "ml_dtypes>=0.5", "hypothesis==6.170.15"];
 
 /// Measures operators of the CPU device against NumPy and SciPy.
 pub fn bench() -> Result<(), Failure> {
