@@ -51,7 +51,7 @@ pub fn attention(
     })
 }
 
-/// The gradient of [`attention`]. It computes the scores again.
+/// Computes the gradients of [`attention`] with respect to `q`, `k` and `v`; recomputes the scores.
 ///
 /// # Errors
 /// As [`attention`].

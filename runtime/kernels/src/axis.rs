@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// The dimension that a number means.
+/// Resolves an axis to a dimension index; negative numbers count from the end.
 ///
 /// # Errors
 /// [`Error::Axis`].
@@ -12,8 +12,8 @@ pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize> {
     usize::try_from(from_start).ok().filter(|&axis| axis < rank).ok_or_else(refused)
 }
 
-/// The dimension that a number means, where a tensor without dimensions counts as one of a single element: then
-/// there is none.
+/// Resolves an axis as [`axis()`] does; a tensor without dimensions counts as a vector of one element and yields
+/// `None`.
 ///
 /// # Errors
 /// [`Error::Axis`].
@@ -24,7 +24,7 @@ pub(crate) fn axis_or_scalar(number: i64, rank: usize) -> Result<Option<usize>> 
     }
 }
 
-/// The dimensions that numbers mean, each once.
+/// Resolves each axis to a dimension index and rejects duplicates.
 ///
 /// # Errors
 /// [`Error::Axis`].
@@ -40,7 +40,7 @@ pub(crate) fn axes(numbers: &[i64], rank: usize) -> Result<Vec<usize>> {
     Ok(found)
 }
 
-/// The index that a number means in a dimension.
+/// Resolves an index into a dimension of length `len`; negative numbers count from the end.
 ///
 /// # Errors
 /// [`Error::Index`].
@@ -59,7 +59,7 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    /// A tensor without dimensions has one element along a dimension.
+    /// Splits a shape around `axis`; `None` stands for a tensor without dimensions, whose length is one.
     pub(crate) fn new(dims: &[usize], axis: Option<usize>) -> Self {
         match axis {
             None => Self { outer: 1, len: 1, inner: 1 },
@@ -71,13 +71,13 @@ impl Around {
         }
     }
 
-    /// The position of the first element of each row along the dimension.
+    /// Returns the position of the first element of each row along the dimension.
     pub(crate) fn rows(self) -> impl Iterator<Item = usize> {
         let Self { outer, len, inner } = self;
         (0..outer).flat_map(move |outer| (0..inner).map(move |inner_index| outer * len * inner + inner_index))
     }
 
-    /// The positions of a row's elements, from the position of the first.
+    /// Returns the positions of a row's elements, given the position `start` of its first element.
     pub(crate) fn row(
         self,
         start: usize,

@@ -16,7 +16,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// A tensor of zeros.
+    /// Creates a tensor of zeros.
     ///
     /// # Errors
     /// [`Error::Overflow`] if the shape is larger than the address space.
@@ -27,7 +27,7 @@ impl Buffer {
         Ok(Self { memory, dtype, dims: dims.to_vec(), strides })
     }
 
-    /// The tensor, to be read.
+    /// Returns a read-only view of the tensor.
     ///
     /// # Errors
     /// None: [`Buffer::new`] has checked the shape.
@@ -36,7 +36,7 @@ impl Buffer {
         unsafe { View::from_raw(self.memory.as_ptr().cast(), self.dtype, &self.dims, &self.strides) }
     }
 
-    /// The tensor, to be written.
+    /// Returns a writable view of the tensor.
     ///
     /// # Errors
     /// As [`view`](Self::view).

@@ -108,9 +108,9 @@ type Integer = Wrapping<i64>;
 /// and wraps what it cannot hold. [`Bool`] stores whether the number is other than zero, and is loaded as 0
 /// or 1.
 pub(crate) trait Cast<M>: Copy + Pod {
-    /// The number in storage.
+    /// Converts a computed number to its stored form.
     fn store(value: M) -> Self;
-    /// The number to compute with.
+    /// Converts the stored number to the form to compute with.
     fn load(self) -> M;
 
     /// Stores numbers side by side, as many as both slices have.
@@ -205,7 +205,7 @@ impl Cast<f32> for f16 {
     }
 }
 
-/// The `f32` beside the number that has an odd last bit, or the number itself if it is an `f32`.
+/// Rounds to `f32`, to odd: returns the adjacent `f32` with an odd last bit unless the value is exact.
 ///
 /// Rounding that again to half the bits or less gives what rounding once would.
 fn round_to_odd(value: f64) -> f32 {

@@ -29,7 +29,7 @@ macro_rules! dtypes {
                 }
             }
 
-            /// Alignment of an element in bytes.
+            /// Returns the alignment of an element in bytes.
             #[must_use]
             pub const fn align(self) -> usize {
                 match self {
@@ -37,7 +37,7 @@ macro_rules! dtypes {
                 }
             }
 
-            /// The name that NumPy and frameworks have for it.
+            /// Returns the name of the type in NumPy and frameworks.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {

@@ -28,9 +28,9 @@ impl From<bool> for Bool {
 
 /// A number in which arithmetic is done: `f32` or `f64`.
 pub trait Real: Float + Pod + Send + Sync + std::fmt::Debug {
-    /// The nearest number of this type.
+    /// Rounds to the nearest number of this type.
     fn narrow(value: f64) -> Self;
-    /// The same number in the widest type.
+    /// Converts to the widest type without changing the value.
     fn widen(self) -> f64;
 }
 
@@ -63,7 +63,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// As an integer: the fraction and the imaginary part are dropped.
+    /// Converts to an integer; drops the fraction and the imaginary part.
     #[must_use]
     pub fn to_i64(self) -> i64 {
         match self {
@@ -73,7 +73,7 @@ impl Number {
         }
     }
 
-    /// As a number with a fraction: the imaginary part is dropped.
+    /// Converts to a floating-point number; drops the imaginary part.
     #[must_use]
     pub fn to_f64(self) -> f64 {
         match self {
@@ -83,7 +83,7 @@ impl Number {
         }
     }
 
-    /// As a complex number.
+    /// Converts to a complex number.
     #[must_use]
     pub fn to_complex(self) -> Complex<f64> {
         match self {
@@ -105,7 +105,7 @@ impl Number {
 
 /// An element that a number can become, as a C cast does it.
 pub trait FromNumber: Pod {
-    /// The element.
+    /// Converts a number to an element.
     fn from_number(number: Number) -> Self;
 }
 

@@ -141,7 +141,7 @@ pub fn whole<const N: usize>(
     })
 }
 
-/// The types that decide what an operator computes in.
+/// Returns the types that decide what an operator computes in: those of the inputs, or else that of the output.
 fn types<'v, const N: usize>(
     out: &ViewMut<'_>,
     inputs: [&'v View<'_>; N],
@@ -212,7 +212,7 @@ fn compute<T: Compute, const N: usize>(
     Ok(())
 }
 
-/// The elements of a tensor that is not empty, in row-major order.
+/// Reads the elements of a tensor that is not empty, in row-major order.
 fn packed<T: Compute>(view: &View<'_>) -> Result<Vec<T>> {
     let mut elements = vec![T::of(0.0); view.len()];
     Reader::new(view, view.dims())?.read(&mut elements);

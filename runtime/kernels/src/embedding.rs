@@ -40,7 +40,8 @@ pub fn embedding(out: &mut ViewMut<'_>, x: &View<'_>, weight: &View<'_>, padding
     })
 }
 
-/// The gradient of [`embedding`] by its table: the sum of `dout` for each row, zero for the row `padding_idx`.
+/// Computes the gradient of [`embedding`] with respect to its table: the sum of `dout` for each row, zero for the row
+/// `padding_idx`.
 ///
 /// # Errors
 /// As [`embedding`].
@@ -66,7 +67,7 @@ pub fn embedding_grad(
     }))
 }
 
-/// The rows that are named, and how long they are.
+/// Returns the row numbers in `x` and the length of a row.
 fn rows(out: &[usize], x: &View<'_>, weight: &[usize]) -> Result<(Vec<usize>, usize)> {
     let &[count, width] = weight else { return Err(Error::Rank { dims: weight.len(), strides: 2 }) };
     expect_shape(&[x.dims(), &[width]].concat(), out)?;

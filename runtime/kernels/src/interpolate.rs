@@ -58,7 +58,7 @@ pub fn interpolate(
     })
 }
 
-/// The gradient of [`interpolate`].
+/// Computes the gradient of [`interpolate`] with respect to `x`.
 ///
 /// # Errors
 /// As [`interpolate`].
@@ -126,7 +126,7 @@ fn sizes(x: &[usize], out: &[usize]) -> Result<Sizes> {
 }
 
 impl Sizes {
-    /// The number of images of so many elements together, and their size.
+    /// Returns the number of images in `len` elements, followed by their depth, height and width.
     fn shape(&self, len: usize) -> [usize; SPACE + 1] {
         let [depth, height, width] = self.from;
         [len / (depth * height * width).max(1), depth, height, width]
@@ -144,7 +144,7 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// For each dimension and each index in the result what it depends on.
+    /// Computes the taps of each result index along each dimension.
     fn steps<T: Float>(&self, sizes: Sizes, rank: usize) -> Result<Spatial<Vec<Taps<T>>>> {
         if !self.scale.is_empty() && self.scale.len() != rank {
             return Err(Error::Attribute { name: "scale", value: format!("{:?}", self.scale) });
@@ -196,7 +196,7 @@ impl Rules<'_> {
     }
 }
 
-/// The factors of four neighbours for a point that lies between the second and the third.
+/// Computes the factors of four neighbours for a point that lies between the second and the third.
 pub(crate) fn cubic<T: Float>(part: T) -> [T; 4] {
     let (a, one) = (T::of(-0.75), T::ONE);
     let [two, three, four, five, eight] = [2.0, 3.0, 4.0, 5.0, 8.0].map(T::of);
@@ -205,7 +205,7 @@ pub(crate) fn cubic<T: Float>(part: T) -> [T; 4] {
     [far(part + one), near(part), near(one - part), far(two - part)]
 }
 
-/// The derivatives of [`cubic`].
+/// Computes the derivatives of [`cubic`] with respect to `part`.
 pub(crate) fn cubic_slopes<T: Float>(part: T) -> [T; 4] {
     let (a, one) = (T::of(-0.75), T::ONE);
     let [two, three, eight, ten] = [2.0, 3.0, 8.0, 10.0].map(T::of);
@@ -214,7 +214,7 @@ pub(crate) fn cubic_slopes<T: Float>(part: T) -> [T; 4] {
     [far(part + one), near(part), -near(one - part), -far(two - part)]
 }
 
-/// The rows along a dimension of a shape: how many tensors there are before it, and how many elements behind it.
+/// Returns the number of tensors before a dimension of a shape and the number of elements behind it.
 fn around(shape: &[usize], axis: usize) -> (usize, usize) {
     (shape[..axis].iter().product(), shape[axis + 1..].iter().product())
 }
@@ -241,7 +241,7 @@ fn along<T: Float>(x: &[T], shape: &mut [usize; SPACE + 1], axis: usize, taps: &
     out
 }
 
-/// The gradient of [`along`], by an image of the length `len`.
+/// Computes the gradient of [`along`] for an image of length `len` along the dimension.
 fn back_along<T: Float>(
     dout: &[T],
     shape: &mut [usize; SPACE + 1],

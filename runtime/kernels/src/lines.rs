@@ -55,7 +55,7 @@ pub(crate) fn in_pairs<T: Copy, const N: usize>(mut lanes: [T; N], step: impl Fn
     lanes[0]
 }
 
-/// The largest of some numbers: NaN if one is, negative infinity if there are none.
+/// Finds the largest of some numbers: NaN if one is, negative infinity if there are none.
 pub(crate) fn largest<T: Float>(line: &[T]) -> T {
     let (chunks, rest) = line.as_chunks::<LANES>();
     let lowest = T::of(f64::NEG_INFINITY);

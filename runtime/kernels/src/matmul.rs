@@ -46,7 +46,7 @@ pub fn matmul(
     }))
 }
 
-/// The shape of the result of [`matmul`].
+/// Computes the shape of the result of [`matmul`].
 ///
 /// # Errors
 /// [`Error::Inner`], [`Error::Broadcast`].
@@ -54,8 +54,8 @@ pub fn shape(x: &View<'_>, y: &View<'_>, transpose_x: bool, transpose_y: bool) -
     Plan::new(x.dims(), y.dims(), transpose_x, transpose_y).map(|plan| plan.result)
 }
 
-/// The gradient of [`matmul`]: for matrices `dx = dout @ yᵀ` and `dy = xᵀ @ dout`, added up along dimensions that were
-/// broadcast.
+/// Computes the gradients of [`matmul`]: for matrices `dx = dout @ yᵀ` and `dy = xᵀ @ dout`, summed over dimensions
+/// that were broadcast.
 ///
 /// # Errors
 /// As [`matmul`].
@@ -164,7 +164,7 @@ impl Plan {
         number * len..(number + 1) * len
     }
 
-    /// The shape of an operand in memory.
+    /// Returns the shape of an operand in memory.
     fn stored(&self, operand: usize) -> [usize; 2] {
         let [rows, columns] = [[self.rows, self.inner], [self.inner, self.columns]][operand];
         if self.transposed[operand] { [columns, rows] } else { [rows, columns] }
@@ -211,8 +211,9 @@ impl Plan {
     }
 }
 
-/// The batch of an operand and its matrix, in the order in which it is multiplied. A vector has a dimension of length one
-/// where `vector` has a one.
+/// Splits the shape of an operand into its batch and its matrix, as it is multiplied; `None` without dimensions.
+///
+/// A vector has a dimension of length one where `vector` has a one.
 fn split(dims: &[usize], vector: [usize; 2], transpose: bool) -> Option<(&[usize], [usize; 2])> {
     match *dims {
         [] => None,

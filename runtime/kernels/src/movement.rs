@@ -75,7 +75,7 @@ pub(crate) fn copy(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
     with_word!(out.dtype(), W => copy_words::<W>(out, input))
 }
 
-/// The elements in memory of their own.
+/// Copies the elements to a contiguous buffer.
 ///
 /// # Errors
 /// [`Error::Overflow`].
@@ -187,7 +187,7 @@ fn expect_word<W: Word>(dtype: DType) -> Result<()> {
     if is_word::<W>(dtype) { Ok(()) } else { Err(Error::Type { dtype }) }
 }
 
-/// The elements of a tensor as words, in row-major order.
+/// Reads the elements of a tensor as words, in row-major order.
 pub(crate) fn words<W: Word>(input: &View<'_>) -> Result<Vec<W>> {
     expect_word::<W>(input.dtype())?;
     let mut words = vec![W::default(); input.len()];
@@ -220,8 +220,8 @@ pub(crate) fn store_words<W: Word>(out: &mut ViewMut<'_>, words: &[W]) -> Result
     copy_words::<W>(out, &view)
 }
 
-/// An input that outputs may overwrite while it is still read: itself if they share no memory with it, and else its
-/// elements in memory of their own.
+/// Returns an input that outputs may overwrite while it is read: itself if they share no memory with it, or else a copy
+/// in `memory`.
 pub(crate) fn apart<'a>(
     outs: &[&ViewMut<'_>],
     input: &'a View<'_>,

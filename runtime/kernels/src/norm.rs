@@ -30,7 +30,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// The second dimension of the shape is the channels.
+    /// Splits a shape whose second dimension is the channels.
     ///
     /// # Errors
     /// [`Error::Rank`] for less than two dimensions.
@@ -41,7 +41,7 @@ impl Channels {
         }
     }
 
-    /// The last dimension of the shape is the channels.
+    /// Splits a shape whose last dimension is the channels.
     ///
     /// # Errors
     /// [`Error::Rank`] for less than two dimensions.
@@ -96,7 +96,7 @@ impl Channels {
     }
 }
 
-/// The sum of `term` over the elements, in double precision and in lanes.
+/// Sums `term` over the elements, in double precision and in lanes.
 fn sum<T: Real>(elements: &[T], term: impl Fn(f64) -> f64) -> f64 {
     let (chunks, rest) = elements.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
@@ -108,7 +108,7 @@ fn sum<T: Real>(elements: &[T], term: impl Fn(f64) -> f64) -> f64 {
     lanes.iter().sum::<f64>() + rest.iter().map(|element| term(element.widen())).sum::<f64>()
 }
 
-/// The batch, the channels and the pixels of a shape, and whether the channels come last, as the layout's name says.
+/// Returns the batch, the channels and the pixels of a shape, and true if the layout's name puts the channels last.
 fn channels(dims: &[usize], layout: &str) -> Result<(usize, usize, usize, bool)> {
     let rank = Error::Rank { dims: dims.len(), strides: 2 };
     let &[batch, .., last] = dims else { return Err(rank) };

@@ -17,7 +17,7 @@ impl Geometry {
         self.large_channels == 1 && self.groups > 1
     }
 
-    /// The samples and groups, unless there is nothing to connect.
+    /// Returns the pairs of sample and group to process, none if there is nothing to connect.
     fn parts(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let groups = self.groups;
         let samples = if self.taps() == 0 || self.small_len() == 0 { 0 } else { self.batch };
@@ -77,7 +77,7 @@ impl Geometry {
         }
     }
 
-    /// The gradient of the large image, or a transposed convolution of the small one.
+    /// Computes the gradient of the large image, which is also the transposed convolution of the small one.
     pub(super) fn backward_image<T: Float>(&self, large: &mut [T], small: &[T], kernels: &[T]) {
         if self.is_provided(Pass::Large, large, [small, kernels]) {
             return;
@@ -120,7 +120,7 @@ impl Geometry {
         }
     }
 
-    /// The gradient of the kernels.
+    /// Computes the gradient of the kernels.
     pub(super) fn backward_kernels<T: Float>(&self, kernels: &mut [T], large: &[T], small: &[T]) {
         if self.is_provided(Pass::Kernels, kernels, [large, small]) {
             return;

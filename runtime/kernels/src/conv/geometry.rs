@@ -63,12 +63,12 @@ impl Geometry {
         self.small.iter().product()
     }
 
-    /// The number of kernel elements that belong to one channel of the small image.
+    /// Returns the number of kernel elements that belong to one channel of the small image.
     pub(super) fn taps(&self) -> usize {
         self.large_channels * self.kernel.iter().product::<usize>()
     }
 
-    /// The lines of the small image.
+    /// Returns the number of lines in one channel of the small image.
     pub(super) fn lines(&self) -> usize {
         self.small[0] * self.small[1]
     }
@@ -107,7 +107,7 @@ impl Geometry {
         group * len..(group + 1) * len
     }
 
-    /// The element that a place of the kernel sees through window zero, along a dimension.
+    /// Returns the position that element `place` of the kernel reads in window zero, along a dimension.
     fn offset(&self, dimension: usize, place: usize) -> isize {
         (place * self.dilations[dimension]) as isize - self.paddings[dimension][0] as isize
     }

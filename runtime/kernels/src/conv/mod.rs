@@ -50,7 +50,7 @@ pub fn conv(
     }))
 }
 
-/// The gradient of [`conv`].
+/// Computes the gradients of [`conv`] with respect to `x` and `filter`.
 ///
 /// # Errors
 /// As [`conv`].
@@ -124,7 +124,7 @@ pub fn conv_transpose(
     }))
 }
 
-/// The gradient of [`conv_transpose`].
+/// Computes the gradients of [`conv_transpose`] with respect to `x` and `filter`.
 ///
 /// # Errors
 /// As [`conv`].
@@ -176,7 +176,7 @@ struct Attributes<'a> {
 }
 
 impl Attributes<'_> {
-    /// The geometry of a convolution of `x`.
+    /// Computes the geometry of a convolution of `x`.
     fn forward(&self, x: &[usize], filter: &[usize]) -> Result<Geometry> {
         let geometry = self.geometry(x, filter)?;
         let small = std::array::from_fn(|n| {
@@ -189,7 +189,7 @@ impl Attributes<'_> {
         Ok(geometry)
     }
 
-    /// The geometry of the convolution whose image is `out` and whose result is `x`.
+    /// Computes the geometry of the convolution whose image is `out` and whose result is `x`.
     fn transposed(&self, x: &[usize], filter: &[usize], out: &[usize]) -> Result<Geometry> {
         let geometry = self.geometry(x, filter)?;
         let large = space(out)?;
@@ -250,7 +250,7 @@ impl Geometry {
         }
     }
 
-    /// The shape of the small image as a tensor with so many dimensions.
+    /// Returns the shape of the small image as a tensor of the given rank.
     fn small_dims(&self, rank: usize) -> Vec<usize> {
         let channels = self.groups * self.small_channels;
         [&[self.batch, channels], &self.small[(SPACE + 2).saturating_sub(rank.max(2)).min(SPACE)..]].concat()

@@ -11,8 +11,9 @@ use crate::numeric::Numeric;
 use crate::slices::{Slot, with_slices};
 use crate::tensor::{View, ViewMut};
 
-/// The elements of `x` at indices along a dimension. The output has the shape of the index, which in the other dimensions may
-/// be shorter than `x`.
+/// Takes the elements of `x` at indices along a dimension.
+///
+/// The output has the shape of the index, which in the other dimensions may be shorter than `x`.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are no integers.
@@ -20,7 +21,7 @@ pub fn take_along_axis(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, ax
     Places::each_along(x.dims(), index, axis)?.take(out, x)
 }
 
-/// Gradient of [`take_along_axis`] by `x`.
+/// Computes the gradient of [`take_along_axis`] with respect to `x`.
 ///
 /// # Errors
 /// As [`take_along_axis`], and [`Error::Type`] if a type is complex.
@@ -81,7 +82,7 @@ impl Mean for Wrapping<i64> {
     }
 }
 
-/// The first of the values along each dimension, as many as there are indices.
+/// Narrows the values along each dimension to the length of the index.
 fn values_of<'v>(value: &View<'v>, index: &[usize]) -> Result<View<'v>> {
     if value.dims().len() != index.len() {
         return Err(Error::Shape { expected: index.to_vec(), actual: value.dims().to_vec() });
@@ -89,8 +90,9 @@ fn values_of<'v>(value: &View<'v>, index: &[usize]) -> Result<View<'v>> {
     index.iter().enumerate().try_fold(value.clone(), |value, (axis, &len)| value.narrow(axis, 0, len))
 }
 
-/// The tensor with values at indices along a dimension. The values are at least as long as the index; what is behind it does
-/// not count.
+/// Copies `x` and puts values at indices along a dimension.
+///
+/// The values are at least as long as the index; what is behind it does not count.
 ///
 /// `reduce` says what becomes of several values for an element, and of its own, which counts with `include_self`: `assign`
 /// (the last one), `add`, `mul`, `amin`, `amax` or `mean`.

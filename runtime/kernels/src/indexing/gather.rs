@@ -6,7 +6,8 @@ use crate::error::{Error, Result, expect_shape};
 use crate::slices::{Slot, integers};
 use crate::tensor::{View, ViewMut};
 
-/// The parts of a tensor that another one has the shape of; a column of indices may count as a vector.
+/// Locates the parts of `x` at indices along a dimension; a column of indices counts as a vector if `parts` and `x`
+/// have the same rank.
 fn chosen(x: &[usize], parts: &[usize], index: &View<'_>, axis: i64) -> Result<Places> {
     match parts.len() == x.len() {
         true => Places::listed(x, index, axis),
@@ -14,8 +15,9 @@ fn chosen(x: &[usize], parts: &[usize], index: &View<'_>, axis: i64) -> Result<P
     }
 }
 
-/// The parts of `x` at indices along a dimension: the output has the index's dimensions in its place. A column of indices
-/// counts as a vector if the output has as many dimensions as `x`.
+/// Gathers the parts of `x` at indices along a dimension: the output has the index's dimensions in its place.
+///
+/// A column of indices counts as a vector if the output has as many dimensions as `x`.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are no integers.
@@ -23,7 +25,7 @@ pub fn gather(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis: i64) 
     chosen(x.dims(), out.dims(), index, axis)?.take(out, x)
 }
 
-/// Gradient of [`gather`] by `x`.
+/// Computes the gradient of [`gather`] with respect to `x`.
 ///
 /// # Errors
 /// As [`gather`], and [`Error::Type`] if a type is complex.
@@ -31,7 +33,7 @@ pub fn gather_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>, axis
     chosen(dx.dims(), dout.dims(), index, axis)?.add(dx, None, dout, false)
 }
 
-/// As [`gather`] for an index of one dimension.
+/// Gathers the parts of `x` as [`gather`] does, for an index of one dimension.
 ///
 /// # Errors
 /// As [`gather`].
@@ -39,7 +41,7 @@ pub fn index_select(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis:
     gather(out, x, index, axis)
 }
 
-/// Gradient of [`index_select`] by `x`.
+/// Computes the gradient of [`index_select`] with respect to `x`.
 ///
 /// # Errors
 /// As [`gather_grad`].
@@ -47,7 +49,7 @@ pub fn index_select_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>
     gather_grad(dx, index, dout, axis)
 }
 
-/// The parts of `x` at indices for its first dimensions, which are the last dimension of `index`.
+/// Gathers the parts of `x` at indices for its first dimensions, which are the last dimension of `index`.
 ///
 /// # Errors
 /// As [`gather`], and [`Error::Rank`] if there are more indices than dimensions.
@@ -55,7 +57,7 @@ pub fn gather_nd(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>) -> Resul
     Places::nd(x.dims(), index)?.take(out, x)
 }
 
-/// Gradient of [`gather_nd`] by `x`.
+/// Computes the gradient of [`gather_nd`] with respect to `x`.
 ///
 /// # Errors
 /// As [`gather_nd`], and [`Error::Type`] if a type is complex.
@@ -78,7 +80,7 @@ pub fn index_sample(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>) -> Re
     rows(x.dims(), index)?.take(out, x)
 }
 
-/// Gradient of [`index_sample`] by `x`.
+/// Computes the gradient of [`index_sample`] with respect to `x`.
 ///
 /// # Errors
 /// As [`gather_grad`].
@@ -86,7 +88,8 @@ pub fn index_sample_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>
     rows(dx.dims(), index)?.add(dx, None, dout, false)
 }
 
-/// A vector for each index, as long as the last dimension of the output, with one at the index and zeros elsewhere.
+/// Writes a vector for each index, as long as the last dimension of the output, with one at the index and zeros
+/// elsewhere.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Index`] also for a negative index, [`Error::Type`].

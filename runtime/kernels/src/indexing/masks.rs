@@ -16,7 +16,7 @@ fn truths(x: &View<'_>) -> Result<Vec<bool>> {
     }
 }
 
-/// The indices of the elements other than zero, one list for each dimension.
+/// Returns the indices of the elements other than zero, one list for each dimension.
 pub(super) fn columns(x: &View<'_>) -> Result<Vec<Vec<i64>>> {
     let mut columns = vec![vec![]; x.dims().len()];
     for (mut place, _) in truths(x)?.into_iter().enumerate().filter(|&(_, truth)| truth) {
@@ -36,7 +36,7 @@ pub fn nonzero_count(x: &View<'_>) -> Result<usize> {
     Ok(truths(x)?.into_iter().filter(|&truth| truth).count())
 }
 
-/// The shape of the result of [`nonzero`].
+/// Computes the shape of the result of [`nonzero`].
 ///
 /// # Errors
 /// As [`nonzero_count`].
@@ -44,7 +44,7 @@ pub fn nonzero_shape(x: &View<'_>) -> Result<Vec<usize>> {
     Ok(vec![nonzero_count(x)?, x.dims().len()])
 }
 
-/// The indices of the elements other than zero: a row for each, with a column for each dimension.
+/// Finds the elements other than zero and writes their indices: a row for each, with a column for each dimension.
 ///
 /// # Errors
 /// [`Error::Shape`] unless the output has [`nonzero_count`] rows and as many columns as the input has dimensions;
@@ -58,7 +58,7 @@ pub fn nonzero(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     store_integers(out, &indices)
 }
 
-/// The common shape of a tensor and a mask, and where the mask is true in it.
+/// Returns the common shape of a tensor and a mask, and the positions in it where the mask is true.
 fn chosen(x: &[usize], mask: &View<'_>) -> Result<(Vec<usize>, Vec<usize>)> {
     let dims = broadcast(x, mask.dims())?;
     let truths = truths(&mask.clone().expand(&dims)?)?;
@@ -75,7 +75,7 @@ pub fn masked_select_count(x: &View<'_>, mask: &View<'_>) -> Result<usize> {
     Ok(chosen(x.dims(), mask)?.1.len())
 }
 
-/// The shape of the result of [`masked_select`].
+/// Computes the shape of the result of [`masked_select`].
 ///
 /// # Errors
 /// As [`masked_select_count`].
@@ -83,7 +83,7 @@ pub fn masked_select_shape(x: &View<'_>, mask: &View<'_>) -> Result<Vec<usize>> 
     Ok(vec![masked_select_count(x, mask)?])
 }
 
-/// The elements where the mask is true, in row-major order. Both are repeated for a common shape.
+/// Selects the elements where the mask is true, in row-major order, with both broadcast to a common shape.
 ///
 /// # Errors
 /// As [`masked_select_count`], and [`Error::Shape`] unless the output has one dimension of that length.
@@ -101,7 +101,7 @@ pub fn masked_select(out: &mut ViewMut<'_>, x: &View<'_>, mask: &View<'_>) -> Re
     })
 }
 
-/// Gradient of [`masked_select`] by `x`.
+/// Computes the gradient of [`masked_select`] with respect to `x`.
 ///
 /// # Errors
 /// As [`masked_select`].

@@ -20,7 +20,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The parts at indices along a dimension.
+    /// Locates the parts at indices along a dimension.
     pub(super) fn along(x: &[usize], index: &View<'_>, axis: i64) -> Result<Self> {
         let axis = axis::axis(axis, x.len())?;
         let around = Around::new(x, Some(axis));
@@ -34,7 +34,7 @@ impl Places {
         Ok(Self { starts: starts.collect(), width: around.inner, dims })
     }
 
-    /// As [`Places::along`]; a column of indices, `[count, 1]`, counts as a vector.
+    /// Locates parts as [`Places::along`] does; a column of indices, `[count, 1]`, counts as a vector.
     pub(super) fn listed(x: &[usize], index: &View<'_>, axis: i64) -> Result<Self> {
         match *index.dims() {
             [_, 1] => Self::along(x, &index.clone().select(1, 0)?, axis),
@@ -42,7 +42,7 @@ impl Places {
         }
     }
 
-    /// The parts at the indices that are the rows of a tensor, one for each of the first dimensions.
+    /// Locates the part that each row of `index` names: a row has one index for each of the first dimensions of `x`.
     pub(super) fn nd(x: &[usize], index: &View<'_>) -> Result<Self> {
         let (&count, outer) = index.dims().split_last().ok_or(Error::Rank { dims: 0, strides: 1 })?;
         if count > x.len() {
@@ -62,8 +62,8 @@ impl Places {
         Ok(Self { starts: starts.collect::<Result<_>>()?, width, dims: [outer, &x[count..]].concat() })
     }
 
-    /// The elements at indices along a dimension, each for itself: an index for each of the other dimensions is that of the
-    /// index's own place.
+    /// Locates single elements at indices along a dimension; in the other dimensions an element has the position of its
+    /// index.
     pub(super) fn each_along(x: &[usize], index: &View<'_>, axis: i64) -> Result<Self> {
         let dims = index.dims().to_vec();
         if x.is_empty() && dims.is_empty() {
@@ -93,8 +93,9 @@ impl Places {
         Ok(Self { starts, width: 1, dims })
     }
 
-    /// The parts at indices for the first dimensions, which are repeated for a common shape. A tensor of truth values has
-    /// indices for as many dimensions as it has itself: those of its true elements.
+    /// Locates the parts at indices for the first dimensions, which are broadcast to a common shape.
+    ///
+    /// A tensor of truth values has indices for as many dimensions as it has itself: those of its true elements.
     pub(super) fn of_lists(x: &[usize], indices: &[View<'_>]) -> Result<Self> {
         let mut lists: Vec<(Vec<usize>, Vec<i64>)> = vec![];
         for index in indices {
@@ -125,7 +126,7 @@ impl Places {
         Ok(Self { starts, width, dims: [&common[..], &x[lists.len()..]].concat() })
     }
 
-    /// The first element of each part.
+    /// Returns the position of the first element of each part.
     pub(super) fn starts(&self) -> &[usize] {
         &self.starts
     }
@@ -158,7 +159,7 @@ impl Places {
         })
     }
 
-    /// The tensor with parts replaced: by the last of the values that are for it.
+    /// Copies `x` and replaces its parts by values; the last value for a part wins.
     pub(super) fn put(&self, out: &mut ViewMut<'_>, x: &View<'_>, values: &View<'_>) -> Result<()> {
         self.expect(values.dims())?;
         same_shape(out, x)?;
@@ -181,7 +182,7 @@ impl Places {
         })
     }
 
-    /// The tensor, or zeros, with values added to its parts. With `clear` those parts are zero first.
+    /// Adds values to the parts of `x`, or of zeros without it; with `clear` those parts are zero first.
     pub(super) fn add(
         &self,
         out: &mut ViewMut<'_>,
@@ -225,7 +226,7 @@ impl Places {
         })
     }
 
-    /// The tensor with zeros instead of the parts.
+    /// Copies `x` and fills its parts with zeros.
     pub(super) fn clear(&self, out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
         let zeros = crate::Buffer::new(x.dtype(), &[])?;
         let zeros = zeros.view()?.expand(&self.dims)?;
@@ -240,7 +241,7 @@ fn same_shape(out: &ViewMut<'_>, x: &View<'_>) -> Result<()> {
     Err(Error::Shape { expected: x.dims().to_vec(), actual: out.dims().to_vec() })
 }
 
-/// The common shape of two, by NumPy's rules.
+/// Computes the common shape of two by NumPy's broadcasting rules.
 pub(super) fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
     let rank = a.len().max(b.len());
     let at = |dims: &[usize], n: usize| (n + dims.len()).checked_sub(rank).map_or(1, |place| dims[place]);

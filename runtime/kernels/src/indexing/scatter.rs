@@ -6,8 +6,9 @@ use crate::movement;
 use crate::reduce;
 use crate::tensor::{View, ViewMut};
 
-/// The tensor with rows replaced: by the last of the updates for a row, or with `overwrite` false by the sum of them. A
-/// column of indices counts as a vector.
+/// Copies `x` and replaces rows: by the last of the updates for a row, or with `overwrite` false by the sum of them.
+///
+/// A column of indices counts as a vector.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Index`], [`Error::Rank`] without dimensions, [`Error::Type`] if types differ or indices are no
@@ -47,7 +48,7 @@ pub fn scatter_grad(
     dupdates.map_or(Ok(()), |dupdates| places.take(dupdates, &dout))
 }
 
-/// The tensor with updates added to parts of it, which are chosen as by [`gather_nd`](super::gather_nd).
+/// Copies `x` and adds updates to parts of it, which are chosen as by [`gather_nd`](super::gather_nd).
 ///
 /// # Errors
 /// As [`scatter`].
@@ -81,7 +82,7 @@ fn whole(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     movement::copy(dx, dout)
 }
 
-/// The tensor with values added at indices along a dimension.
+/// Copies `x` and adds values at indices along a dimension.
 ///
 /// # Errors
 /// As [`scatter`], and [`Error::Axis`].
@@ -112,7 +113,7 @@ pub fn index_add_grad(
     dx.map_or(Ok(()), |dx| whole(dx, dout))
 }
 
-/// The tensor with values put, or with `accumulate` added, at indices.
+/// Copies `x` and puts values at indices, or adds them with `accumulate`.
 ///
 /// There is a tensor of indices for each of the first dimensions; they are repeated for a common shape. One of truth values
 /// stands for as many as it has dimensions. Values are repeated for the common shape and the dimensions without

@@ -6,7 +6,7 @@ use crate::slices::{Slot, integers};
 use crate::tensor::{View, ViewMut};
 use crate::window::channels_last;
 
-/// The shape of the result of [`resize`].
+/// Computes the shape of the result of [`resize`].
 ///
 /// The size is that of `size_tensor`, a list with a tensor of one element for each spatial dimension, or else that of
 /// `out_size`, or else the size of the image times the scales, rounded down, or else `out_d`, `out_h` and `out_w`.
@@ -50,7 +50,7 @@ pub fn shape(
     Ok(dims)
 }
 
-/// [`interpolate`], with the scales and the size as [`shape`] takes them.
+/// Resizes images as [`interpolate`] does, with the scales and the size as [`shape`] takes them.
 ///
 /// # Errors
 /// As [`interpolate`] and [`shape`].
@@ -73,7 +73,7 @@ pub fn resize(
     interpolate(out, x, data_format, interp_method, &scale, align_corners, align_mode)
 }
 
-/// The gradient of [`resize`].
+/// Computes the gradient of [`resize`] with respect to `x`.
 ///
 /// # Errors
 /// As [`resize`].
@@ -101,7 +101,7 @@ fn listed(tensors: Option<&[View<'_>]>) -> Result<Option<Vec<i64>>> {
     tensors.iter().map(single).collect::<Result<_>>().map(Some)
 }
 
-/// A scale for each spatial dimension, or none: a list of sizes makes scales void, and so does one that is not above zero.
+/// Returns a scale for each spatial dimension, or none if there is a list of sizes or a scale that is not above zero.
 fn scales(
     rank: usize,
     size_tensor: Option<&[View<'_>]>,
@@ -116,7 +116,9 @@ fn scales(
     Ok(if scales.iter().all(|&scale| scale > 0.0) { scales } else { Vec::new() })
 }
 
-/// The length of a dimension times a scale. Frameworks that keep scales in 32 bits also multiply in 32 bits.
+/// Multiplies the length of a dimension by a scale and rounds towards zero.
+///
+/// Frameworks that keep scales in 32 bits also multiply in 32 bits.
 fn times(len: usize, scale: f64) -> i64 {
     let short = scale as f32;
     if f64::from(short) == scale { (len as f32 * short) as i64 } else { (len as f64 * scale) as i64 }

@@ -71,7 +71,7 @@ pub fn cross_entropy_with_softmax(
     })
 }
 
-/// The gradient of [`cross_entropy_with_softmax`] by its logits, from its softmax.
+/// Computes the gradient of [`cross_entropy_with_softmax`] with respect to its logits, from its softmax.
 ///
 /// With `use_softmax` it is `(softmax - label) * dloss`, as it is for soft labels that add up to one. Else it is
 /// `-label / softmax * dloss`. For a hard label, `label` is one for its class and zero for others; the gradient of a
@@ -191,7 +191,7 @@ impl<T: Float> Label<T> {
         })
     }
 
-    /// The probability of a class in a line. There is none for a line that is ignored.
+    /// Returns the label's probability of a class in a line, or `None` for a line that is ignored.
     #[inline]
     fn probability(&self, shape: Around, line: usize, class: usize) -> Option<T> {
         match self {

@@ -61,8 +61,9 @@ pub fn ctc_loss(
     })
 }
 
-/// The gradient of [`ctc_loss`] through the logarithm of softmax: by logits of which `log_probs` are the logarithms of
-/// softmax, `exp(log_probs)` minus the probability that alignments have the label at the time.
+/// Computes the gradient of [`ctc_loss`] with respect to the logits of which `log_probs` are the log-softmax.
+///
+/// It is `exp(log_probs)` minus the probability that alignments have the label at the time.
 ///
 /// Its sum over the labels is zero, so the gradient of the logarithm of softmax leaves it as it is. A sequence with an
 /// infinite loss has the gradient NaN, or zero with `zero_infinity`.
@@ -96,7 +97,7 @@ pub fn ctc_loss_grad(
     })
 }
 
-/// The shape of the second output of [`ctc_loss_of_logits`]: that of the logits.
+/// Returns the shape of the second output of [`ctc_loss_of_logits`]: that of the logits.
 ///
 /// # Errors
 /// None.
@@ -110,7 +111,7 @@ pub fn ctc_gradient_shape(
     Ok(logits.dims().to_vec())
 }
 
-/// The shape of the first output of [`ctc_loss_of_logits`]: a row with one element for each sequence.
+/// Returns the shape of the first output of [`ctc_loss_of_logits`]: a row with one element for each sequence.
 ///
 /// # Errors
 /// [`Error::Rank`] unless the logits have three dimensions.
@@ -164,8 +165,10 @@ pub fn ctc_loss_of_logits(
     })
 }
 
-/// The gradient of [`ctc_loss_of_logits`]: `gradient`, its second output, times the gradient of the loss, and divided by the
-/// number of times of the sequence with `norm_by_times`.
+/// Computes the gradient of [`ctc_loss_of_logits`] with respect to its logits.
+///
+/// It is `gradient`, the second output, times the gradient of the loss, and with `norm_by_times` divided by the number
+/// of times of the sequence.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Length`], [`Error::Missing`] and [`Error::Type`].

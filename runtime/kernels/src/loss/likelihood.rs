@@ -63,7 +63,7 @@ pub fn nll_loss(
     })
 }
 
-/// The gradient of [`nll_loss`] by `x`.
+/// Computes the gradient of [`nll_loss`] with respect to `x`.
 ///
 /// # Errors
 /// As [`nll_loss`].

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::slices::integers;
 use crate::tensor::View;
 
-/// The classes that labels name, `None` for the label that is ignored.
+/// Reads the class that each label names, `None` for a label that is ignored.
 ///
 /// # Errors
 /// [`Error::Index`] if a label is neither a class nor the one that is ignored, [`Error::Type`] if labels are no integers.

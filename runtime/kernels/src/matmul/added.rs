@@ -36,7 +36,7 @@ pub fn addmm(
     })
 }
 
-/// The gradients of [`addmm`].
+/// Computes the gradients of [`addmm`] with respect to `input`, `x` and `y`.
 ///
 /// # Errors
 /// As [`addmm`].

@@ -26,7 +26,7 @@ pub fn matmul_with_flatten(
     }))
 }
 
-/// The gradients of [`matmul_with_flatten`].
+/// Computes the gradients of [`matmul_with_flatten`] with respect to `x` and `y`.
 ///
 /// # Errors
 /// As [`matmul_with_flatten`].
@@ -54,7 +54,7 @@ pub fn matmul_with_flatten_grad(
     })
 }
 
-/// The product of the matrices, and the shape of the result.
+/// Plans the product of the matrices and computes the shape of the result.
 fn plan(x: &View<'_>, y: &View<'_>, x_rows: i64, y_rows: i64) -> Result<(Plan, Vec<usize>)> {
     let x_rows = rows("x_num_col_dims", x.dims(), x_rows)?;
     let y_rows = rows("y_num_col_dims", y.dims(), y_rows)?;

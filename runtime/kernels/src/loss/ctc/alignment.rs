@@ -61,7 +61,7 @@ impl Batch {
         Ok(Self { times, len, labels, alignments })
     }
 
-    /// The place of a label at a time of a sequence.
+    /// Returns the position of a label at a time of sequence `n`.
     pub(super) fn at(&self, time: usize, n: usize, label: usize) -> usize {
         (time * self.len + n) * self.labels + label
     }
@@ -138,7 +138,7 @@ impl Alignment {
         self.labels.len()
     }
 
-    /// For each time and each state the logarithm of the probability of all beginnings that end in it.
+    /// Computes, for each time and state, the logarithm of the probability of all beginnings that end in it.
     pub(super) fn alpha<T: Float>(&self, log_probs: impl Fn(usize, usize) -> T) -> Vec<T> {
         let states = self.states();
         let never = T::of(f64::NEG_INFINITY);
@@ -162,7 +162,7 @@ impl Alignment {
         alpha
     }
 
-    /// The negative logarithm of the probability of all alignments.
+    /// Computes the negative logarithm of the probability of all alignments.
     pub(super) fn loss<T: Float>(&self, alpha: &[T]) -> T {
         let never = T::of(f64::NEG_INFINITY);
         match alpha.rchunks(self.states()).next() {
@@ -196,7 +196,7 @@ impl Alignment {
     }
 }
 
-/// The logarithm of a sum of numbers, from their logarithms.
+/// Computes the logarithm of a sum of numbers, from their logarithms.
 fn log_add<T: Float, const N: usize>(logarithms: [T; N]) -> T {
     let largest = logarithms.into_iter().fold(T::of(f64::NEG_INFINITY), T::max);
     if largest == T::of(f64::NEG_INFINITY) {
