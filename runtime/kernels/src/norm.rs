@@ -121,8 +121,8 @@ fn channels(dims: &[usize], layout: &str) -> Result<(usize, usize, usize, bool)>
     }
 }
 
-/// The mean and the variance, over all samples, of each channel. The variance is the biased one: divided by
-/// the number of samples.
+/// Computes the mean and the variance of each channel over all samples; the variance is the biased one: divided by the
+/// number of samples.
 ///
 /// Without samples both are zero.
 ///
@@ -206,7 +206,7 @@ impl<T: Real> Normalizer<'_, T> {
         Ok(())
     }
 
-    /// A channel's normalisation as a line: slope and offset.
+    /// Returns a channel's normalisation as a line: slope and offset.
     fn line(&self, channel: usize) -> (T, T) {
         let scale = self.scale.map_or(T::one(), |scale| scale[channel]);
         let bias = self.bias.map_or(T::zero(), |bias| bias[channel]);

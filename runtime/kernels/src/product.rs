@@ -49,12 +49,12 @@ impl Shape {
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// A matrix whose rows lie one behind another.
+    /// Wraps a matrix whose rows are contiguous.
     pub(crate) fn new(data: &'a [T], rows: usize, columns: usize) -> Self {
         Self::with_rows_apart(data, rows, columns, columns)
     }
 
-    /// A matrix whose rows begin `apart` elements behind one another.
+    /// Wraps a matrix whose rows begin `apart` elements behind one another.
     ///
     /// # Panics
     /// If it reaches past the slice.
@@ -68,19 +68,19 @@ impl<'a, T> Matrix<'a, T> {
         Self { data: self.data, shape: self.shape.transposed() }
     }
 
-    /// The same matrix, or the transposed one.
+    /// Transposes the matrix if `condition` is true.
     pub(crate) fn transposed_if(self, condition: bool) -> Self {
         if condition { self.transposed() } else { self }
     }
 }
 
 impl<'a, T> MatrixMut<'a, T> {
-    /// A matrix whose rows lie one behind another.
+    /// Wraps a matrix whose rows are contiguous.
     pub(crate) fn new(data: &'a mut [T], rows: usize, columns: usize) -> Self {
         Self::with_rows_apart(data, rows, columns, columns)
     }
 
-    /// A matrix whose rows begin `apart` elements behind one another.
+    /// Wraps a matrix whose rows begin `apart` elements behind one another.
     ///
     /// # Panics
     /// If it reaches past the slice, or rows lie upon one another.
@@ -90,7 +90,7 @@ impl<'a, T> MatrixMut<'a, T> {
         Self { data, shape }
     }
 
-    /// The same matrix, or the transposed one.
+    /// Transposes the matrix if `condition` is true.
     pub(crate) fn transposed_if(self, condition: bool) -> Self {
         let shape = if condition { self.shape.transposed() } else { self.shape };
         Self { data: self.data, shape }

@@ -86,7 +86,7 @@ pub fn batch_norm(
     }))
 }
 
-/// The gradient of [`batch_norm`], from the mean and the reciprocal deviation that `x` was normalised by.
+/// Computes the gradients of [`batch_norm`] from the mean and the reciprocal deviation that `x` was normalised by.
 ///
 /// These do not depend on `x` with `use_global_stats`, or with `is_test` unless `trainable_statistics` is true.
 ///

@@ -31,7 +31,7 @@ pub fn layer_norm(
     forward(plan, [Some(out.reborrow()), lend(mean), lend(variance)], x, [scale, bias], epsilon, LAYER)
 }
 
-/// The gradient of [`layer_norm`], from its mean and variance.
+/// Computes the gradients of [`layer_norm`] from its mean and variance.
 ///
 /// # Errors
 /// As [`layer_norm`].
@@ -71,7 +71,7 @@ pub fn rms_norm(
     forward(plan, [Some(out.reborrow()), None, lend(reciprocal)], x, [scale, bias], epsilon, RMS)
 }
 
-/// The gradient of [`rms_norm`], from its reciprocals.
+/// Computes the gradients of [`rms_norm`] from its reciprocals.
 ///
 /// # Errors
 /// As [`layer_norm`].
@@ -112,7 +112,7 @@ pub fn group_norm(
     forward(plan, [Some(out.reborrow()), lend(mean), lend(variance)], x, [scale, bias], epsilon, LAYER)
 }
 
-/// The gradient of [`group_norm`], from its mean and variance.
+/// Computes the gradients of [`group_norm`] from its mean and variance.
 ///
 /// # Errors
 /// As [`group_norm`].
@@ -154,7 +154,7 @@ pub fn instance_norm(
     forward(plan, outs, x, [scale, bias], epsilon, INSTANCE)
 }
 
-/// The gradient of [`instance_norm`], from its mean and reciprocal deviation.
+/// Computes the gradients of [`instance_norm`] from its mean and reciprocal deviation.
 ///
 /// # Errors
 /// As [`layer_norm`].

@@ -92,8 +92,9 @@ impl Plan {
         }
     }
 
-    /// The mean and the biased variance of each set; without `centred` the mean is zero. Both are zero for sets without
-    /// elements.
+    /// Computes the mean and the biased variance of each set; without `centred` the mean is zero.
+    ///
+    /// Both are zero for sets without elements.
     pub(super) fn statistics<T: Float>(&self, x: &[T], centred: bool) -> [Vec<f64>; 2] {
         let samples = self.samples().max(1) as f64;
         let [mut mean, mut variance] = [0; 2].map(|_| vec![0.0; self.sets()]);

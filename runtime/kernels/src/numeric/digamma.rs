@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 const COEFFICIENTS: [f64; 7] =
     [1.0 / 12.0, -1.0 / 120.0, 1.0 / 252.0, -1.0 / 240.0, 1.0 / 132.0, -691.0 / 32760.0, 1.0 / 12.0];
 
-/// The derivative of the logarithm of the gamma function.
+/// Computes the derivative of the logarithm of the gamma function.
 ///
 /// For x ≥ 10 by the asymptotic expansion `log x - 1/2x - Σ B_2k / (2k x^2k)` (Abramowitz and Stegun 6.3.18,
 /// DLMF 5.11.2), cut after seven terms. The error is below the first term left out: `3617/8160 x^-16` ≤ 4.5e-17.

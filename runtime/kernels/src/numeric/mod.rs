@@ -24,41 +24,43 @@ pub trait Numeric:
     + Sync
     + 'static
 {
-    /// The number nearest to a literal; integers drop the fraction.
+    /// Converts a literal to the nearest number; integers drop the fraction.
     fn of(value: f64) -> Self;
-    /// The number nearest to an integer.
+    /// Converts an integer to the nearest number.
     fn of_integer(value: i64) -> Self;
-    /// 1 for true, 0 for false.
+    /// Converts true to 1 and false to 0.
     fn of_truth(value: bool) -> Self;
     /// Returns true if it is not zero; NaN is not.
     fn truth(self) -> bool;
 
-    /// The distance from zero.
+    /// Computes the absolute value.
     #[must_use]
     fn abs(self) -> Self;
-    /// The smaller of two, NaN if either is NaN.
+    /// Returns the smaller of two, NaN if either is NaN.
     #[must_use]
     fn min(self, other: Self) -> Self;
-    /// The larger of two, NaN if either is NaN.
+    /// Returns the larger of two, NaN if either is NaN.
     #[must_use]
     fn max(self, other: Self) -> Self;
-    /// 1, 0 or -1 as it is above, at or below zero; NaN for NaN.
+    /// Returns 1, 0 or -1 for a number above, at or below zero, and NaN for NaN.
     #[must_use]
     fn sign(self) -> Self;
-    /// The quotient, rounded down. Floats as NumPy's `floor_divide`; an integer by zero is zero.
+    /// Divides and rounds down: floats as NumPy's `floor_divide`, and an integer by zero is zero.
     #[must_use]
     fn floor_div(self, divisor: Self) -> Self;
-    /// The remainder with the sign of the divisor. Floats as NumPy's `remainder`; an integer by zero is zero.
+    /// Computes the remainder with the sign of the divisor: floats as NumPy's `remainder`, and an integer by zero is
+    /// zero.
     #[must_use]
     fn floor_mod(self, divisor: Self) -> Self;
-    /// The quotient, rounded towards zero. An integer by zero is zero.
+    /// Divides and rounds towards zero; an integer by zero is zero.
     #[must_use]
     fn trunc_div(self, divisor: Self) -> Self;
-    /// The remainder with the sign of the dividend. An integer by zero is zero.
+    /// Computes the remainder with the sign of the dividend; an integer by zero is zero.
     #[must_use]
     fn trunc_mod(self, divisor: Self) -> Self;
-    /// A power. A negative power of an integer is the reciprocal without its fraction: zero but for the bases
-    /// 1 and -1.
+    /// Computes a power.
+    ///
+    /// A negative power of an integer is the reciprocal without its fraction: zero but for the bases 1 and -1.
     #[must_use]
     fn pow(self, exponent: Self) -> Self;
 
@@ -69,14 +71,14 @@ pub trait Numeric:
     /// Returns true if it is neither NaN nor infinite.
     fn is_finite(self) -> bool;
 
-    /// The nearest number from `low` to `high`; NaN if any of the three is NaN, `high` if `low` is above it.
+    /// Returns the nearest number from `low` to `high`; NaN if any of the three is NaN, `high` if `low` is above it.
     #[must_use]
     #[inline(always)]
     fn clamp(self, low: Self, high: Self) -> Self {
         self.max(low).min(high)
     }
 
-    /// The number times itself.
+    /// Multiplies the number by itself.
     #[must_use]
     #[inline(always)]
     fn square(self) -> Self {
@@ -94,21 +96,21 @@ macro_rules! floating_trait {
                 fn $name(self $(, $other: Self)?) -> Self;
             )*
 
-            /// The reciprocal of the square root.
+            /// Computes the reciprocal of the square root.
             #[must_use]
             #[inline(always)]
             fn rsqrt(self) -> Self {
                 self.sqrt().recip()
             }
 
-            /// 1 divided by the number.
+            /// Divides 1 by the number.
             #[must_use]
             #[inline(always)]
             fn recip(self) -> Self {
                 Self::of(1.0) / self
             }
 
-            /// The logistic function `1 / (1 + exp(-x))`, without overflow.
+            /// Computes the logistic function `1 / (1 + exp(-x))`, without overflow.
             #[must_use]
             #[inline(always)]
             fn sigmoid(self) -> Self {
@@ -117,7 +119,7 @@ macro_rules! floating_trait {
                 (if self < Self::of(0.0) { small } else { one }) / (one + small)
             }
 
-            /// `log(1 + exp(x))`, without overflow.
+            /// Computes `log(1 + exp(x))`, without overflow.
             #[must_use]
             #[inline(always)]
             fn softplus(self) -> Self {
@@ -163,16 +165,16 @@ floating_trait! {
 
 /// An integer, or a truth value.
 pub trait Whole: Numeric {
-    /// The bits that both have.
+    /// Returns the bits that are set in both.
     #[must_use]
     fn bit_and(self, other: Self) -> Self;
-    /// The bits that either has.
+    /// Returns the bits that are set in either.
     #[must_use]
     fn bit_or(self, other: Self) -> Self;
-    /// The bits that one of the two has.
+    /// Returns the bits that are set in exactly one of the two.
     #[must_use]
     fn bit_xor(self, other: Self) -> Self;
-    /// The bits that it has not.
+    /// Inverts all bits.
     #[must_use]
     fn bit_not(self) -> Self;
     /// Shifts to the left; zero if the count is negative or larger than the type, as in NumPy.

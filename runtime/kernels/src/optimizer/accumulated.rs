@@ -7,7 +7,8 @@ use crate::slices::scalar;
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// Adagrad (Duchi et al., 2011): `moment += grad²`, `param -= learning_rate * grad / (sqrt(moment) + epsilon)`.
+/// Updates a parameter by Adagrad (Duchi et al., 2011): `moment += grad²`, `param -= learning_rate * grad /
+/// (sqrt(moment) + epsilon)`.
 ///
 /// The learning rate has one element; all other tensors have one shape. With `multi_precision` the master parameter is
 /// stepped, and the parameter is a copy of it. Outputs may be where their inputs are.
@@ -39,8 +40,8 @@ pub fn adagrad(
     })
 }
 
-/// Adagrad with decay: `moment = decay * moment + (1 - decay) * grad²`, `param -= learning_rate * grad / (sqrt(moment) +
-/// epsilon)`.
+/// Updates a parameter by Adagrad with decay: `moment = decay * moment + (1 - decay) * grad²`, `param -= learning_rate
+/// * grad / (sqrt(moment) + epsilon)`.
 ///
 /// # Errors
 /// As [`adagrad`].
@@ -65,7 +66,7 @@ pub fn decayed_adagrad(
     })
 }
 
-/// Adadelta (Zeiler, 2012).
+/// Updates a parameter by Adadelta (Zeiler, 2012).
 ///
 /// `avg_squared_grad = rho * avg_squared_grad + (1 - rho) * grad²`, `step = grad * sqrt((avg_squared_update + epsilon) /
 /// (avg_squared_grad + epsilon))`, `avg_squared_update = rho * avg_squared_update + (1 - rho) * step²`, and `param -=
@@ -109,7 +110,7 @@ pub fn adadelta(
     })
 }
 
-/// Adamax (Kingma and Ba, 2015).
+/// Updates a parameter by Adamax (Kingma and Ba, 2015).
 ///
 /// `moment = beta1 * moment + (1 - beta1) * grad`, `inf_norm = max(|grad|, beta2 * inf_norm + epsilon)`, and `param -=
 /// learning_rate / (1 - beta1_pow) * moment / inf_norm`. Learning rate and power have one element. The rest is as for
@@ -154,7 +155,7 @@ pub fn adamax(
     })
 }
 
-/// RMSProp (Hinton, 2012).
+/// Updates a parameter by RMSProp (Hinton, 2012).
 ///
 /// `mean_square = decay * mean_square + (1 - decay) * grad²`, `moment = momentum * moment + learning_rate * grad /
 /// sqrt(mean_square + epsilon)`, and `param -= moment`. With `centered`, `mean_grad = decay * mean_grad + (1 - decay) *

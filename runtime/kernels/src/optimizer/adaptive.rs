@@ -18,7 +18,7 @@ struct Step<'a> {
     grad: &'a View<'a>,
 }
 
-/// Adam (Kingma and Ba, 2015).
+/// Updates a parameter by Adam (Kingma and Ba, 2015).
 ///
 /// `moment1 = beta1 * moment1 + (1 - beta1) * grad`, `moment2 = beta2 * moment2 + (1 - beta2) * grad²`, and `param -=
 /// learning_rate * (moment1 / (1 - beta1_pow)) / (sqrt(moment2 / (1 - beta2_pow)) + epsilon)`. With `amsgrad` (Reddi et
@@ -88,8 +88,8 @@ pub fn adam(
     )
 }
 
-/// AdamW: as [`adam`], but with `with_decay` parameters shrink by `learning_rate * lr_ratio * coeff` before the step, whose
-/// learning rate is `learning_rate * lr_ratio`.
+/// Updates a parameter by AdamW: as [`adam`], but with `with_decay` parameters shrink by `learning_rate * lr_ratio *
+/// coeff` before the step, whose learning rate is `learning_rate * lr_ratio`.
 ///
 /// # Errors
 /// As [`adam`].
@@ -174,7 +174,7 @@ pub fn adamw(
     Ok(())
 }
 
-/// [`adam`] of several parameters. There may be one learning rate for all.
+/// Updates several parameters by [`adam`]; there may be one learning rate for all.
 ///
 /// # Errors
 /// As [`adam`], and [`Error::Length`](crate::Error::Length) if lists have different lengths.
@@ -221,7 +221,7 @@ pub fn merged_adam(
     })
 }
 
-/// [`adam`], or [`adamw`] with `weight_decay`, of several parameters with one learning rate.
+/// Updates several parameters with one learning rate by [`adam`], or by [`adamw`] with `weight_decay`.
 ///
 /// # Errors
 /// As [`merged_adam`].
@@ -330,7 +330,7 @@ fn each(
     Ok(())
 }
 
-/// An output of a list, if it is wanted.
+/// Returns an output of a list, or `None` if it is not wanted.
 fn at<'a>(list: &'a mut [Output<'_>], n: usize) -> Output<'a> {
     list.get_mut(n)?.as_mut().map(ViewMut::reborrow)
 }

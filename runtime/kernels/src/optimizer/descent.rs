@@ -7,7 +7,7 @@ use crate::slices::{Slot, scalar};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// Gradient descent: `param_out = param - learning_rate * grad`.
+/// Updates a parameter by gradient descent: `param_out = param - learning_rate * grad`.
 ///
 /// All tensors but the learning rate, which has one element, have one shape. With `multi_precision` the master
 /// parameter is stepped, and the parameter is a copy of it. Outputs may be where their inputs are.
@@ -34,7 +34,7 @@ pub fn sgd(
     })
 }
 
-/// Gradient descent with momentum.
+/// Updates a parameter by gradient descent with momentum.
 ///
 /// With `g = rescale_grad * grad`: `velocity = mu * velocity + g`, and `param -= learning_rate * velocity`, or, with
 /// `use_nesterov`, `param -= learning_rate * (g + mu * velocity)`. `regularization_method` is `l2_decay`, which adds
@@ -85,8 +85,9 @@ pub fn momentum(
     })
 }
 
-/// [`momentum`] of several parameters. Regularizations are given for each of them, or for none. There may be one learning
-/// rate for all.
+/// Updates several parameters by [`momentum`].
+///
+/// Regularizations are given for each of them, or for none. There may be one learning rate for all.
 ///
 /// # Errors
 /// As [`momentum`], and [`Error::Length`] if lists have different lengths.
@@ -146,7 +147,7 @@ pub fn merged_momentum(
     Ok(())
 }
 
-/// Layer-wise adaptive rate scaling (You et al., 2017) of several parameters.
+/// Updates several parameters by layer-wise adaptive rate scaling (You et al., 2017).
 ///
 /// With `g = rescale_grad * grad` and the norms of parameter and `g`: `rate = learning_rate * lars_coeff * |param| / (|g| +
 /// weight_decay * |param| + epsilon)`, or the learning rate itself if the decay or a norm is zero; `velocity = mu *
@@ -210,7 +211,7 @@ pub fn lars_momentum(
     Ok(())
 }
 
-/// The Euclidean norm of all elements.
+/// Computes the Euclidean norm of all elements.
 pub(super) fn norm(tensor: &View<'_>) -> Result<f64> {
     let squares = <f64 as Slot>::load(tensor)?.into_iter().map(|value| value * value);
     Ok(squares.sum::<f64>().sqrt())

@@ -8,7 +8,7 @@ use crate::tensor::{View, ViewMut};
 /// An output that is not always wanted.
 pub(super) type Output<'a> = Option<ViewMut<'a>>;
 
-/// The parameter that a step starts from, and where the new master parameter goes.
+/// Returns the parameter that a step starts from, and the output for the new master parameter.
 ///
 /// # Errors
 /// [`Error::Missing`] if a step of mixed precision lacks the master parameter, and [`Error::Types`] if the gradient has
@@ -30,7 +30,7 @@ pub(super) fn masters<'a, 'o>(
     }
 }
 
-/// A state of which input and output are needed if it is `wanted`, and ignored if not.
+/// Returns the input and the output of a state if it is `wanted`, and ignores them if not.
 ///
 /// # Errors
 /// [`Error::Missing`].
@@ -66,7 +66,7 @@ pub(super) fn keep<const N: usize>(pairs: [(Output<'_>, Option<&View<'_>>); N]) 
     Ok(())
 }
 
-/// The first element, for tensors whose elements are all the same; 0 if there is none.
+/// Reads the first element of a tensor whose elements are all the same; 0 if there is none.
 pub(super) fn first(view: &View<'_>) -> Result<f64> {
     if view.is_empty() {
         return Ok(0.0);
@@ -81,17 +81,17 @@ pub(super) fn put(out: &mut ViewMut<'_>, value: f64) -> Result<()> {
     Slot::store(out, &[value])
 }
 
-/// The tensors of each position of lists, or an error if a list is shorter or longer than the parameters.
+/// Checks that each list has as many tensors as there are parameters.
 pub(super) fn expect_lists<const N: usize>(count: usize, lists: [(&'static str, usize); N]) -> Result<()> {
     lists.into_iter().try_for_each(|(name, len)| crate::expect_length(name, count, len))
 }
 
-/// The tensors of a list that need not be given.
+/// Returns the `n`-th tensor of an optional list.
 pub(super) fn nth<'a, 'i>(list: Option<&'a [View<'i>]>, n: usize) -> Option<&'a View<'i>> {
     list.and_then(|list| list.get(n))
 }
 
-/// The outputs of a list, all of which are needed.
+/// Returns the outputs of a list, all of which are needed.
 ///
 /// # Errors
 /// [`Error::Length`] if one is left out.

@@ -7,7 +7,7 @@ use crate::slices::{Slot, scalar};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// Rprop (Riedmiller and Braun, 1993): each element has a learning rate of its own.
+/// Updates a parameter by Rprop (Riedmiller and Braun, 1993): each element has a learning rate of its own.
 ///
 /// It grows by `etas[1]` if the gradient has the sign it had before, and shrinks by `etas[0]` if it has the other one, which
 /// also makes the gradient zero; it stays in `learning_rate_range`. `param -= learning_rate * sign(grad)`, and `prev_out`
@@ -55,7 +55,8 @@ pub fn rprop(
     })
 }
 
-/// Stochastic average gradient: `d_out = d - y + grad`, `y_out = grad`, `param -= learning_rate / n * d_out`.
+/// Updates a parameter by stochastic average gradient: `d_out = d - y + grad`, `y_out = grad`, `param -= learning_rate
+/// / n * d_out`.
 ///
 /// `d` is the sum of the last `n` gradients, and `y` the oldest of them. Learning rate and `n` have one element. The rest is
 /// as for [`sgd`](super::sgd()).

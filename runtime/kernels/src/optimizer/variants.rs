@@ -10,7 +10,8 @@ use crate::slices::{lend, scalar};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// LAMB (You et al., 2020): Adam with decay, whose step is as long as the parameter times the learning rate.
+/// Updates a parameter by LAMB (You et al., 2020): Adam with decay, whose step is as long as the parameter times the
+/// learning rate.
 ///
 /// `moment1 = beta1 * moment1 + (1 - beta1) * grad`, `moment2 = beta2 * moment2 + (1 - beta2) * grad²`, both divided by one
 /// minus the power of their beta to give `m` and `v`; `step = m / (sqrt(v) + epsilon) + weight_decay * param`, and `param -=
@@ -89,7 +90,7 @@ pub fn lamb(
     Ok(())
 }
 
-/// NAdam (Dozat, 2016): Adam with Nesterov's momentum.
+/// Updates a parameter by NAdam (Dozat, 2016): Adam with Nesterov's momentum.
 ///
 /// With `d = 0.96 * momentum_decay_pow`, `mu = beta1 * (1 - 0.5 * d^momentum_decay)` and `next = beta1 * (1 - 0.5 *
 /// (0.96 * d)^momentum_decay)`: `product = mu_product * mu`; the moments are those of Adam; `m = next * moment1 / (1 -
@@ -150,7 +151,8 @@ pub fn nadam(
     fill(mu_product_out, product)
 }
 
-/// RAdam (Liu et al., 2020): Adam that waits with the second moment until it is known well enough.
+/// Updates a parameter by RAdam (Liu et al., 2020): Adam that waits with the second moment until it is known well
+/// enough.
 ///
 /// With the powers times their betas, `rho = (rho * (beta2 - beta2_pow) + beta2_pow) / (1 - beta2_pow)`, which is the number
 /// of the step times its power over the rest, and `rho_inf = 2 / (1 - beta2) - 1`, `rho_t = rho_inf - 2 * rho`: the moments

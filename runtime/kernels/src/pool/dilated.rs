@@ -72,7 +72,7 @@ fn each_window(windows: &Spatial<Vec<Vec<usize>>>, mut visit: impl FnMut(Spatial
     }
 }
 
-/// The place in the image of the first element of a window that no other one exceeds.
+/// Finds the position in the image of the first element of a window that no other one exceeds.
 fn largest(
     [zs, ys, xs]: Spatial<&[usize]>,
     [_, height, width]: Spatial<usize>,

@@ -70,7 +70,7 @@ pub fn pool(
     }))
 }
 
-/// The gradient of [`pool`]: to the first of the largest elements of each window, or to all in equal parts.
+/// Computes the gradient of [`pool`]: to the first of the largest elements of each window, or to all in equal parts.
 ///
 /// # Errors
 /// As [`pool`].
@@ -158,7 +158,7 @@ pub fn max_pool_with_index(
     })
 }
 
-/// The gradient of [`max_pool_with_index`]: to the element whose number the mask has.
+/// Computes the gradient of [`max_pool_with_index`]: to the element whose number the mask has.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Index`] if a number is none of an element, and [`Error::Type`].

@@ -34,7 +34,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The windows over `x`, whose result has the shape `out`; both have their channels first.
+    /// Computes the windows over `x` for a result of shape `out`; both have their channels first.
     pub(super) fn new(x: &[usize], out: &[usize], attributes: Attributes<'_>) -> Result<Self> {
         let (image, rank) = (space(x)?, x.len().saturating_sub(2));
         if out.len() != x.len() {
@@ -75,7 +75,7 @@ impl Plan {
         }
     }
 
-    /// The rows of a window: where each is in an image.
+    /// Returns the ranges of an image that the rows of a window cover.
     pub(super) fn rows(
         &self,
         [z, y, x]: Spatial<Window>,
@@ -115,7 +115,7 @@ impl Attributes<'_> {
     }
 }
 
-/// As many windows as asked for, which cover a dimension and are as alike as possible.
+/// Splits a dimension into `count` windows that cover it and are as alike as possible.
 fn adaptive(len: usize, count: usize) -> Vec<Window> {
     let window = |number: usize| {
         let (start, end) = (number * len / count, ((number + 1) * len).div_ceil(count));

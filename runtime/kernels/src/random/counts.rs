@@ -68,7 +68,7 @@ pub fn binomial(
     store_integers(out, &successes.collect::<Vec<_>>())
 }
 
-/// The number of factors from 0 to 1 whose product does not yet fall to `exp(-rate)`.
+/// Counts the factors from 0 to 1 whose product does not yet fall to `exp(-rate)`.
 fn events(mut sequence: Sequence, rate: f64) -> f64 {
     let limit = (-rate).exp();
     let (mut product, mut count) = (sequence.positive(), 0.0);
@@ -79,7 +79,7 @@ fn events(mut sequence: Sequence, rate: f64) -> f64 {
     count
 }
 
-/// Hörmann's algorithm PTRS.
+/// Draws from the Poisson distribution by Hörmann's algorithm PTRS.
 fn many_events(mut sequence: Sequence, rate: f64) -> f64 {
     let b = 0.931 + 2.53 * rate.sqrt();
     let a = -0.059 + 0.024_83 * b;
@@ -102,7 +102,7 @@ fn many_events(mut sequence: Sequence, rate: f64) -> f64 {
     }
 }
 
-/// The number of waiting times between successes that fit into the trials.
+/// Counts the waiting times between successes that fit into the trials.
 fn successes(mut sequence: Sequence, count: f64, p: f64) -> f64 {
     if p == 0.0 {
         return 0.0;
@@ -117,7 +117,7 @@ fn successes(mut sequence: Sequence, count: f64, p: f64) -> f64 {
     }
 }
 
-/// Hörmann's algorithm BTRS.
+/// Draws from the binomial distribution by Hörmann's algorithm BTRS.
 fn many_successes(mut sequence: Sequence, count: f64, p: f64) -> f64 {
     let deviation = (count * p * (1.0 - p)).sqrt();
     let b = 1.15 + 2.53 * deviation;

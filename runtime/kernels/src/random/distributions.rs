@@ -36,8 +36,8 @@ pub fn uniform(out: &mut ViewMut<'_>, min: f64, max: f64, seed: i64, offset: i64
     store(out, numbers.map(|number| min + (max - min) * fraction(number, bits)))
 }
 
-/// [`uniform`] with a value at some elements: the `n`-th of `diag_num` is the element `n * (diag_step + 1)` in row-major
-/// order.
+/// Draws as [`uniform`] does and sets some elements to a value: the `n`-th of `diag_num` is element `n * (diag_step +
+/// 1)` in row-major order.
 ///
 /// # Errors
 /// As [`uniform`], and [`Error::Index`] if there are fewer elements.
@@ -135,7 +135,7 @@ pub fn exponential(out: &mut ViewMut<'_>, lambda: f64, seed: i64, offset: i64) -
     store(out, numbers.map(|u| -(-u).ln_1p() / lambda))
 }
 
-/// One with the probability that the input has for it, and zero otherwise.
+/// Draws one with the probability that the input has for it, and zero otherwise.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Attribute`] if a probability is not from 0 to 1.
@@ -163,7 +163,7 @@ pub fn randint(out: &mut ViewMut<'_>, low: i64, high: i64, seed: i64, offset: i6
     store_integers(out, &values.collect::<Vec<_>>())
 }
 
-/// A number below a limit.
+/// Scales random bits to a number below a limit.
 pub(super) fn scaled(bits: u64, limit: u64) -> u64 {
     ((u128::from(bits) * u128::from(limit)) >> 64) as u64
 }

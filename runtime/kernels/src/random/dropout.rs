@@ -8,7 +8,7 @@ use crate::movement;
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// The factors of elements that are kept in training, and of all elements without training.
+/// Computes the factors of elements that are kept in training, and of all elements without training.
 fn factors(p: f64, mode: &str) -> Result<[f64; 2]> {
     if !(0.0..=1.0).contains(&p) {
         return Err(Error::Attribute { name: "p", value: p.to_string() });
@@ -71,7 +71,9 @@ pub fn dropout(
     movement::copy(mask, &fates)
 }
 
-/// Gradient of [`dropout`] by `x`: `dout` where elements were kept, with their factor. With `is_test` the mask is not read.
+/// Computes the gradient of [`dropout`] with respect to `x`: `dout` where elements were kept, with their factor.
+///
+/// With `is_test` the mask is not read.
 ///
 /// # Errors
 /// As [`dropout`].

@@ -56,7 +56,7 @@ fn shapes(alpha: &View<'_>) -> Result<Vec<f64>> {
     }
 }
 
-/// The logarithm of a number of the gamma distribution.
+/// Draws the logarithm of a number of the gamma distribution.
 ///
 /// A number for a shape below one is one for the next larger shape, times a power of a uniform number.
 fn logarithm(numbers: Numbers, element: usize, alpha: f64) -> f64 {

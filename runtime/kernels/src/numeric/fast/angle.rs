@@ -55,7 +55,7 @@ fn reduced(x: f32) -> (u32, f32) {
     (if small { 0 } else { shifted.to_bits() as u32 }, if small { x.abs() } else { radians })
 }
 
-/// The sine and the cosine of an angle up to an eighth of a turn.
+/// Computes the sine and the cosine of an angle up to an eighth of a turn.
 #[inline(always)]
 fn sine_and_cosine(x: f32) -> [f32; 2] {
     const SINE: [f32; 3] = [-1.951_665_6e-4, 8.332_173e-3, -1.666_665_5e-1];
@@ -72,21 +72,21 @@ fn turned(quarters: u32, x: f32) -> f32 {
     f32::from_bits(value.to_bits() ^ (quarters & 2) << 30)
 }
 
-/// The sine.
+/// Computes the sine.
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
     let (quarters, rest) = reduced(x);
     f32::from_bits(turned(quarters, rest).to_bits() ^ x.to_bits() & 1 << 31)
 }
 
-/// The cosine.
+/// Computes the cosine.
 #[inline(always)]
 pub fn cos(x: f32) -> f32 {
     let (quarters, rest) = reduced(x);
     turned(quarters.wrapping_add(1), rest)
 }
 
-/// The tangent.
+/// Computes the tangent.
 #[inline(always)]
 pub fn tan(x: f32) -> f32 {
     let (quarters, rest) = reduced(x);

@@ -36,7 +36,7 @@ macro_rules! elementary {
             (power, r + r * r * polynomial(r, EXP))
         }
 
-        /// The exponential function.
+        /// Computes the exponential function.
         #[inline(always)]
         pub fn exp(x: $float) -> $float {
             let x = if x < LOWEST { LOWEST } else { x };
@@ -47,7 +47,7 @@ macro_rules! elementary {
             (1.0 + rest) * two_to(half) * two_to(n.wrapping_sub(half))
         }
 
-        /// `exp(x) - 1`.
+        /// Computes `exp(x) - 1`.
         #[inline(always)]
         pub fn expm1(x: $float) -> $float {
             // Below, the result rounds to -1.
@@ -86,21 +86,21 @@ macro_rules! elementary {
             if x > 0.0 && x < $float::INFINITY { finite } else { limit }
         }
 
-        /// The natural logarithm.
+        /// Computes the natural logarithm.
         #[inline(always)]
         pub fn log(x: $float) -> $float {
             let (e, [f, half, low]) = logarithm(x);
             with_limits(x, e * LN_2[0] - ((half - (low + e * LN_2[1])) - f))
         }
 
-        /// The logarithm to base 2.
+        /// Computes the logarithm to base 2.
         #[inline(always)]
         pub fn log2(x: $float) -> $float {
             let (e, [f, half, low]) = logarithm(x);
             with_limits(x, e + (f - (half - low)) * std::$float::consts::LOG2_E)
         }
 
-        /// `log(1 + x)`.
+        /// Computes `log(1 + x)`.
         #[inline(always)]
         pub fn log1p(x: $float) -> $float {
             let sum = 1.0 + x;
@@ -112,7 +112,7 @@ macro_rules! elementary {
             with_limits(sum, if x == 0.0 { x } else { result })
         }
 
-        /// The hyperbolic tangent.
+        /// Computes the hyperbolic tangent.
         #[inline(always)]
         pub fn tanh(x: $float) -> $float {
             // Above, the result rounds to 1.

@@ -18,7 +18,7 @@ const DIVIDEND: [f32; 6] = [
 const DIVISOR: [f32; 6] =
     [3.741_774_3e-5, 1.185_519_7e-3, 1.520_710_2e-2, 1.153_494_64e-1, 5.048_572_4e-1, 1.0];
 
-/// The error function.
+/// Computes the error function.
 #[inline(always)]
 pub fn erf(x: f32) -> f32 {
     let size = x.abs();
@@ -42,7 +42,7 @@ const SCALED: [f32; 10] = [
     1.276_978_4,
 ];
 
-/// The complementary error function.
+/// Computes the complementary error function.
 #[inline(always)]
 pub fn erfc(x: f32) -> f32 {
     // Above 10.6, the result rounds to 0.

@@ -42,7 +42,7 @@ fn exp2(x: f64) -> f64 {
     polynomial(x - (shifted - SHIFT), POLYNOMIAL) * f64::from_bits(n.wrapping_add(1023) << 52)
 }
 
-/// A power.
+/// Computes `x` to the power of `exponent`.
 #[inline(always)]
 pub fn pow(x: f32, exponent: f32) -> f32 {
     let (base, power) = (f64::from(x), f64::from(exponent));

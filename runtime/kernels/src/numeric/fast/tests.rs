@@ -5,7 +5,8 @@ use super::{double, single};
 /// Every so many bit patterns are tested: a prime number, so that all exponents and fractions occur.
 const STEP: usize = 3571;
 
-/// The distance from a value in units in the last place of an `f32`, as it would be without its largest exponent.
+/// Computes the distance from a value in units in the last place of an `f32`, as it would be without its largest
+/// exponent.
 fn off_in_single(ours: f32, wanted: f64) -> f64 {
     let nearest = wanted as f32;
     if ours == nearest || ours.is_nan() && nearest.is_nan() {
@@ -67,7 +68,7 @@ fn single_functions_stay_within_their_bounds() {
     check("tan", single::tan, f64::tan, 3.5);
 }
 
-/// The distance in units in the last place.
+/// Computes the distance in units in the last place.
 fn off_in_double(ours: f64, wanted: f64) -> u64 {
     let order = |x: f64| {
         if x.is_sign_negative() { -(x.abs().to_bits().cast_signed()) } else { x.to_bits().cast_signed() }
