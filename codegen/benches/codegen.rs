@@ -12,7 +12,7 @@ use codegen::source::Folder;
 
 const ROUNDS: usize = 31;
 
-/// The outputs, and where they go below a folder.
+/// Emits the outputs of the spec, and creates their target below a folder.
 fn generate(root: &Path, out: &Path) -> (FileMap, Target) {
     let spec = root.join("spec");
     let loaded =
@@ -23,7 +23,7 @@ fn generate(root: &Path, out: &Path) -> (FileMap, Target) {
     (emit(&inputs).expect("our own spec"), Target::new(out, &spec, &loaded.spec))
 }
 
-/// Every file below a folder.
+/// Reads every file below a folder. Returns their size in bytes.
 fn read_all(folder: &Path) -> io::Result<usize> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder)? {

@@ -48,7 +48,7 @@ pub struct Mistakes {
 }
 
 impl Mistakes {
-    /// As a compiler would show them.
+    /// Renders the diagnostics as a compiler would show them.
     pub fn render(&self, colour: bool) -> String {
         diagnostic::render(&self.sources, &self.diagnostics, colour)
     }

@@ -81,12 +81,13 @@ impl<'a> Face<'a> {
         interface.sdk.as_ref().map(|sdk| Face { spec, interface, sdk })
     }
 
-    /// `tenon_memory_copy_h2d`
+    /// Returns the C name of a function: `tenon_memory_copy_h2d`.
     pub fn function(self, function: &Function) -> String {
         format!("{}_{}", self.sdk.prefix, function.name.value)
     }
 
-    /// `tenon_stream`; of the id that stands for a device, the name of the library's own handle.
+    /// Returns the C name of a type: `tenon_stream`. For the id that stands for a device, this is the library's own
+    /// handle.
     pub fn ty(self, ty: &Type) -> String {
         if self.is(ty, Some(self.sdk.device)) {
             return self.handle("device");
@@ -97,12 +98,12 @@ impl<'a> Face<'a> {
         format!("{}_{}", self.sdk.prefix, ty.name.value.to_snake_case())
     }
 
-    /// `tenon_plugin`: a handle of the library's own.
+    /// Returns the C name of a handle of the library's own: `tenon_plugin`.
     pub fn handle(self, name: &str) -> String {
         format!("{}_{name}", self.sdk.prefix)
     }
 
-    /// `TENON_DATA_TYPE_FLOAT32`
+    /// Returns the C name of an enum value: `TENON_DATA_TYPE_FLOAT32`.
     pub fn value(self, ty: &Type, value: &EnumValue) -> String {
         match self.is(ty, self.interface.status) {
             true => self.status(&value.name.value),
@@ -110,7 +111,7 @@ impl<'a> Face<'a> {
         }
     }
 
-    /// `TENON_INVALID_ARGUMENT`
+    /// Returns the C name of a status: `TENON_INVALID_ARGUMENT`.
     pub fn status(self, name: &str) -> String {
         format!("{}_{name}", self.sdk.prefix).to_uppercase()
     }

@@ -101,7 +101,7 @@ fn acl(spec: &Spec) -> &Interface {
     spec.interface("acl").expect("the spec has ACL")
 }
 
-/// The columns of each name; if a name has several rows, those of the newest release.
+/// Reads the columns of each name in a file; if a name has several rows, those of the newest release.
 fn data(file: &str) -> BTreeMap<String, Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acl").join(file);
     let text = std::fs::read_to_string(&path).expect("the data is part of the repository");
@@ -113,7 +113,7 @@ fn data(file: &str) -> BTreeMap<String, Vec<String>> {
     rows.map(row).collect()
 }
 
-/// The type of a function in one spelling: `aclError (const char *)` and `aclError (*)(const char*)` are the same.
+/// Normalises the type of a function: `aclError (const char *)` and `aclError (*)(const char*)` are the same.
 fn normalised(function_type: &str) -> String {
     let text = function_type.replace("(*)", "").replace("(void)", "()").replace('*', " * ");
     let (result, params) = text.split_once('(').unwrap_or((&text, ""));
@@ -121,7 +121,7 @@ fn normalised(function_type: &str) -> String {
     format!("{}({})", parameter(result), params.collect::<Vec<_>>().join(", "))
 }
 
-/// The type of a parameter, without a top-level `const`.
+/// Normalises the type of a parameter, without a top-level `const`.
 fn parameter(ty: &str) -> String {
     let mut words: Vec<&str> = ty.split_whitespace().filter(|word| *word != "struct").collect();
     while words.len() > 1 && words.last() == Some(&"const") {
@@ -140,7 +140,7 @@ fn is_known(name: &str) -> bool {
     KNOWN_DIFFERENCES.iter().any(|(known, _)| *known == name)
 }
 
-/// The differences of functions, each with the function's name. Known differences that no longer exist count too.
+/// Lists the differences of functions, each with the function's name. Known differences that no longer exist count too.
 fn function_differences(spec: &Spec) -> Vec<String> {
     let interface = acl(spec);
     let speller = Speller::new(spec, interface, None, Dialect::C);
@@ -169,7 +169,7 @@ fn function_differences(spec: &Spec) -> Vec<String> {
     wrong
 }
 
-/// Assertions in C++ about the constants and structs of the spec, and the names that the data lacks.
+/// Generates assertions in C++ about the constants and structs of the spec. Also returns the names that the data lacks.
 fn claims(spec: &Spec) -> (String, Vec<String>) {
     let (constants, macros, structs) = (data("constants.tsv"), data("macros.tsv"), data("structs.tsv"));
     let mut lines = Vec::new();
@@ -212,7 +212,7 @@ fn same(left: &str, right: &str, what: &str) -> String {
     format!("static_assert(std::is_same<{left}, {right}>::value, \"{what}\");")
 }
 
-/// Assertions about size, offsets and types; `members` is a JSON list of name, type and offset in bits.
+/// Generates assertions about size, offsets and types; `members` is a JSON list of name, type and offset in bits.
 fn struct_claims(ty: &Type, size: &str, members: &str) -> Vec<String> {
     let name = &ty.c_name;
     let members: Vec<(String, String, u64)> =
@@ -247,7 +247,7 @@ fn is_excused(name: &str) -> bool {
     NOT_DECLARED.iter().any(|(excuse, _)| excuses(excuse, name))
 }
 
-/// The names of the data that the spec does not have, and excuses for names that it has.
+/// Lists the names of the data that the spec does not have, and excuses that no such name needs.
 fn missing(spec: &Spec) -> Vec<String> {
     let interface = acl(spec);
     let mut declared: BTreeSet<&str> =
@@ -268,7 +268,7 @@ fn missing(spec: &Spec) -> Vec<String> {
     names.into_iter().filter(|name| !is_excused(name)).chain(needless).collect()
 }
 
-/// Assertions for the preprocessor: the macros of the data are macros.
+/// Generates assertions for the preprocessor: the macros of the data are macros.
 fn macro_claims() -> String {
     let names = data("macros.tsv").into_keys().filter(|name| !is_excused(name));
     names.map(|name| format!("#ifndef {name}\n#error \"{name} is no macro\"\n#endif\n")).collect()
@@ -319,7 +319,7 @@ fn compile(spec: Spec, test: &str, claims: &str) -> Result<(), String> {
     compile_with(&include, &names, &["-std=c++17", "-w"], &claims)
 }
 
-/// The headers of ACL, without their folder.
+/// Returns the names of ACL's headers, without their folder.
 fn header_names(spec: &Spec) -> BTreeSet<String> {
     let interface = acl(spec);
     let groups = interface.groups.iter().map(|group| &group.header.value);
@@ -428,7 +428,8 @@ fn a_wrong_number_or_layout_is_blamed_by_its_name() {
     }
 }
 
-/// The rows of the table in the guide: per header the functions of each release, and what the spec does with them.
+/// Formats the rows of the table in the guide: per header the functions of each release, and what the spec does with
+/// them.
 fn table(spec: &Spec) -> String {
     let interface = acl(spec);
     let mut rows = BTreeMap::<&str, [usize; 6]>::new();

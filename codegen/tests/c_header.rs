@@ -37,7 +37,8 @@ const COMPILERS: [(&str, &[&str]); 4] = [
     ("clang++", &["c++17", "c++20", "c++2b"]),
 ];
 
-/// The compilers to test with. Required compilers are always included, so that their absence is an error.
+/// Lists the compilers to test with, each with its standards. Required compilers are always included, so that their
+/// absence is an error.
 fn compilers() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     COMPILERS.into_iter().filter(|(compiler, _)| {
         !compiler.starts_with("clang") || tools::has(compiler, "the C headers in every standard, with clang")

@@ -53,12 +53,12 @@ fn spec_of(texts: &Texts) -> Spec {
     }
 }
 
-/// The project's spec.
+/// Loads the project's spec.
 fn spec() -> Spec {
     spec_of(&Texts::of_folder(&root().join("spec")))
 }
 
-/// The project's spec with one replacement in one file.
+/// Loads the project's spec with one replacement in one file.
 fn changed(path: &str, from: &str, to: &str) -> Spec {
     let mut texts = Texts::of_folder(&root().join("spec"));
     let text = texts.0.get_mut(path).expect("the file is part of the spec");
@@ -88,7 +88,7 @@ fn declared() -> BTreeMap<String, Declared> {
     rows("functions.tsv").into_iter().map(row).collect()
 }
 
-/// The type and the name of a parameter: `const void* src`, `diopiStreamHandle_t* stream`.
+/// Splits a parameter into its type and its name: `const void* src`, `diopiStreamHandle_t* stream`.
 fn split(param: &str) -> (&str, &str) {
     let start = param.rfind([' ', '*']).map_or(0, |space| space + 1);
     (param[..start].trim(), &param[start..])
@@ -138,7 +138,7 @@ fn params_differ(function: &Function, theirs: &Declared) -> Option<String> {
     (ours != theirs).then(|| format!("{name} has the parameters {ours:?}, and {theirs:?} in the header"))
 }
 
-/// Assertions in C++ about the types of functions, the numbers, and the layouts of structs.
+/// Generates assertions in C++ about the types of functions, the numbers, and the layouts of structs.
 fn claims() -> String {
     let mut lines = Vec::new();
     for (name, function) in declared() {

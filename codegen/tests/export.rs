@@ -16,7 +16,7 @@ fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export")
 }
 
-/// The outputs, and their target below a folder.
+/// Emits the outputs, and creates their target below a folder.
 fn outputs(root: &Path) -> (FileMap, Target) {
     let loaded = match codegen::load(&Folder::new(here().join("spec"))) {
         Ok(loaded) => loaded,

@@ -13,7 +13,7 @@ use codegen::emit::c::asserts::assertions;
 use codegen::model::{Interface, ReleaseId, Spec};
 use codegen::source::Folder;
 
-/// The headers that an interface describes, relative to `paddle/include` in a wheel.
+/// Returns the headers that an interface describes, relative to `paddle/include` in a wheel.
 fn includes(interface: &str) -> &'static [&'static str] {
     match interface {
         "device" => &["paddle/phi/backends/device_ext.h"],
@@ -70,7 +70,7 @@ fn spec() -> Spec {
     }
 }
 
-/// The C++ file for one release.
+/// Generates the C++ file for one release.
 fn claims(spec: &Spec, interface: &Interface, release: ReleaseId, include: &Path) -> String {
     let texts: Vec<String> = includes(&interface.name.value)
         .iter()

@@ -16,7 +16,7 @@ use codegen::source::{Files, Folder};
 use codegen::{Mistakes, load};
 use texts::Texts;
 
-/// The base files with those of a fixture.
+/// Applies the files of a fixture to the base files.
 fn patched(base: &Texts, fixture: &str) -> Texts {
     let mut texts = base.clone();
     let mut current = None;
@@ -42,7 +42,7 @@ fn patched(base: &Texts, fixture: &str) -> Texts {
     texts
 }
 
-/// The bytes of a text in another encoding than UTF-8.
+/// Encodes a text in another encoding than UTF-8.
 fn encoded(text: &str, encoding: &str) -> Vec<u8> {
     let latin1 = |c: char| u8::try_from(c).expect("the fixture keeps to the characters of Latin-1");
     match encoding {
@@ -60,7 +60,7 @@ fn base() -> Texts {
     Texts::of_folder(&here().join("base"))
 }
 
-/// Names without their ending, and texts.
+/// Reads the fixtures: their names without the ending, and their texts.
 fn fixtures() -> Vec<(String, String)> {
     let names = Folder::new(here()).list("");
     let read = |name: String| {
@@ -145,7 +145,7 @@ impl Shift {
         (self.0 % limit.max(1) as u64) as usize
     }
 
-    /// A text with a few bytes replaced, removed or inserted.
+    /// Damages a text: replaces, removes or inserts a few bytes, or truncates it.
     fn damage(&mut self, text: &str) -> String {
         const BYTES: &[u8] = b"\0 \t\n#-:,{}[]'\"|>&*!%@?~0a_\xc3\xa9\xf0";
         let mut bytes = text.as_bytes().to_vec();
@@ -161,7 +161,7 @@ impl Shift {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// A text in which some words are replaced by words of the spec language.
+    /// Replaces a word of a text by another of its words, in one place.
     fn mix_up(&mut self, text: &str) -> String {
         let is_word = |word: &&str| !word.trim().is_empty();
         let words: Vec<&str> = text.split_inclusive([' ', '\n', ',']).filter(is_word).collect();
@@ -191,7 +191,7 @@ fn endure(files: &Texts, what: &str) {
     assert!(told.is_ok(), "{what}");
 }
 
-/// The text without each line, and truncated before each line.
+/// Tries a text without each line, and truncated before each line. Returns the number of attempts.
 fn endure_lines(texts: &Texts, path: &str) -> usize {
     let text = &texts.0[path];
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -218,7 +218,7 @@ fn endure_damage(texts: &Texts, path: &str, rounds: Range<usize>, shift: &mut Sh
     rounds.len()
 }
 
-/// `ROUNDS` multiplies the number of attempts.
+/// Returns the factor for the number of attempts: the environment variable `ROUNDS`, or 1.
 fn rounds() -> usize {
     std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }

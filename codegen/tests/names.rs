@@ -29,7 +29,7 @@ impl Files for Patched<'_> {
     }
 }
 
-/// Types and traits in the module of an interface that are not in the spec.
+/// Finds the types and traits in the module of an interface that are not in the spec.
 fn own_names(text: &str, interface: &Interface) -> Vec<String> {
     let file = syn::parse_file(text).expect("the generator wrote it");
     let names = file.items.iter().filter_map(|item| match item {

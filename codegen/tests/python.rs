@@ -14,8 +14,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
 }
 
-/// The spec in `python/` has a function for each way of passing a parameter; its outputs are committed
-/// beside it.
+/// Checks the committed outputs of the spec in `python/`, which has a function for each way of passing a parameter.
 #[test]
 fn each_way_of_passing_a_parameter_looks_as_it_should() {
     let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/spec");
@@ -26,7 +25,7 @@ fn each_way_of_passing_a_parameter_looks_as_it_should() {
     assert!(output.status.success(), "{said}{failed}");
 }
 
-/// Result and parameters of each function of a header, without names and `const`.
+/// Parses result and parameters of each function of a header, without names and `const`.
 fn prototypes(header: &str) -> BTreeMap<String, (String, Vec<String>)> {
     let mut prototypes = BTreeMap::new();
     // Outside of comments, a line that begins a declaration starts with its type.
@@ -50,7 +49,7 @@ fn prototypes(header: &str) -> BTreeMap<String, (String, Vec<String>)> {
     prototypes
 }
 
-/// Result and parameters of each function that a module binds.
+/// Parses result and parameters of each function that a module binds.
 fn bound(module: &str) -> BTreeMap<String, (String, Vec<String>)> {
     let code: String = module.lines().map(str::trim).collect();
     let calls = code.split("= bind(").skip(1).map(|rest| {

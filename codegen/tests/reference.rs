@@ -13,7 +13,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
 }
 
-/// The outputs of a spec, in memory.
+/// Emits the outputs of a spec, in memory.
 fn outputs(project: &Path) -> FileMap {
     let loaded = match codegen::load(&Folder::new(project.join("spec"))) {
         Ok(loaded) => loaded,
@@ -46,7 +46,7 @@ fn the_outputs_of_the_example_are_up_to_date() {
     is_up_to_date(&root().join("examples/codec-spec"));
 }
 
-/// The targets of links to other pages in a Markdown text.
+/// Finds the targets of links to other pages in a Markdown text.
 fn links(text: &str) -> Vec<&str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     targets.filter(|target| !target.contains("://")).collect()
@@ -65,7 +65,7 @@ fn resolve(page: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// The ids that mdBook gives to the headings of a page.
+/// Computes the ids that mdBook gives to the headings of a page.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
     let id = |heading: &str| {

@@ -11,7 +11,7 @@ fn schema(name: &str) -> Json {
     serde_json::from_str(&text).expect("a schema is JSON")
 }
 
-/// The schema that a `$ref` names.
+/// Resolves a `$ref` to the schema that it names; returns any other node unchanged.
 fn resolve<'a>(root: &'a Json, node: &'a Json) -> &'a Json {
     match node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         Some(pointer) => root.pointer(pointer).expect("a reference leads somewhere"),

@@ -22,7 +22,7 @@ fn face(spec: &Spec) -> Face<'_> {
     Face::of(spec, interface).expect("the SDK offers it")
 }
 
-/// The types of each prototype's parameters, without names and `const`.
+/// Returns the types of each prototype's parameters, without names and `const`.
 fn prototypes(face: Face) -> BTreeMap<String, Vec<String>> {
     let prototype = |function: &Function| {
         let text = codegen::emit::c::sdk_prototype(face, function);
@@ -38,7 +38,7 @@ fn prototypes(face: Face) -> BTreeMap<String, Vec<String>> {
     face.interface.functions.iter().map(prototype).collect()
 }
 
-/// The same for the exports, with types as C spells them.
+/// Returns the types of each export's parameters, as C spells them.
 fn exports(face: Face) -> BTreeMap<String, Vec<String>> {
     let files = export_files(face.spec, face.interface, FileForm::One).expect("the functions are Rust");
     let file: syn::File = syn::parse_file(&files[0].text).expect("the functions are Rust");
@@ -121,7 +121,7 @@ fn statuses_keep_their_numbers() {
     assert_eq!(known[..expected.len()], expected, "a number is never given anew");
 }
 
-/// The SDK's docs of a function, by topic.
+/// Returns the SDK's docs of a function, by topic.
 fn told(function: &Function) -> impl Iterator<Item = (String, String)> {
     let params = function.params.iter().map(|param| (param.name.value.clone(), param.doc.callers()));
     std::iter::once((function.name.value.clone(), function.doc.callers())).chain(params)

@@ -222,8 +222,8 @@ pub fn union_layout(spec: &Spec, fields: &[Param], release: Option<ReleaseId>) -
     }
 }
 
-/// Size and alignment of a field: an array of fixed length is part of the struct, any other one is pointed
-/// to.
+/// Computes the size and the alignment of a field in bytes. An array of fixed length is part of the struct, any other
+/// one is pointed to.
 fn field_size(spec: &Spec, field: &Param, release: Option<ReleaseId>) -> (u64, u64) {
     match &field.length {
         Some(Length::Count(Extent::Number(count))) => {
@@ -236,7 +236,7 @@ fn field_size(spec: &Spec, field: &Param, release: Option<ReleaseId>) -> (u64, u
     }
 }
 
-/// Size and alignment of a type in bytes.
+/// Computes the size and the alignment of a type in bytes.
 pub fn size_of(spec: &Spec, ty: Ty, release: Option<ReleaseId>) -> (u64, u64) {
     let scalar = |size| (size, size);
     match ty {

@@ -5,7 +5,7 @@ use crate::model::{EnumValue, Meaning, Type, TypeKind};
 
 use super::Check;
 
-/// Values of an enum have different numbers, except for an `alias`.
+/// Checks that the values of an enum have different numbers, except for an `alias`.
 pub(super) fn check_numbers_are_distinct(check: &Check) {
     for (_, values) in enums(check) {
         for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.alias) {
@@ -19,7 +19,7 @@ pub(super) fn check_numbers_are_distinct(check: &Check) {
     }
 }
 
-/// An alias comes after the value whose number it repeats.
+/// Checks that an alias comes after the value whose number it repeats.
 pub(super) fn check_aliases(check: &Check) {
     for (_, values) in enums(check) {
         for (index, value) in values.iter().enumerate().filter(|(_, value)| value.alias) {
@@ -34,7 +34,7 @@ pub(super) fn check_aliases(check: &Check) {
     }
 }
 
-/// The number of an enum value fits into C's `int`; a bit set may use the sign bit too.
+/// Checks that the number of an enum value fits into C's `int`; a bit set may use the sign bit too.
 pub(super) fn check_range(check: &Check) {
     for (flags, values) in enums(check) {
         let largest = if flags { i64::from(u32::MAX) } else { i64::from(i32::MAX) };
@@ -48,7 +48,7 @@ pub(super) fn check_range(check: &Check) {
     }
 }
 
-/// Each meaning belongs to at most one value, because generated code returns that value.
+/// Checks that each meaning belongs to at most one value, because generated code returns that value.
 pub(super) fn check_meanings(check: &Check) {
     for (_, values) in enums(check) {
         for meaning in [Meaning::InvalidArgument, Meaning::Unsupported, Meaning::Internal] {

@@ -5,7 +5,7 @@ use crate::model::{Direction, Function, Need, Param, ResultKind, TypeKind};
 
 use super::Check;
 
-/// A required function has no fallback, because the fallback would never run.
+/// Checks that a required function has no fallback, because the fallback would never run.
 pub(super) fn check_required_has_no_fallback(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| !function.is_optional()) {
         if let Some(place) = function.places.get("fallback") {
@@ -18,7 +18,7 @@ pub(super) fn check_required_has_no_fallback(check: &Check) {
     }
 }
 
-/// `fill` needs a table, an optional function and a fallback.
+/// Checks that `fill` is used only with a table, an optional function and a fallback.
 pub(super) fn check_fill(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| function.fill_always) {
         let name = &function.name.value;
@@ -43,7 +43,7 @@ pub(super) fn check_fill(check: &Check) {
     }
 }
 
-/// If a null slot is unsound, the spec states what hosts do with it.
+/// Checks that the spec states what hosts do with a null slot if a null slot is unsound.
 pub(super) fn check_unsound_null(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| !function.places.has("when_null")) {
         let key = match function.need {
@@ -58,7 +58,7 @@ pub(super) fn check_unsound_null(check: &Check) {
     }
 }
 
-/// The spec states what hosts do if an optional function of their table is missing.
+/// Checks that the spec states what hosts do if an optional function of their table is missing.
 pub(super) fn check_null_is_explained(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     let of_extension: Vec<_> = table.extension.iter().flat_map(|extension| extension.functions()).collect();
@@ -73,7 +73,7 @@ pub(super) fn check_null_is_explained(check: &Check) {
     }
 }
 
-/// `when_null` is not allowed with `required: load`, because the host rejects a plugin without the function.
+/// Checks that `when_null` is not used with `required: load`, because the host rejects a plugin without the function.
 pub(super) fn check_refused_plugin(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| function.need == Need::Load) {
         if let Some(place) = function.places.get("when_null") {
@@ -86,7 +86,7 @@ pub(super) fn check_refused_plugin(check: &Check) {
     }
 }
 
-/// An optional function of a table has a fallback, or a reason for having none.
+/// Checks that an optional function of a table has a fallback, or a reason for having none.
 pub(super) fn check_fallback_is_there(check: &Check) {
     for function in &check.interface.functions {
         let name = &function.name.value;
@@ -114,7 +114,7 @@ pub(super) fn check_fallback_is_there(check: &Check) {
     }
 }
 
-/// Success means yes, or means neither.
+/// Checks that success does not mean no.
 pub(super) fn check_question_is_upright(check: &Check) {
     let values = check.spec.status_values(check.interface);
     for function in &check.interface.functions {
@@ -131,7 +131,7 @@ pub(super) fn check_question_is_upright(check: &Check) {
     }
 }
 
-/// A function whose name is a question has an answer.
+/// Checks that a function whose name is a question has an answer.
 pub(super) fn check_answers(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| asks(&function.name.value)) {
         let is_written = |param: &Param| param.dir != Direction::In || param.constness == Some(false);
@@ -157,7 +157,7 @@ fn asks(name: &str) -> bool {
     name.split('_').any(|word| matches!(word, "get" | "query"))
 }
 
-/// A function with `status_as_bool` returns its status and has no other result.
+/// Checks that a function with `status_as_bool` returns its status and has no other result.
 pub(super) fn check_question(check: &Check) {
     for function in &check.interface.functions {
         let Some(place) = function.places.get("status_as_bool") else { continue };

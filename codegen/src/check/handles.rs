@@ -5,7 +5,7 @@ use crate::model::{HandleForm, Length, TypeKind};
 
 use super::Check;
 
-/// The form of a handle type determines how it declares read-only objects.
+/// Checks that a handle type declares read-only objects with the key for its form, `const` or `c_const`.
 pub(super) fn check_form(check: &Check) {
     for ty in &check.interface.types {
         let TypeKind::Handle { form, .. } = &ty.kind else { continue };
@@ -26,7 +26,7 @@ pub(super) fn check_form(check: &Check) {
     }
 }
 
-/// `const: objects` is for an array of handles with `c_const`.
+/// Checks that `const: objects` is used only for an array of handles with `c_const`.
 pub(super) fn check_objects(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()).filter(|param| param.is_array_mutable) {
@@ -41,7 +41,7 @@ pub(super) fn check_objects(check: &Check) {
     }
 }
 
-/// A parameter with a tagged handle can only be `const: true` if the type has `c_const`.
+/// Checks that a parameter with a tagged handle is `const: true` only if the type has `c_const`.
 pub(super) fn check_use(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {

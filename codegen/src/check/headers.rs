@@ -5,7 +5,7 @@ use crate::language::headers::Headers;
 
 use super::Check;
 
-/// Headers do not include each other in a cycle. The header of a group comes before those that need it; the
+/// Checks that headers do not include each other in a cycle. The header of a group comes before those that need it; the
 /// interface's own header comes last.
 pub(super) fn check_no_circle(check: &Check) {
     let headers = Headers::of(check.spec, check.interface);
@@ -26,7 +26,7 @@ pub(super) fn check_no_circle(check: &Check) {
     }
 }
 
-/// Only an export has several headers.
+/// Checks that only an export has several headers.
 pub(super) fn check_place(check: &Check) {
     let interface = check.interface;
     if check.interface.kind_name() == "export" {

@@ -57,7 +57,7 @@ impl Life<'_> {
     }
 }
 
-/// If one function creates a handle type, another one destroys it, and vice versa.
+/// Checks that each handle type that one function creates is destroyed by another one, and vice versa.
 pub(super) fn check_handles_live(check: &Check) {
     let lives = Lives::new(check);
     for (index, ty) in check.interface.types.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(super) fn check_handles_live(check: &Check) {
     }
 }
 
-/// An object is destroyed with the same memory space and owner with which it was created.
+/// Checks that an object is destroyed with the same memory space and owner with which it was created.
 pub(super) fn check_ends_fit(check: &Check) {
     if !check.before.is_empty() {
         return;
@@ -130,7 +130,7 @@ pub(super) fn check_ends_fit(check: &Check) {
     }
 }
 
-/// If the name of a function contains `create`, `destroy` or `delete`, it has a parameter or result with that role.
+/// Checks that a function whose name contains `create`, `destroy` or `delete` has a parameter or result with that role.
 pub(super) fn check_roles_are_named(check: &Check) {
     if !check.before.is_empty() {
         return;
@@ -205,7 +205,7 @@ fn lives_in(function: &Function, role: Role) -> Vec<Life<'_>> {
         .collect()
 }
 
-/// A parameter that is named after a handle type has this type.
+/// Checks that a parameter that is named after a handle type has this type.
 pub(super) fn check_handle_names(check: &Check) {
     let mut handles: HashMap<String, &Type> = HashMap::new();
     for ty in check.interface.types.iter().filter(|ty| matches!(ty.kind, TypeKind::Handle { .. })) {

@@ -10,7 +10,7 @@ use super::Check;
 /// A name, its location, and the releases that have it.
 pub(super) type Named<'a> = (&'a str, Span, Availability);
 
-/// The names of functions and types are unique in an interface, and those of blocks in their table.
+/// Checks that the names of functions and types are unique in an interface.
 pub(super) fn check_names_are_distinct(check: &Check) {
     let functions = &check.interface.functions;
     let always = Availability::default();
@@ -19,7 +19,7 @@ pub(super) fn check_names_are_distinct(check: &Check) {
     check.report_repeats("the type", types.iter().map(|it| (&*it.name.value, it.name.span, always)));
 }
 
-/// The names of values are unique in their enum.
+/// Checks that the names of values are unique in their enum.
 pub(super) fn check_values_are_distinct(check: &Check) {
     for ty in &check.interface.types {
         let names = ty
@@ -30,15 +30,15 @@ pub(super) fn check_values_are_distinct(check: &Check) {
     }
 }
 
-/// C symbols are unique: types, enumerators and exported functions share C's global namespace, also with those of the
-/// interfaces in `uses`.
+/// Checks that C symbols are unique: types, enumerators and exported functions share C's global namespace, also with
+/// those of the interfaces in `uses`.
 pub(super) fn check_symbols_are_distinct(check: &Check) {
     let used = check.interface.uses.iter().map(|id| &check.spec.interfaces[id.0]);
     let symbols: Vec<Named> = used.chain([check.interface]).flat_map(symbols).collect();
     check.report_repeats("the C symbol", symbols);
 }
 
-/// Struct tags are unique. They are a separate namespace.
+/// Checks that struct tags are unique. They are a separate namespace.
 pub(super) fn check_tags_are_distinct(check: &Check) {
     let tags = check.interface.types.iter().filter_map(|ty| match &ty.kind {
         TypeKind::Handle { form, .. } => Some((form.tag()?, ty.places.span("tag"), ty.availability)),
@@ -51,7 +51,8 @@ pub(super) fn check_tags_are_distinct(check: &Check) {
     check.report_repeats("the struct tag", tags.collect::<Vec<_>>());
 }
 
-/// The names of pointers and reserves are unique, because they are members of the table's struct.
+/// Checks that the names of pointers and reserves are unique, because they are members of the table's struct. Checks
+/// the names of blocks too.
 pub(super) fn check_members_are_distinct(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     let place = check.interface.places.at("table");
@@ -66,7 +67,7 @@ pub(super) fn check_members_are_distinct(check: &Check) {
     check.report_repeats("the block", blocks.collect::<Vec<_>>());
 }
 
-/// The headers and traits of different interfaces have different names, so that none overwrites another.
+/// Checks that the headers and traits of interfaces have different names, so that none overwrites another.
 pub(super) fn check_outputs_are_distinct(check: &Check) {
     let until_here = &check.spec.interfaces[..=check.id.0];
     let always = Availability::default();
@@ -76,7 +77,7 @@ pub(super) fn check_outputs_are_distinct(check: &Check) {
     check.report_repeats("the trait", traits.collect::<Vec<_>>());
 }
 
-/// Names that appear unchanged in a C header are not keywords in C or C++.
+/// Checks that names that appear unchanged in a C header are not keywords in C or C++.
 pub(super) fn check_keywords(check: &Check) {
     let names = symbols(check.interface).chain(functions(check.interface));
     let names = names.map(|(name, span, _)| (name, span)).chain(tags(check));

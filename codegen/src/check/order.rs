@@ -6,7 +6,7 @@ use crate::source::Span;
 
 use super::{Check, ParamsOf};
 
-/// A function either waits for its work or queues it.
+/// Checks that a function either waits for its work or queues it.
 pub(super) fn check_waits_or_queues(check: &Check) {
     for function in &check.interface.functions {
         if let (true, Some(_)) = (function.blocking, function.stream_ordered) {
@@ -22,7 +22,7 @@ pub(super) fn check_waits_or_queues(check: &Check) {
     }
 }
 
-/// `stream_ordered` and `held` name a stream.
+/// Checks that `stream_ordered` and `held` name a stream.
 pub(super) fn check_streams(check: &Check) {
     // A type without `orders` is reported once, not at each use.
     let mut told: Vec<Ty> = Vec::new();
@@ -60,7 +60,7 @@ fn check_stream(check: &Check, stream: &Param, span: Span) -> bool {
     true
 }
 
-/// A parameter is `held` if and only if the function queues work that uses it.
+/// Checks that a parameter is `held` if and only if the function queues work that uses it.
 pub(super) fn check_held(check: &Check) {
     for (list, param) in check.params() {
         let ParamsOf::Function(function) = list.of else { continue };

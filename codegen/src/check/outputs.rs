@@ -195,7 +195,7 @@ fn check_twice(files: &[File], found: &mut Findings) {
     }
 }
 
-/// A library exports only interfaces of kind `export`, and those with `sdk`.
+/// Checks that a library exports only interfaces of kind `export`, and those with `sdk`.
 fn check_exported(spec: &Spec, found: &mut Findings) {
     for named in spec.outputs.places("rust_exports").filter_map(|place| place.interface.as_ref()) {
         let interface = &spec.interfaces[named.value.0];
@@ -209,7 +209,7 @@ fn check_exported(spec: &Spec, found: &mut Findings) {
     }
 }
 
-/// No output overwrites a file that the generator reads.
+/// Checks that no output overwrites a file that the generator reads.
 fn check_read(spec: &Spec, found: &mut Findings) {
     for place in &spec.outputs.places {
         let to = &place.path;

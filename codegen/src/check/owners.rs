@@ -5,7 +5,7 @@ use crate::model::{Param, ParamId, Role, Space, Ty, TypeKind};
 
 use super::Check;
 
-/// `of` names a handle or an id.
+/// Checks that `of` names a handle or an id.
 pub(super) fn check_owner(check: &Check) {
     for (list, param) in check.params() {
         let Some(owner) = param.of.map(|id| &list.params[id.0]) else { continue };
@@ -21,8 +21,8 @@ pub(super) fn check_owner(check: &Check) {
     }
 }
 
-/// Device memory names its device if the function has one; host memory belongs to no device; and a handle that is
-/// created for a device belongs to it.
+/// Checks that device memory names its device if the function has one, that host memory belongs to no device, and that
+/// a handle that is created for a device belongs to it.
 pub(super) fn check_owner_is_named(check: &Check) {
     for function in &check.interface.functions {
         let is_device = |param: &Param| matches!(check.kind(param.ty), Some(TypeKind::Id { .. }));
@@ -60,7 +60,7 @@ fn is_made_for_a_device(check: &Check, ty: Ty) -> bool {
     })
 }
 
-/// `held` names a stream, and is a key of memory.
+/// Checks that `held` names a stream, and is a key of memory.
 pub(super) fn check_holder(check: &Check) {
     for (list, param) in check.params() {
         let Some(stream) = param.held.map(|id| &list.params[id.0]) else { continue };
@@ -77,7 +77,7 @@ pub(super) fn check_holder(check: &Check) {
     }
 }
 
-/// `stream_ordered` names a stream.
+/// Checks that `stream_ordered` names a stream.
 pub(super) fn check_order(check: &Check) {
     for function in &check.interface.functions {
         let Some(ParamId(index)) = function.stream_ordered else { continue };
@@ -92,7 +92,7 @@ pub(super) fn check_order(check: &Check) {
     }
 }
 
-/// `context_of` is a key of a pointer, and names a callback.
+/// Checks that `context_of` is a key of a pointer, and names a callback.
 pub(super) fn check_context(check: &Check) {
     for (list, param) in check.params() {
         let Some(callback) = param.context_of.map(|id| &list.params[id.0]) else { continue };

@@ -5,7 +5,7 @@ use crate::model::{Direction, Extent, FunctionId, Length, Param, ResultKind, Rol
 
 use super::{Check, ParamsOf};
 
-/// Only parameters that C passes by pointer can be outputs.
+/// Checks that only parameters that C passes by pointer are outputs.
 pub(super) fn check_direction(check: &Check) {
     for (list, param) in check.params() {
         if param.dir == Direction::In {
@@ -29,7 +29,7 @@ pub(super) fn check_direction(check: &Check) {
     }
 }
 
-/// `role: creates` needs an output, and `role: destroys` an input.
+/// Checks that `role: creates` is used with an output, and `role: destroys` with an input.
 pub(super) fn check_life(check: &Check) {
     for (_, param) in check.params() {
         let (ending, right) = match (param.role, param.dir) {
@@ -66,7 +66,7 @@ fn has_life(check: &Check, ty: Ty) -> bool {
     }
 }
 
-/// Only a pointer has a memory space.
+/// Checks that only a pointer has a memory space.
 pub(super) fn check_space(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -80,7 +80,7 @@ pub(super) fn check_space(check: &Check) {
     }
 }
 
-/// Only a parameter that is passed by pointer can be null.
+/// Checks that only a parameter that is passed by pointer can be null.
 pub(super) fn check_null(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -108,7 +108,7 @@ fn can_be_null(check: &Check, ty: Ty) -> bool {
     }
 }
 
-/// Only untyped memory has a length in bytes. A `char` needs a length.
+/// Checks that only untyped memory has a length in bytes, and that a `char` has a length.
 pub(super) fn check_length_place(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -131,7 +131,7 @@ pub(super) fn check_length_place(check: &Check) {
     }
 }
 
-/// A length is an integer that the caller passes.
+/// Checks that a length is an integer that the caller passes.
 pub(super) fn check_length_type(check: &Check) {
     for (list, param) in check.params() {
         let Some((Extent::Param(id), key)) = extent(param) else { continue };
@@ -154,7 +154,7 @@ pub(super) fn check_length_type(check: &Check) {
     }
 }
 
-/// A `call` length names a function with no inputs and exactly one integer output.
+/// Checks that a `call` length names a function with no inputs and exactly one integer output.
 pub(super) fn check_length_call(check: &Check) {
     for (list, param) in check.params() {
         let Some((Extent::Call(id), key)) = extent(param) else { continue };
@@ -202,7 +202,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// A parameter with `status: true` is an output of the status type, and the only status of the call.
+/// Checks that a parameter with `status: true` is an output of the status type, and the only status of the call.
 pub(super) fn check_status_parameter(check: &Check) {
     for list in check.lists() {
         let mut first: Option<&Param> = None;
@@ -248,7 +248,7 @@ fn check_status_type(check: &Check, param: &Param) {
     }
 }
 
-/// Each key is used only where it is allowed: at a parameter, at a field, or at a result.
+/// Checks that each key is used only where it is allowed: at a parameter, at a field, or at a result.
 pub(super) fn check_keys(check: &Check) {
     let wrong = |param: &Param, key: &str, of: &str, belongs: &str| {
         let Some(place) = param.places.get(key) else { return };

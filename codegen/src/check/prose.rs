@@ -48,7 +48,7 @@ struct Text<'a> {
     local: Vec<&'a str>,
 }
 
-/// Parameters, fields and results have documentation.
+/// Checks that parameters, fields and results have documentation.
 pub(super) fn check_docs_are_there(check: &Check) {
     for (list, param) in check.params() {
         if param.doc.is_empty() {
@@ -70,7 +70,7 @@ pub(super) fn check_docs_are_there(check: &Check) {
     }
 }
 
-/// No text contains a placeholder.
+/// Checks that no text contains a placeholder.
 pub(super) fn check_docs_are_done(check: &Check) {
     for text in texts(check.interface) {
         let words = text.text.split(|letter: char| !letter.is_alphanumeric());
@@ -81,7 +81,7 @@ pub(super) fn check_docs_are_done(check: &Check) {
     }
 }
 
-/// A summary does not begin with an infinitive.
+/// Checks that a summary does not begin with an infinitive.
 pub(super) fn check_summaries(check: &Check) {
     for text in texts(check.interface) {
         if text.is_summary && text.text.split_whitespace().next() == Some("To") {
@@ -94,7 +94,7 @@ pub(super) fn check_summaries(check: &Check) {
     }
 }
 
-/// An identifier in backticks exists.
+/// Checks that an identifier in backticks exists.
 pub(super) fn check_names_exist(check: &Check) {
     let known = known_names(check.spec);
     for text in texts(check.interface) {

@@ -6,7 +6,7 @@ use crate::model::{Direction, Extent, Function, Length, ParamId, PythonFunction}
 
 use super::Check;
 
-/// A function with a `python` entry belongs to an interface with a Python package.
+/// Checks that a function with a `python` entry belongs to an interface with a Python package.
 pub(super) fn check_place(check: &Check) {
     let has_package = check.interface.python.is_some() || check.interface.places.has("python");
     for function in check.interface.functions.iter().filter(|_| !has_package) {
@@ -19,7 +19,7 @@ pub(super) fn check_place(check: &Check) {
     }
 }
 
-/// Each parameter is either an argument, if C reads it, or a result, if C writes it.
+/// Checks that each parameter is either an argument, if C reads it, or a result, if C writes it.
 pub(super) fn check_parameters(check: &Check) {
     for (function, python) in generated(check) {
         let Some(place) = function.places.get("python") else { continue };
@@ -76,7 +76,7 @@ pub(super) fn check_parameters(check: &Check) {
     }
 }
 
-/// Every argument and result can be converted to Python.
+/// Checks that every argument and result can be converted to Python.
 pub(super) fn check_forms(check: &Check) {
     for (function, python) in generated(check) {
         check_room(check, function, python);
@@ -100,7 +100,7 @@ pub(super) fn check_forms(check: &Check) {
     }
 }
 
-/// Python knows the size of an output's buffer before the call.
+/// Checks that Python knows the size of an output's buffer before the call.
 fn check_room(check: &Check, function: &Function, python: &PythonFunction) {
     for param in python.returns.iter().map(|id| function.param(*id)) {
         let Some(Length::Bytes(Extent::Param(id)) | Length::Count(Extent::Param(id))) = param.length else {
@@ -125,7 +125,7 @@ fn check_room(check: &Check, function: &Function, python: &PythonFunction) {
     }
 }
 
-/// The name of a function is unique in its module, and is not a keyword of Python.
+/// Checks that the name of a function is unique in its module, and is not a keyword of Python.
 pub(super) fn check_names(check: &Check) {
     let Some(package) = &check.interface.python else { return };
     let functions = check.interface.functions.iter().filter_map(|function| function.python.as_ref());

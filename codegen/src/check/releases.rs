@@ -10,7 +10,7 @@ use crate::source::At;
 use super::show::show_constant;
 use super::{Check, ParamsOf, fallbacks};
 
-/// Whatever uses a type exists only in releases that have the type.
+/// Checks that each use of a type exists only in releases that have the type.
 pub(super) fn check_types_are_there(check: &Check) {
     for (list, param) in check.params() {
         let Some(ty) = named_here(check, param.ty) else { continue };
@@ -79,8 +79,8 @@ impl Check<'_> {
     }
 }
 
-/// A parameter that a release lacks has `absent`: an implementation uses the newest signature, so it needs a value
-/// for every parameter in every release.
+/// Checks that a parameter that a release lacks has `absent`: an implementation uses the newest signature, so it needs
+/// a value for every parameter in every release.
 pub(super) fn check_absent_is_given(check: &Check) {
     if let InterfaceKind::Import { .. } = check.interface.kind {
         return;
@@ -107,7 +107,7 @@ fn is_given(param: &Param) -> bool {
     }
 }
 
-/// `absent` is only allowed if a release lacks the parameter.
+/// Checks that `absent` is used only if a release lacks the parameter.
 pub(super) fn check_absent_is_of_use(check: &Check) {
     for (list, param) in check.params() {
         let Some(place) = param.places.get("absent") else { continue };
@@ -128,7 +128,7 @@ pub(super) fn check_absent_is_of_use(check: &Check) {
     }
 }
 
-/// The replacement of a missing parameter has its type, and exists in the releases that need it.
+/// Checks that the replacement of a missing parameter has its type, and exists in the releases that need it.
 pub(super) fn check_absent_fits(check: &Check) {
     for (list, param) in check.params() {
         let ParamsOf::Function(function) = list.of else { continue };
@@ -182,7 +182,7 @@ impl Check<'_> {
     }
 }
 
-/// A host version is listed once, under the most specific release whose number it begins with.
+/// Checks that a host version is listed once, under the most specific release whose number it begins with.
 pub(super) fn check_hosts(check: &Check) {
     let mut seen: Vec<&At<String>> = Vec::new();
     for (id, release) in check.interface.release_ids() {

@@ -10,7 +10,7 @@ use crate::source::Span;
 
 use super::{Check, ParamsOf};
 
-/// The name of a type is not used for anything else in the module of its interface.
+/// Checks that the name of a type is not used for anything else in the module of its interface.
 pub(super) fn check_types(check: &Check) {
     for ty in &check.interface.types {
         if let Some(label) = taken_type(check, &ty.name.value) {
@@ -36,7 +36,7 @@ pub(super) fn check_types(check: &Check) {
     }
 }
 
-/// The name of a function is valid as a method and unique as a variant of `Function`.
+/// Checks that the name of a function is valid as a method and unique as a variant of `Function`.
 pub(super) fn check_functions(check: &Check) {
     let mut seen: Vec<(String, &Function)> = Vec::new();
     for function in &check.interface.functions {
@@ -61,7 +61,7 @@ pub(super) fn check_functions(check: &Check) {
     }
 }
 
-/// Parameters, fields, values and buffers do not have names that the generated code uses for its own variables.
+/// Checks that parameters, fields, values and buffers do not have names of the generated code's own variables.
 pub(super) fn check_variables(check: &Check) {
     let lists = check.lists();
     let params = lists.iter().flat_map(|list| list.params).map(|param| &param.name);
@@ -98,7 +98,7 @@ pub(super) fn check_variables(check: &Check) {
     }
 }
 
-/// The C names of types and functions are valid in Rust.
+/// Checks that the C names of types and functions are valid in Rust.
 pub(super) fn check_symbols(check: &Check) {
     let used: Vec<&str> =
         check.interface.uses.iter().map(|id| check.spec.interfaces[id.0].name.value.as_str()).collect();
@@ -133,7 +133,7 @@ pub(super) fn check_symbols(check: &Check) {
     }
 }
 
-/// The module of an interface does not hide a module that the expansion refers to.
+/// Checks that the module of an interface does not hide a type or a module that the expansion refers to.
 pub(super) fn check_interface(check: &Check) {
     let (name, span) = (check.interface.name.value.as_str(), check.interface.name.span);
     let label = if PRIMITIVES.contains(&name) {
@@ -146,7 +146,7 @@ pub(super) fn check_interface(check: &Check) {
     report(check, name, span, label, format!("name it `{name}_api`, or after the project"));
 }
 
-/// The types that C declares are none of its standard headers.
+/// Checks that no type or function is one that C's standard headers declare.
 pub(super) fn check_standard_headers(check: &Check) {
     for (name, span, _) in super::names::symbols(check.interface) {
         if crate::language::c::is_of_standard_header(name) {
@@ -213,12 +213,12 @@ fn is_release_module(check: &Check, name: &str) -> bool {
     releases.iter().any(|release| name.strip_prefix('v') == Some(&release.name.value.replace('.', "_")))
 }
 
-/// `Error` → `BoardError`
+/// Suggests a name that begins with that of the interface: `Error` → `BoardError`.
 fn suggestion(check: &Check, name: &str) -> String {
     format!("{}{name}", check.interface.name.value.to_pascal_case())
 }
 
-/// `__count` → `count`, `load` → `load_it`
+/// Suggests another name for a function or a variable: `__count` → `count`, `load` → `the_load`.
 fn other_function(name: &str) -> String {
     match name.trim_start_matches('_') {
         "" => "unnamed".to_owned(),

@@ -26,7 +26,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// At most one interface has `sdk`, and it uses no other interface.
+/// Checks that at most one interface has `sdk`, and that it uses no other interface.
 pub(super) fn check_place(check: &Check) {
     if check.face().is_none() {
         return;
@@ -46,7 +46,7 @@ pub(super) fn check_place(check: &Check) {
     }
 }
 
-/// The type of the SDK's device is an id of the interface.
+/// Checks that the type of the SDK's device is an id of the interface.
 pub(super) fn check_device(check: &Check) {
     let (Some(_), Some(sdk)) = (check.face(), &check.interface.sdk) else { return };
     if !matches!(check.spec.ty(sdk.device).kind, TypeKind::Id { .. }) {
@@ -57,7 +57,7 @@ pub(super) fn check_device(check: &Check) {
     }
 }
 
-/// The statuses of the interface have other numbers and names than those of the SDK.
+/// Checks that the statuses of the interface have other numbers and names than those of the SDK.
 pub(super) fn check_statuses(check: &Check) {
     let (Some(face), Some(status)) = (check.face(), check.interface.status) else { return };
     let TypeKind::Enum { values, .. } = &check.spec.ty(status).kind else { return };
@@ -76,7 +76,7 @@ pub(super) fn check_statuses(check: &Check) {
     }
 }
 
-/// A function returns a status. It outputs a device only if the plugin is known.
+/// Checks that a function returns a status, and that it outputs a device only if the plugin is known.
 pub(super) fn check_functions(check: &Check) {
     let Some(face) = check.face() else { return };
     for function in &check.interface.functions {
@@ -129,7 +129,7 @@ fn check_param(check: &Check, face: Face, function: &Function, handle: Handle, p
     }
 }
 
-/// A callback with a device or a status is called once, with its context.
+/// Checks that a callback with a device or a status is called once, with its context.
 pub(super) fn check_callbacks(check: &Check) {
     let Some(face) = check.face() else { return };
     for ty in check.interface.types.iter().filter(|ty| face.is_translated(ty)) {
@@ -165,7 +165,7 @@ pub(super) fn check_callbacks(check: &Check) {
     }
 }
 
-/// A struct is passed on unchanged, so it cannot contain a handle of the SDK.
+/// Checks that a struct contains no handle of the SDK, because structs are passed on unchanged.
 pub(super) fn check_fields(check: &Check) {
     let Some(face) = check.face() else { return };
     for ty in face.types() {
@@ -181,7 +181,7 @@ pub(super) fn check_fields(check: &Check) {
     }
 }
 
-/// The C names that the SDK derives with its prefix are unique.
+/// Checks that the C names that the SDK derives with its prefix are unique.
 pub(super) fn check_symbols(check: &Check) {
     let Some(face) = check.face() else { return };
     let mut symbols: BTreeMap<String, Option<Span>> = BTreeMap::new();

@@ -9,7 +9,7 @@ use crate::model::{
 
 use super::Check;
 
-/// A data member of a table is a value of fixed size that exists in every release.
+/// Checks that a data member of a table is a value of fixed size that exists in every release.
 pub(super) fn check_table_fields(check: &Check) {
     let blocks = check.interface.table().map_or(&[][..], |table| &table.blocks);
     for param in blocks.iter().flat_map(|block| &block.fields).map(|field| &field.param) {
@@ -31,7 +31,7 @@ pub(super) fn check_table_fields(check: &Check) {
     }
 }
 
-/// The version of a table that the plugin owns is one of its data members, with the same number of parts.
+/// Checks that the version of a table that the plugin owns is one of its data members, with the same number of parts.
 pub(super) fn check_owned_version(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     let Some((name, numbers)) = table.owned().and_then(|owned| owned.version.as_ref()) else { return };
@@ -54,7 +54,7 @@ pub(super) fn check_owned_version(check: &Check) {
     }
 }
 
-/// A table that the plugin owns grows only at its end.
+/// Checks that a table that the plugin owns grows only at its end.
 pub(super) fn check_owned_growth(check: &Check) {
     let Some(table) = check.interface.table().filter(|table| table.owned().is_some()) else { return };
     if !check.trusts(&check.interface.places, "table") {
@@ -78,7 +78,7 @@ pub(super) fn check_owned_growth(check: &Check) {
     }
 }
 
-/// The three functions of an error object have the signatures with which generated code calls them.
+/// Checks that the three functions of an error object have the signatures with which generated code calls them.
 pub(super) fn check_error_object(check: &Check) {
     let Some(error) = check.interface.error else { return };
     let places = check.interface.places.at("error");
@@ -119,7 +119,7 @@ pub(super) fn check_error_object(check: &Check) {
     }
 }
 
-/// A struct of arguments grows only at its end.
+/// Checks that a struct of arguments grows only at its end.
 pub(super) fn check_args(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| function.args.is_some()) {
         let mut last = None;
@@ -141,7 +141,7 @@ pub(super) fn check_args(check: &Check) {
     }
 }
 
-/// A borrowed list is an output of a function, together with its length.
+/// Checks that a borrowed list is an output of a function, together with its length.
 pub(super) fn check_lent(check: &Check) {
     for (list, param) in check.params() {
         let Some(place) = param.places.get("lent").filter(|_| param.lent) else { continue };

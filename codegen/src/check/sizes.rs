@@ -11,7 +11,7 @@ const MOST_ELEMENTS: u64 = 65_536;
 /// Most slots of a reserve.
 const MOST_SLOTS: u64 = 1024;
 
-/// A fixed array fits into a struct or onto the stack.
+/// Checks that a fixed array fits into a struct or onto the stack.
 pub(super) fn check_arrays(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -29,7 +29,7 @@ pub(super) fn check_arrays(check: &Check) {
     }
 }
 
-/// A reserve does not have more slots than a table can have.
+/// Checks that a reserve does not have more slots than a table can have.
 pub(super) fn check_reserves(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     for reserve in table.blocks.iter().filter_map(|block| block.reserved.as_ref()) {
@@ -42,7 +42,7 @@ pub(super) fn check_reserves(check: &Check) {
     }
 }
 
-/// A `size` parameter is the length of some pointer parameter.
+/// Checks that a `size` parameter is the length of some pointer parameter.
 pub(super) fn check_sizes_are_lengths(check: &Check) {
     for function in &check.interface.functions {
         let Some(pointer) = function.params.iter().find(|param| has_no_length(check, param)) else {

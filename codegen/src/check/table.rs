@@ -6,7 +6,7 @@ use crate::source::At;
 
 use super::Check;
 
-/// In each release, a slot belongs to at most one function.
+/// Checks that a slot belongs to at most one function in each release.
 pub(super) fn check_slot_owners(check: &Check) {
     for slot in slots(check) {
         for (index, later) in slot.functions.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn check_slot_owners(check: &Check) {
     }
 }
 
-/// A function has only one slot.
+/// Checks that a function has only one slot.
 pub(super) fn check_slots_are_distinct(check: &Check) {
     let mut seen: Vec<&At<FunctionId>> = Vec::new();
     for owner in check.interface.table().into_iter().flat_map(Table::slot_owners) {
@@ -39,7 +39,7 @@ pub(super) fn check_slots_are_distinct(check: &Check) {
     }
 }
 
-/// Every function has a slot.
+/// Checks that every function has a slot.
 pub(super) fn check_every_function_has_a_slot(check: &Check) {
     // The missing slot may be one that was not parsed.
     let places = &check.interface.places;
@@ -60,7 +60,8 @@ pub(super) fn check_every_function_has_a_slot(check: &Check) {
     }
 }
 
-/// Functions of an extension are independent of hosts: none is required, and none depends on the host's release.
+/// Checks that an extension is independent of hosts: no function is required or depends on the host's release. Its own
+/// releases are in order.
 pub(super) fn check_extension(check: &Check) {
     let Some(extension) = check.interface.table().and_then(|table| table.extension.as_ref()) else { return };
     for pair in extension.releases.windows(2) {
@@ -86,7 +87,7 @@ pub(super) fn check_extension(check: &Check) {
     }
 }
 
-/// A reserve has enough slots for the functions that take their slot from it.
+/// Checks that a reserve has enough slots for the functions that take their slot from it.
 pub(super) fn check_reserves(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     for block in &table.blocks {
@@ -124,7 +125,7 @@ fn overdrawing<'a>(check: &Check<'a>, block: &'a Block, count: u64) -> Option<&'
     })
 }
 
-/// The argument of the entry point is a struct.
+/// Checks that the argument of the entry point is a struct.
 pub(super) fn check_plugin_struct(check: &Check) {
     let Some(plugin) = check.interface.table().and_then(|table| table.plugin()) else { return };
     let ty = check.spec.ty(plugin.params);
@@ -141,7 +142,7 @@ pub(super) fn check_plugin_struct(check: &Check) {
 /// A key of the hand-over, the field that it names, and a test for the type of the field.
 type Named<'a> = (&'a str, Option<&'a str>, &'a dyn Fn(Ty) -> bool, &'a str);
 
-/// The keys of the hand-over name fields of its struct that have suitable types.
+/// Checks that the keys of the hand-over name fields of its struct that have suitable types.
 pub(super) fn check_plugin_fields(check: &Check) {
     let Some(plugin) = check.interface.table().and_then(|table| table.plugin()) else { return };
     let TypeKind::Struct { fields, .. } = &check.spec.ty(plugin.params).kind else { return };

@@ -5,7 +5,7 @@ use crate::model::{Direction, Extent, Length, Param, Ty, TypeId, TypeKind};
 
 use super::{Check, ParamsOf};
 
-/// The status type is an enum.
+/// Checks that the status type is an enum.
 pub(super) fn check_status(check: &Check) {
     let Some(status) = check.interface.status else { return };
     if !matches!(check.spec.ty(status).kind, TypeKind::Enum { .. }) {
@@ -18,7 +18,7 @@ pub(super) fn check_status(check: &Check) {
     }
 }
 
-/// The status type has a value 0, which generated code uses for success.
+/// Checks that the status type has a value 0, which generated code uses for success.
 pub(super) fn check_success(check: &Check) {
     let Some(id) = check.interface.status else { return };
     let status = check.spec.ty(id);
@@ -36,7 +36,7 @@ pub(super) fn check_success(check: &Check) {
         .report(check);
 }
 
-/// An id is an integer.
+/// Checks that an id is an integer.
 pub(super) fn check_id(check: &Check) {
     for ty in &check.interface.types {
         let TypeKind::Id { ty: number, .. } = ty.kind else { continue };
@@ -50,7 +50,7 @@ pub(super) fn check_id(check: &Check) {
     }
 }
 
-/// Only a union can be without a name in C, and only a field of a struct can be of its type.
+/// Checks that only a union is without a name in C, and that only a field of a struct is of its type.
 pub(super) fn check_unnamed(check: &Check) {
     for ty in &check.interface.types {
         if let TypeKind::Struct { is_unnamed: true, is_union: false, .. } = ty.kind {
@@ -80,7 +80,7 @@ pub(super) fn check_unnamed(check: &Check) {
     }
 }
 
-/// No type contains itself, directly or through others.
+/// Checks that no type contains itself, directly or through others.
 pub(super) fn check_containment(check: &Check) {
     for (index, ty) in check.interface.types.iter().enumerate() {
         let id = TypeId { interface: check.id, index };

@@ -78,7 +78,7 @@ fn one(spec: &Spec, interface: &Interface, release: Option<ReleaseId>) -> String
     format!("{heading}\n{}", table.render())
 }
 
-/// One column of offsets for each release.
+/// Formats a table with one column of offsets in bytes for each release.
 fn all(interface: &Interface) -> String {
     let layouts: Vec<TableLayout> =
         interface.release_ids().map(|(id, _)| layout(interface, Some(id))).collect();
@@ -102,7 +102,7 @@ fn all(interface: &Interface) -> String {
     table.render() + note
 }
 
-/// Functions in the order of the newest layout, then those that were removed.
+/// Returns the functions of the table in the order of their slots, also those that were removed.
 fn in_abi_order(
     interface: &Interface,
 ) -> impl Iterator<Item = (crate::model::FunctionId, &crate::model::Function)> {

@@ -163,7 +163,7 @@ impl Pages<'_> {
         out + &table.render() + &self.coverage(interface)
     }
 
-    /// The numbers of functions that operators compute, and the names of the others.
+    /// Counts the functions that operators compute, and lists the names of the others.
     fn coverage(&self, interface: &Interface) -> String {
         let of = |wanted| {
             let functions = self.loaded.spec.computable(interface);
@@ -276,7 +276,7 @@ impl Pages<'_> {
         out
     }
 
-    /// `spec/device/memory.yaml:61`
+    /// Formats a place as file and line: `spec/device/memory.yaml:61`.
     fn place(&self, span: crate::source::Span) -> String {
         let file = self.loaded.sources.file(span.file);
         format!("{}:{}", file.path.display(), file.position(span.start).0)
@@ -369,7 +369,7 @@ fn releases(words: Words, interface: &Interface, id: FunctionId) -> String {
     out
 }
 
-/// Wrapped and indented.
+/// Wraps and indents a text.
 fn paragraph(text: &str) -> String {
     wrap(text, WIDTH - 2).iter().map(|line| format!("  {line}\n")).collect()
 }

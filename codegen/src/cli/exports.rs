@@ -97,7 +97,8 @@ fn for_c(comment: &[&str]) -> Vec<String> {
     lines.map(|line| line.replace("[C] ", "").replace("`null`", "`NULL`")).collect()
 }
 
-/// `const char *text` → `const char* text`; the star of a function pointer, which follows a bracket, stays.
+/// Moves stars to the type: `const char *text` → `const char* text`. The star of a function pointer, which follows a
+/// bracket, stays.
 fn stars(line: &str) -> String {
     let mut moved = String::with_capacity(line.len());
     let mut rest = line;

@@ -89,7 +89,7 @@ impl Answer {
         Answer { text, code: DONE }
     }
 
-    /// The messages were written to standard error.
+    /// Creates the answer of a command that failed; its messages were written to standard error.
     fn refused() -> Self {
         Answer { text: String::new(), code: REFUSED }
     }
@@ -194,7 +194,8 @@ impl Common {
     }
 }
 
-/// Relative to where the command runs, so that messages show short paths.
+/// Finds the nearest folder `spec` in the current folder or above it. The path is relative to the current folder, so
+/// that messages show short paths.
 fn nearest_spec() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let mut up = PathBuf::new();
@@ -246,7 +247,7 @@ fn colour(stream: &impl std::io::IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Text in bold where standard output is a terminal.
+/// Formats a text in bold if standard output is a terminal with colours.
 fn bold(text: &str) -> String {
     if std::io::stdout().is_terminal() && colour(&std::io::stdout()) {
         format!("\u{1b}[1m{text}\u{1b}[0m")
@@ -255,7 +256,8 @@ fn bold(text: &str) -> String {
     }
 }
 
-/// The reader of the output may have closed it early: a closed pipe is no failure.
+/// Prints a text. Ignores errors, because the reader of the output may have closed it early: a closed pipe is no
+/// failure.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -8,7 +8,7 @@ use crate::out::path::without_case;
 use crate::out::{DuplicatePath, FileMap, Obstacle, Reason};
 use crate::source::Sources;
 
-/// Two outputs of one path.
+/// Creates a diagnostic for two outputs with the same path.
 pub(super) fn twice(error: &DuplicatePath) -> Diagnostic {
     let message = match error.path == error.other {
         true => error.to_string(),
@@ -19,7 +19,7 @@ pub(super) fn twice(error: &DuplicatePath) -> Diagnostic {
         .related(error.first, "the first one")
 }
 
-/// Outputs that would overwrite files of the spec.
+/// Creates a diagnostic for each output that would overwrite a file of the spec.
 pub(super) fn over_spec(files: &FileMap, root: &Path, sources: &Sources) -> Vec<Diagnostic> {
     let Ok(root) = root.canonicalize() else { return Vec::new() };
     let inside = |path: &Path| {
@@ -38,7 +38,7 @@ pub(super) fn over_spec(files: &FileMap, root: &Path, sources: &Sources) -> Vec<
     .collect()
 }
 
-/// Folders of outputs that are links to somewhere else, each once.
+/// Creates a diagnostic for each folder of outputs that is a link to somewhere else.
 pub(super) fn outside(files: &FileMap, obstacles: &[Obstacle]) -> Vec<Diagnostic> {
     let mut seen = BTreeSet::new();
     let found = obstacles.iter().filter_map(|obstacle| {

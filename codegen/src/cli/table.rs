@@ -10,7 +10,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// A table with headings; if all are empty, none are shown.
+    /// Creates a table with headings; if all are empty, none are shown.
     pub(super) fn new(head: &[&str]) -> Self {
         Table {
             head: head.iter().map(|cell| (*cell).to_owned()).collect(),
@@ -19,7 +19,7 @@ impl Table {
         }
     }
 
-    /// Columns that are aligned to the right: numbers.
+    /// Aligns columns to the right, for numbers.
     pub(super) fn right(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         columns.into_iter().for_each(|column| self.right[column] = true);
         self

@@ -64,7 +64,7 @@ impl Doc {
     }
 }
 
-/// Paragraphs and tags, each on one line; text for users of Rust is left out.
+/// Splits a doc comment into paragraphs and tags, each on one line; leaves out text for users of Rust.
 fn blocks(lines: &[String]) -> Vec<String> {
     let mut blocks: Vec<String> = Vec::new();
     let mut open = false;
@@ -83,7 +83,7 @@ fn blocks(lines: &[String]) -> Vec<String> {
     blocks.iter().map(|block| for_python(block)).filter(|block| !block.is_empty()).collect()
 }
 
-/// A paragraph or a tag without what is for callers from C alone.
+/// Removes from a paragraph or a tag what is only for callers from C.
 fn for_python(block: &str) -> String {
     let parts =
         block.split("[C]").enumerate().map(|(index, part)| match (index, part.split_once("[Python]")) {

@@ -148,7 +148,8 @@ fn enumeration(item: &syn::ItemEnum) -> Result<Type, String> {
     })
 }
 
-/// `type Before = Option<unsafe extern "C" fn(…)>`; another alias is nothing that C names.
+/// Reads a callback type: `type Before = Option<unsafe extern "C" fn(…)>`. Returns `None` for another alias, which C
+/// does not name.
 fn callback(item: &syn::ItemType) -> Result<Option<Type>, String> {
     let Some(syn::Type::FnPtr(pointer)) = inside_option(&item.ty) else { return Ok(None) };
     let params = pointer.inputs.iter().map(|input| {
@@ -199,7 +200,7 @@ fn whole_number(expr: &Expr) -> Option<u64> {
     LitInt::base10_parse(number).ok()
 }
 
-/// `r#type` → `type`
+/// Removes the prefix of a raw identifier: `r#type` → `type`.
 fn bare(ident: &syn::Ident) -> String {
     ident.to_string().trim_start_matches("r#").to_owned()
 }

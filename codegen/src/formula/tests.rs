@@ -13,7 +13,7 @@ fn parsed(text: &str, elements: Elements) -> Result<Expr, Mistake> {
     parse(text, Scope { names: &names, elements })
 }
 
-/// The expression with all brackets written.
+/// Formats an expression with all brackets written.
 fn shown(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Number(value) => value.to_string(),

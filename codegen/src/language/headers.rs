@@ -15,7 +15,7 @@ pub struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
-    /// The headers of an interface.
+    /// Collects the names of an interface's headers.
     pub fn of(spec: &'a Spec, interface: &'a Interface) -> Self {
         let mut names = vec![interface.header.as_str()];
         for group in &interface.groups {
@@ -26,7 +26,7 @@ impl<'a> Headers<'a> {
         Headers { spec, interface, names }
     }
 
-    /// Their names: the interface's own first, then the others in the order of the groups.
+    /// Returns the names of the headers: the interface's own first, then the others in the order of the groups.
     pub fn names(&self) -> &[&'a str] {
         &self.names
     }

@@ -185,7 +185,8 @@ impl<'a> Method<'a> {
         outputs.chain(inputs).chain(attributes).chain(numbers).collect()
     }
 
-    /// The name of the shape that it computes, `out_shape` for `topk_out_shape`; `None` if it computes elements.
+    /// Returns the name of the shape that it computes, `out_shape` for `topk_out_shape`; `None` if it computes
+    /// elements.
     pub fn shape(&self) -> Option<&str> {
         let operator = &self.operator.name.value;
         let name = self.name.strip_prefix(operator.as_str())?.strip_prefix('_')?;

@@ -45,7 +45,8 @@ fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// A path through a file does not exist, like a path through a missing folder.
+/// Returns true if the path does not exist. A path through a file does not exist either, like one through a missing
+/// folder.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -112,12 +113,12 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// `root` has no links in it.
+    /// Creates an empty list of the folders below `root`, which must have no links in it.
     pub(super) fn new(root: &Path) -> Self {
         Folders { root: root.to_owned(), known: HashMap::new(), vacated: Vec::new() }
     }
 
-    /// From now on a file counts as removed.
+    /// Treats a file as removed from now on.
     pub(super) fn vacate(&mut self, path: &str) {
         self.vacated.push(path::without_case(path));
         self.known.retain(|folder, _| !path::is_within(folder, path));

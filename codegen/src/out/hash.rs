@@ -39,7 +39,7 @@ impl Fnv {
 }
 
 impl Hash {
-    /// The hash of one text.
+    /// Computes the hash of one text.
     pub fn of(text: &[u8]) -> Self {
         Fnv::default().text(text).finish()
     }

@@ -52,7 +52,7 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// An empty one of a target's spec.
+    /// Creates an empty manifest for a target's spec.
     pub(super) fn new(target: &Target) -> Self {
         Manifest { spec: target.spec.clone(), ..Manifest::default() }
     }

@@ -44,17 +44,17 @@ pub struct Output {
 }
 
 impl Output {
-    /// An output that is reported on a separate line.
+    /// Creates an output that is reported on a separate line.
     pub fn new(path: impl Into<String>, text: impl Into<String>, note: impl Into<String>) -> Self {
         Output { path: path.into(), text: text.into(), note: note.into(), minor: false, uncommitted: false }
     }
 
-    /// An output that is reported together with the others of its folder.
+    /// Creates an output that is reported together with the others of its folder.
     pub fn minor(path: impl Into<String>, text: impl Into<String>) -> Self {
         Output { minor: true, ..Output::new(path, text, "") }
     }
 
-    /// Its folder; empty for the output root.
+    /// Returns the output's folder; empty for the output root.
     pub fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }

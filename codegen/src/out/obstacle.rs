@@ -101,7 +101,7 @@ pub(super) fn list(obstacles: &[Obstacle]) -> String {
     text
 }
 
-/// Instructions for the user.
+/// Returns instructions for the user.
 pub(super) fn help(obstacles: &[Obstacle]) -> String {
     let has = |wanted: fn(&Reason) -> bool| obstacles.iter().any(|obstacle| wanted(&obstacle.reason));
     let mut lines = Vec::new();

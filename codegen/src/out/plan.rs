@@ -316,7 +316,7 @@ fn fold(path: &Path) -> PathBuf {
     PathBuf::from(without_case(&path.to_string_lossy()))
 }
 
-/// With the line ends of Unix: a checkout may have changed them.
+/// Converts line ends to those of Unix, because a checkout may have changed them.
 fn unified(found: &[u8]) -> Cow<'_, [u8]> {
     if !found.contains(&b'\r') {
         return Cow::Borrowed(found);

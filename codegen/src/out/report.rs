@@ -52,7 +52,7 @@ impl Report {
 }
 
 impl FileMap {
-    /// One line for each folder and fate in place of many for its minor outputs.
+    /// Merges the reports of minor outputs into one line for each folder and fate.
     pub fn summarise(&self, reports: Vec<Report>) -> Vec<Report> {
         let minor: BTreeMap<&str, &str> = self
             .outputs()

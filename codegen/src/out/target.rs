@@ -21,7 +21,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// `folder` holds `spec.yaml`.
+    /// Creates the target of a spec below the output root `root`. `folder` holds `spec.yaml`.
     pub fn new(root: &Path, folder: &Path, spec: &Spec) -> Self {
         let (root, folder) = (disk::real(root), disk::real(folder));
         Target {
@@ -82,7 +82,7 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    /// Instructions for the user.
+    /// Returns instructions for the user.
     pub fn help(&self) -> String {
         match self {
             OutputError::Blocked(obstacles) => help(obstacles),

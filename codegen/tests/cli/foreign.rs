@@ -156,7 +156,7 @@ impl World {
         tree
     }
 
-    /// A path without links; a dangling link stays as it is.
+    /// Resolves the links in a path; a dangling link stays as it is.
     fn real(&self, path: &str) -> PathBuf {
         let path = self.folder.join(path);
         path.canonicalize().unwrap_or(path)
@@ -195,14 +195,14 @@ impl World {
         }
     }
 
-    /// An existing output.
+    /// Selects an output by number, modulo their count; returns `None` if it is not a file.
     fn output(&self, index: usize) -> Option<PathBuf> {
         let paths: Vec<&String> = self.owned.iter().flat_map(Tree::keys).collect();
         let path = self.folder.join(paths.get(index % paths.len().max(1))?);
         path.symlink_metadata().is_ok_and(|data| data.is_file()).then_some(path)
     }
 
-    /// The outputs of a spec; `None` if it is refused.
+    /// Emits the outputs of a spec; returns `None` if the spec is refused.
     fn outputs(&self, spec: usize, settings: &Settings) -> Option<(FileMap, Target)> {
         let folder = self.root().join(SPECS[spec]);
         let mut text = format!("project: {}\nsummary: A spec.\n", SPECS[spec]);
@@ -303,7 +303,7 @@ fn link(_to: &Path, _path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// `ROUNDS` multiplies the number of attempts.
+/// Returns the factor for the number of attempts: the environment variable `ROUNDS`, or 1.
 fn rounds() -> u32 {
     std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }

@@ -176,7 +176,7 @@ fn two_specs_share_a_folder() {
     assert!(project.path("include/garden_bus.h").exists() && project.path(HEADER).exists());
 }
 
-/// A merge may list a file twice. Neither spec removes it then.
+/// Checks that a file that two manifests list stays: a merge may list it twice, and neither spec removes it then.
 #[test]
 fn file_that_two_manifests_list_stays() {
     let project = Project::new("listed-twice");
@@ -259,7 +259,7 @@ fn merged_manifest_and_either_side_of_a_conflict_need_no_help() {
     assert_eq!(project.read(MANIFEST), theirs);
 }
 
-/// A run may be killed between any two of its steps. The next run continues, also with a changed spec.
+/// Checks that a run that is killed between any two of its steps is continued by the next, also with a changed spec.
 #[test]
 fn killed_run_is_finished_by_the_next() {
     let project = Project::new("killed");

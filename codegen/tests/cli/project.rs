@@ -95,7 +95,7 @@ impl Project {
         self.write(MANIFEST, &format!("{manifest}{} {path}\n", Hash::of(text.as_bytes())));
     }
 
-    /// Every file below the folder except the spec's, with its bytes; for a link, its target.
+    /// Reads every file below the folder except the spec's: its bytes, or the target of a link.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         collect(&self.root, &self.root, &mut files);
@@ -107,7 +107,7 @@ impl Project {
 /// The manifest of the example.
 pub const MANIFEST: &str = ".codegen/fieldwork.manifest";
 
-/// The entries below a folder. Only an empty folder is an entry itself.
+/// Collects the entries below a folder. Only an empty folder is an entry itself.
 pub fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
     let entries: Vec<_> = fs::read_dir(folder).expect("the folder is there").collect();
     let name = |path: &Path| path.strip_prefix(root).expect("it lies below").to_string_lossy().into_owned();

@@ -37,7 +37,7 @@ fn is_flow(text: &str, key: usize) -> bool {
     text[..key].trim_end().ends_with(['{', ','])
 }
 
-/// The end of the element that begins at `start` in `{ … }` or `[ … ]`: the next comma or closing bracket of its
+/// Finds the end of the element that begins at `start` in `{ … }` or `[ … ]`: the next comma or closing bracket of its
 /// level.
 fn flow_end(text: &str, start: usize) -> usize {
     let (mut depth, mut quote) = (0_usize, None);
@@ -55,7 +55,7 @@ fn flow_end(text: &str, start: usize) -> usize {
     text.len()
 }
 
-/// The end of the block below a key: the next line that is not indented further than the key.
+/// Finds the end of the block below a key: the next line that is not indented further than the key.
 fn block_end(text: &str, key: usize) -> usize {
     let line = text[..key].rfind('\n').map_or(0, |newline| newline + 1);
     let column = key - line;

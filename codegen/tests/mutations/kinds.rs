@@ -97,7 +97,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "Python lacks an argument", held_by: None, edits: python_argument_left_out },
 ];
 
-/// Parameters and fields.
+/// Returns the parameters and fields of an entry.
 fn params<'a>(entry: &Entry<'a>) -> Vec<&'a (At<String>, Node)> {
     let lists = ["params", "fields"].into_iter().filter_map(|key| entry.node.get(key));
     lists.flat_map(Node::entries).collect()
@@ -175,7 +175,7 @@ fn role_turned(entry: &Entry) -> Vec<Edit> {
     })
 }
 
-/// The newest release other than `release`.
+/// Returns the newest release other than `release`.
 fn other_release(entry: &Entry, release: &str) -> Option<String> {
     entry.releases.iter().rev().find(|other| *other != release).cloned()
 }

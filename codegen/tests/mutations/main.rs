@@ -50,7 +50,7 @@ struct Mutant {
     texts: Texts,
 }
 
-/// The spec with only some of its interfaces, and without operators, which take most of the time to load.
+/// Reduces the spec to some of its interfaces, without operators, which take most of the time to load.
 fn part(spec: &Texts, interfaces: &[&str]) -> Texts {
     let mut part = spec.clone();
     part.0.retain(|path, _| {
@@ -71,7 +71,7 @@ fn part(spec: &Texts, interfaces: &[&str]) -> Texts {
     part
 }
 
-/// A text without some keys of its outermost mapping and their values.
+/// Removes some keys of the outermost mapping and their values from a text.
 fn without_keys(text: &str, keys: &[&str]) -> String {
     let mut is_kept = true;
     text.lines()
@@ -94,7 +94,7 @@ fn names(node: &Node, list: &str, name: &str, keep: impl Fn(&Node) -> bool) -> V
     items.filter(|item| keep(item)).filter_map(|item| Some(item.get(name)?.text()?.to_owned())).collect()
 }
 
-/// The slips of one interface. `used` counts how often each kind was chosen.
+/// Creates the mutants of one interface. `used` counts how often each kind was chosen.
 fn mutants(spec: &Texts, subject: &Subject, used: &mut [usize]) -> Vec<Mutant> {
     let (interface, base) = (subject.interface, part(spec, subject.with));
     let step = if std::env::var_os("ALL").is_some() { 1 } else { subject.step };

@@ -11,7 +11,7 @@ use codegen::source::{Files, Folder};
 pub struct Texts(pub BTreeMap<String, String>, pub BTreeMap<String, Vec<u8>>);
 
 impl Texts {
-    /// The files of a folder and of the folders in it.
+    /// Reads the files of a folder and of the folders in it.
     pub fn of_folder(root: &Path) -> Self {
         let mut texts = Texts::default();
         texts.add(root, "");

@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::process::{Command, Output};
 
-/// The line that installs a program.
+/// Returns the command that installs a program.
 fn install(program: &str) -> &'static str {
     match program {
         "clang" | "clang++" => "apt-get install clang",

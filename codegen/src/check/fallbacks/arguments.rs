@@ -10,7 +10,7 @@ use super::super::Check;
 use super::super::show::{show_constant, show_list};
 use super::{Site, fits, sites};
 
-/// A call passes an argument for every parameter of the called function.
+/// Checks that a call passes an argument for every parameter of the called function.
 pub(in super::super) fn check_given(check: &Check) {
     for site in sites(check) {
         for call in site.calls() {
@@ -32,7 +32,7 @@ pub(in super::super) fn check_given(check: &Check) {
     }
 }
 
-/// An argument has the type, memory space and nullability that the parameter requires.
+/// Checks that an argument has the type, memory space and nullability that the parameter requires.
 pub(in super::super) fn check_arguments(check: &Check) {
     for site in sites(check) {
         let mut written: Vec<Argument> = Vec::new();
@@ -148,7 +148,7 @@ impl Passing<'_> {
         Some(diagnostic.related(self.param.places.span("space"), "declared here"))
     }
 
-    /// Memory is passed with its own length, because another length may exceed it.
+    /// Checks that memory is passed with its own length, because another length may exceed it.
     fn other_length(&self, given: Option<&Length>, name: &str) -> Option<Diagnostic> {
         let (taken, unit) = extent(self.param.length.as_ref()?);
         let (known, _) = extent(given?);

@@ -6,7 +6,7 @@ use crate::model::{Direction, FallbackKind, InterfaceKind, Param, ResultKind, Ru
 use super::super::Check;
 use super::sites;
 
-/// Some keys are allowed only with one form of fallback.
+/// Checks that each key is used only with the form of fallback that allows it.
 pub(in super::super) fn check_keys(check: &Check) {
     for site in sites(check) {
         for (key, form) in
@@ -25,7 +25,7 @@ pub(in super::super) fn check_keys(check: &Check) {
     }
 }
 
-/// A fallback that differs from the host's behaviour has a reason.
+/// Checks that a fallback that differs from the host's behaviour has a reason.
 pub(in super::super) fn check_reason(check: &Check) {
     for site in sites(check) {
         // The functions of an export are called by programs, so there is no behaviour of a host.
@@ -44,7 +44,7 @@ pub(in super::super) fn check_reason(check: &Check) {
     }
 }
 
-/// The status of a refusal is not a success.
+/// Checks that the status of a refusal is not a success.
 pub(in super::super) fn check_refusal(check: &Check) {
     for site in sites(check) {
         let FallbackKind::Refuse { status, .. } = site.fallback.kind else { continue };
@@ -70,7 +70,7 @@ pub(in super::super) fn check_refusal(check: &Check) {
     }
 }
 
-/// A strategy is listed in `strategies`.
+/// Checks that a strategy is listed in `strategies`.
 pub(in super::super) fn check_strategy(check: &Check) {
     let known = &check.interface.strategies;
     for site in sites(check) {
@@ -86,7 +86,7 @@ pub(in super::super) fn check_strategy(check: &Check) {
     }
 }
 
-/// A buffer has a unique name, a length, and a byte to fill it with.
+/// Checks that a buffer has a unique name, a length, and a byte to fill it with.
 pub(in super::super) fn check_buffers(check: &Check) {
     for site in sites(check) {
         let FallbackKind::Sequence { buffers, .. } = &site.fallback.kind else { continue };

@@ -7,7 +7,7 @@ use crate::source::{At, Span};
 use super::super::Check;
 use super::{Site, may_be_absent, sites};
 
-/// Fallbacks do not depend on each other in a cycle.
+/// Checks that fallbacks do not depend on each other in a cycle.
 pub(in super::super) fn check_cycles(check: &Check) {
     let sites = sites(check);
     for cycle in cycles(&sites) {
@@ -72,7 +72,7 @@ fn leads_to(
     false
 }
 
-/// Each function that a fallback calls is required or has a fallback.
+/// Checks that each function that a fallback calls is required or has a fallback.
 pub(in super::super) fn check_absent(check: &Check) {
     for (site, need) in needs(check) {
         let callee = check.interface.function(need.value);
@@ -87,7 +87,7 @@ pub(in super::super) fn check_absent(check: &Check) {
     }
 }
 
-/// Each function that a fallback calls exists in every release that has the function.
+/// Checks that each function that a fallback calls exists in every release that has the calling function.
 pub(in super::super) fn check_newer(check: &Check) {
     for (site, need) in needs(check) {
         let callee = check.interface.function(need.value);

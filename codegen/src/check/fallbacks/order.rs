@@ -6,7 +6,7 @@ use crate::model::{Argument, Call, Direction, FallbackKind, Function, Param, Par
 use super::super::Check;
 use super::{Site, sites};
 
-/// A fallback uses memory of a stream only after all queued work of the stream is complete.
+/// Checks that a fallback uses memory of a stream only after all queued work of the stream is complete.
 pub(in super::super) fn check_waits(check: &Check) {
     for site in sites(check) {
         let Some(stream) = site.function.stream_ordered else { continue };

@@ -6,7 +6,7 @@ use crate::model::{Argument, Param, ParamId};
 use super::super::Check;
 use super::{Site, sites};
 
-/// The device that is passed with an argument owns that argument.
+/// Checks that an argument belongs to the device that is passed with it.
 pub(in super::super) fn check_owners(check: &Check) {
     for site in sites(check) {
         for call in site.calls() {

@@ -8,7 +8,7 @@ use super::super::Check;
 use super::super::show::{show_constant, show_list};
 use super::{Site, fits, sites};
 
-/// A constant is a valid value of its out-parameter.
+/// Checks that a constant is a valid value of its out-parameter.
 pub(in super::super) fn check_constants(check: &Check) {
     for site in sites(check) {
         let FallbackKind::Constant(values) = &site.fallback.kind else { continue };
@@ -44,7 +44,7 @@ fn misfit(check: &Check, param: &Param, constant: Constant, span: Span) -> Optio
     }
 }
 
-/// The fallback yields each result of the function.
+/// Checks that the fallback yields each result of the function.
 pub(in super::super) fn check_results(check: &Check) {
     for site in sites(check) {
         let diagnostic = match &site.fallback.kind {
@@ -109,7 +109,7 @@ fn left_out(site: Site, given: &[ParamId]) -> Option<Diagnostic> {
     None
 }
 
-/// A single call has the same results as the function, in the same order.
+/// Checks that a single call has the same results as the function, in the same order.
 fn handed_on<'a>(
     check: &Check,
     site: Site<'a>,
@@ -157,7 +157,7 @@ fn handed_on<'a>(
     )
 }
 
-/// A fallback has a boolean answer if and only if the function has `status_as_bool`.
+/// Checks that a fallback has a boolean answer if and only if the function has `status_as_bool`.
 pub(in super::super) fn check_answer(check: &Check) {
     for site in sites(check) {
         let name = &site.function.name.value;

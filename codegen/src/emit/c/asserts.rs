@@ -158,7 +158,7 @@ impl Asserts<'_> {
         }
     }
 
-    /// The members of a union without a name are members of the struct around it.
+    /// Asserts offset and type of each member of a union without a name, as members of the struct around it.
     fn unnamed(&mut self, name: &str, union: Ty, offset: u64) {
         let Ty::Named(id) = union else { return };
         for member in self.spec.ty(id).params() {

@@ -370,7 +370,7 @@ pub fn comment(lines: Vec<String>, margin: Option<&str>) -> String {
     }
 }
 
-/// `93 functions (13 required, 80 optional)`
+/// Counts the functions of an interface: `93 functions (13 required, 80 optional)`.
 pub fn tally(interface: &Interface) -> String {
     let total = count(interface.functions.len(), "function");
     if interface.table().is_none() {

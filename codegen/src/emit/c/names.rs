@@ -50,47 +50,48 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// `TenonDeviceRelease`
+    /// Returns the name of the type of releases: `TenonDeviceRelease`.
     pub fn release_type(self) -> String {
         format!("{}{}Release", self.spec.project.to_pascal_case(), self.interface.name.value.to_pascal_case())
     }
 
-    /// `TENON_DEVICE_RELEASE_2_6`
+    /// Returns the name of the constant for a release: `TENON_DEVICE_RELEASE_2_6`.
     pub fn release_constant(self, release: ReleaseId) -> String {
         format!("{}_RELEASE_{}", self.constant_prefix(), self.release(release))
     }
 
-    /// `TENON_DEVICE_RELEASE_UNKNOWN`
+    /// Returns the name of the constant for an unknown release: `TENON_DEVICE_RELEASE_UNKNOWN`.
     pub fn unknown_release(self) -> String {
         format!("{}_RELEASE_UNKNOWN", self.constant_prefix())
     }
 
-    /// `tenon_device_release`
+    /// Returns the name of the function that detects the release of a host: `tenon_device_release`.
     pub fn release_function(self) -> String {
         format!("{}_{}_release", self.spec.project, self.interface.name.value)
     }
 
-    /// `tenon_device_fill`
+    /// Returns the name of the function that fills a table: `tenon_device_fill`.
     pub fn fill_function(self) -> String {
         format!("{}_{}_fill", self.spec.project, self.interface.name.value)
     }
 
-    /// `TENON_DEVICE_NEWEST_ONLY`: a plugin that supports a single release defines it.
+    /// Returns the name of the macro that a plugin defines if it supports a single release: `TENON_DEVICE_NEWEST_ONLY`.
     pub fn newest_only_macro(self) -> String {
         format!("{}_NEWEST_ONLY", self.constant_prefix())
     }
 
-    /// `TENON_DEVICE_STATE_VERSION`
+    /// Returns the name of the macro that states the plugin's version: `TENON_DEVICE_STATE_VERSION`.
     pub fn state_version_macro(self) -> String {
         format!("{}_STATE_VERSION", self.constant_prefix())
     }
 
-    /// `PADDLE_CUSTOM_RUNTIME_MAJOR_VERSION`; without a prefix of the ABI's own `TENON_DEVICE_MAJOR_VERSION`.
+    /// Returns the name of a version macro: `PADDLE_CUSTOM_RUNTIME_MAJOR_VERSION`, or `TENON_DEVICE_MAJOR_VERSION` if
+    /// the ABI has no prefix of its own.
     pub fn version_macro(self, plugin: &Plugin, part: &str) -> String {
         format!("{}_{part}_VERSION", self.version_prefix(plugin))
     }
 
-    /// `PADDLE_CUSTOM_RUNTIME_CHECK_VERSION`
+    /// Returns the name of the macro that checks a version: `PADDLE_CUSTOM_RUNTIME_CHECK_VERSION`.
     pub fn check_macro(self, plugin: &Plugin) -> String {
         format!("{}_CHECK_VERSION", self.version_prefix(plugin))
     }
@@ -99,12 +100,12 @@ impl<'a> Names<'a> {
         plugin.version_macro.clone().unwrap_or_else(|| self.constant_prefix())
     }
 
-    /// `IMAGING_CODEC_MAJOR_VERSION`
+    /// Returns the name of the macro for one part of a version: `IMAGING_CODEC_MAJOR_VERSION`.
     pub fn part_macro(self, part: &str) -> String {
         format!("{}_{}_VERSION", self.constant_prefix(), part.to_uppercase())
     }
 
-    /// `IMAGING_CODEC_HAS_FUNCTION`
+    /// Returns the name of a macro that tests for a function or an argument: `IMAGING_CODEC_HAS_FUNCTION`.
     pub fn has_macro(self, what: &str) -> String {
         format!("{}_HAS_{what}", self.constant_prefix())
     }

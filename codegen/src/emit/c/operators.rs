@@ -39,8 +39,8 @@ impl Emitter for OperatorTable {
     }
 }
 
-/// The number of bytes of a table with some methods: its size and its layout, and for each method a pointer and the types
-/// of elements.
+/// Computes the size in bytes of a table with some methods: its size and its layout, and for each method a pointer and
+/// the types of elements.
 pub fn table_size(methods: usize) -> usize {
     16 * (1 + methods)
 }
@@ -67,7 +67,7 @@ struct Member {
     name: String,
 }
 
-/// The methods in the order of the table, each with a hash of its name and parameters.
+/// Returns the methods in the order of the table, each with a hash of its name and parameters.
 pub fn members(operators: &Operators) -> Vec<(Method<'_>, u64)> {
     let operators = operators.groups.iter().flat_map(|group| &group.operators);
     let methods = operators.flat_map(|operator| operator.methods());
@@ -98,7 +98,7 @@ fn member(method: &Method) -> Member {
     Member { comment: comment(method), pointer: pointer(method), name: untaken(&method.name) }
 }
 
-/// The documentation of a method, as lines.
+/// Formats the documentation of a method as lines.
 fn comment(method: &Method) -> Vec<String> {
     let words = words::method(method, |name| format!("`{name}`"));
     let mut lines = wrap(&format!("@brief {}", words.summary), WIDTH);
@@ -136,14 +136,14 @@ fn absence(kind: ParameterKind) -> &'static str {
     }
 }
 
-/// A paragraph with an empty line before it; nothing for an empty text.
+/// Formats a paragraph as lines, with an empty line before it; returns no lines for an empty text.
 fn prose(text: &str) -> Vec<String> {
     let lines = text.trim().lines().map(|line| line.trim_end().replace("*/", "* /").replace("/*", "/ *"));
     let lines: Vec<String> = lines.collect();
     if lines.is_empty() { lines } else { std::iter::once(String::new()).chain(lines).collect() }
 }
 
-/// The pointer to a function: `C_Status (*function)(const TenonLaunch* launch, …);`
+/// Formats the pointer to a function: `C_Status (*function)(const TenonLaunch* launch, …);`
 fn pointer(method: &Method) -> String {
     const MARGIN: usize = 4;
     let head = "C_Status (*function)(";
@@ -156,7 +156,7 @@ fn pointer(method: &Method) -> String {
     format!("{head}{margin}{});", fill(&parameters, LINE - MARGIN - 6).join(&margin))
 }
 
-/// The declarations of the parameters of a method.
+/// Formats the declarations of the parameters of a method.
 fn parameters(method: &Method) -> Vec<String> {
     let shape = method.shape().map(|shape| vec![format!("TenonShape* {shape}")]);
     let launch = vec!["const TenonLaunch* launch".to_owned()];
@@ -165,7 +165,7 @@ fn parameters(method: &Method) -> Vec<String> {
     std::iter::once(launch).chain(shape).chain(parameters).flatten().collect()
 }
 
-/// The declarations of a parameter: two for a list, whose length follows it.
+/// Formats the declarations of a parameter: two for a list, whose length follows it.
 fn declarations(parameter: &Parameter) -> Vec<String> {
     let name = untaken(&parameter.name);
     let (ty, is_list) = match parameter.kind {

@@ -84,48 +84,48 @@ impl<'a> Links<'a> {
     }
 }
 
-/// `device/index.md`
+/// Returns the path of an interface's page: `device/index.md`.
 pub fn interface_page(interface: &Interface) -> String {
     format!("{}/index.md", interface.name.value)
 }
 
-/// `device/layout.md`
+/// Returns the path of the page about an interface's layout: `device/layout.md`.
 pub fn layout_page(interface: &Interface) -> String {
     format!("{}/layout.md", interface.name.value)
 }
 
-/// `device/c-api.md`
+/// Returns the path of the page about an interface's C API: `device/c-api.md`.
 pub fn c_api_page(interface: &Interface) -> String {
     format!("{}/c-api.md", interface.name.value)
 }
 
-/// `device/memory.md`
+/// Returns the path of a group's page: `device/memory.md`.
 pub fn group_page(interface: &Interface, group: GroupId) -> String {
     format!("{}/{}.md", interface.name.value, interface.groups[group.0].name)
 }
 
-/// `device/memory/device_memory_set.md`
+/// Returns the path of a function's page: `device/memory/device_memory_set.md`.
 pub fn function_page(interface: &Interface, function: &Function) -> String {
     let group = &interface.groups[function.group.0].name;
     format!("{}/{group}/{}.md", interface.name.value, function.name.value)
 }
 
-/// `ops/index.md`
+/// Returns the path of the page about operators: `ops/index.md`.
 pub fn operators_page(operators: &Operators) -> String {
     format!("{}/index.md", operators.name.value)
 }
 
-/// `ops/operators.json`
+/// Returns the path of the list of operators: `ops/operators.json`.
 pub fn operator_list_page(operators: &Operators) -> String {
     format!("{}/operators.json", operators.name.value)
 }
 
-/// `ops/activation.md`
+/// Returns the path of the page of a group of operators: `ops/activation.md`.
 pub fn operator_group_page(operators: &Operators, group: usize) -> String {
     format!("{}/{}.md", operators.name.value, operators.groups[group].name)
 }
 
-/// `ops/activation/relu.md`
+/// Returns the path of an operator's page: `ops/activation/relu.md`.
 pub fn operator_page(operators: &Operators, id: OperatorId) -> String {
     let group = &operators.groups[id.group].name;
     format!("{}/{group}/{}.md", operators.name.value, operators.operator(id).name.value)

@@ -68,7 +68,7 @@ pub(super) fn structs(context: Context) -> TokenStream {
     quote! { #(#structs)* }
 }
 
-/// The name of the struct in a thunk.
+/// Emits the parameter through which a thunk gets the struct of arguments.
 pub(super) fn input(args: &ArgsStruct) -> TokenStream {
     let name = names::symbol(&args.c_name);
     quote!(__packed: *mut ffi::#name)

@@ -54,23 +54,23 @@ pub fn raw(param: &str) -> Ident {
     format_ident!("__raw_{param}")
 }
 
-/// `memory_copy_h2d` → `MemoryCopyH2d`.
+/// Converts a name to Pascal case: `memory_copy_h2d` → `MemoryCopyH2d`.
 pub fn pascal(name: &str) -> Ident {
     symbol(&name.to_pascal_case())
 }
 
-/// `invalid_argument` → `INVALID_ARGUMENT`.
+/// Converts a name to that of a constant: `invalid_argument` → `INVALID_ARGUMENT`.
 pub fn constant(name: &str) -> Ident {
     let upper = name.to_uppercase();
     symbol(&if upper.starts_with(|c: char| c.is_ascii_digit()) { format!("_{upper}") } else { upper })
 }
 
-/// `3.1` → `v3_1`.
+/// Converts the name of a release to that of its module: `3.1` → `v3_1`.
 pub fn release_module(release: &str) -> Ident {
     symbol(&format!("v{}", release.replace('.', "_")))
 }
 
-/// `3.1` → `V3_1`.
+/// Converts the name of a release to that of its variant: `3.1` → `V3_1`.
 pub fn release_variant(release: &str) -> Ident {
     symbol(&format!("V{}", release.replace('.', "_")))
 }

@@ -62,7 +62,7 @@ fn collect_value(value: &'static Value, shapes: &mut BTreeMap<String, &'static S
     }
 }
 
-/// `a table of contents` → `table_of_contents`
+/// Converts the name of a shape to that of a definition: `a table of contents` → `table_of_contents`.
 fn slug(shape: &Shape) -> String {
     let name = shape.name.trim_start_matches("a ").trim_start_matches("an ").trim_start_matches("the ");
     name.replace(", ", "_").replace(' ', "_")

@@ -48,7 +48,7 @@ pub fn method(method: &Method, link: impl Fn(&str) -> String) -> MethodWords {
     MethodWords { summary, equation, doc, parameters: tensors.chain(attributes).collect() }
 }
 
-/// `floating-point numbers and integers`
+/// Lists element types in words: `floating-point numbers and integers`.
 pub fn element_types(types: &[ElementType]) -> String {
     let words = types.iter().map(|ty| match ty {
         ElementType::Float => "floating-point numbers".to_owned(),

@@ -65,7 +65,7 @@ impl Names {
     }
 }
 
-/// `const struct  Foo *` → `Foo*`.
+/// Normalises a C type: `const struct  Foo *` → `Foo*`.
 fn normalised(written: &str) -> String {
     let spaced = written.replace('*', " * ");
     let words = spaced.split_whitespace();

@@ -43,7 +43,7 @@ pub(super) fn argument(context: Context, param: &Param) -> Argument {
     }
 }
 
-/// The parameter with the surroundings of the call.
+/// Emits the parameter with the surroundings of the call, or a null pointer if there is none.
 pub(super) fn surroundings(context: Context, function: &Function) -> TokenStream {
     let param = function.params.iter().find(|param| kind(context, param) == Some(ComputeKind::Call));
     param.map_or_else(
@@ -55,7 +55,7 @@ pub(super) fn surroundings(context: Context, function: &Function) -> TokenStream
     )
 }
 
-/// The statement that reads the arguments that the steps use.
+/// Emits the statement that reads the arguments that the steps use.
 pub(super) fn read(context: Context, function: &Function) -> TokenStream {
     let params = (0..function.params.len()).map(ParamId);
     let (names, values): (Vec<Ident>, Vec<TokenStream>) = params
@@ -81,7 +81,7 @@ fn is_used(function: &Function, id: ParamId) -> bool {
     function.compute.iter().any(|step| step.uses(id))
 }
 
-/// The name of a parameter in the signature: with an underscore if nothing uses it.
+/// Returns the name of a parameter in the signature, with an underscore if nothing uses it.
 pub(super) fn declared(context: Context, function: &Function, id: ParamId) -> Ident {
     let param = function.param(id);
     let is_length = match function.forms[id.0] {

@@ -12,7 +12,7 @@ use crate::model::{
     Step, Target, TensorName, Work,
 };
 
-/// The statements of all steps.
+/// Emits the statements of all steps.
 pub(super) fn steps(context: Context, function: &Function) -> Vec<TokenStream> {
     let mut writer = Writer { context, function, statements: Vec::new(), parts: 0 };
     for step in &function.compute {
@@ -78,7 +78,7 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// The call of a function that is written by hand.
+    /// Emits the call of a function that is written by hand.
     fn rule(&mut self, call: &OperatorCall, targets: Vec<TokenStream>) -> TokenStream {
         let Callee::Rule(path) = &call.callee else { return TokenStream::new() };
         let path = path.split("::").map(names::snake);
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A name as a rule gets it.
+    /// Emits a name as it is passed to a rule.
     fn passed(&self, name: &TensorName) -> TokenStream {
         match name {
             TensorName::Local(name) => {
@@ -125,7 +125,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The result of a call inside of another one, in a variable.
+    /// Emits a nested call and stores its result in a variable. Returns the variable.
     fn part(&mut self, call: &OperatorCall) -> Ident {
         let value = match &call.callee {
             Callee::Rule(_) => self.rule(call, Vec::new()),
@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
         self.statements.push(statement);
     }
 
-    /// The call of a formula, which yields a tensor or writes one.
+    /// Emits the call of a formula, which writes `target` if there is one, and otherwise yields a tensor.
     fn formula(&mut self, call: &OperatorCall, method: &Method, target: Option<TokenStream>) -> TokenStream {
         let operands: Vec<TokenStream> = call.arguments.iter().map(|value| self.operand(value)).collect();
         let names: Vec<Ident> =
@@ -300,7 +300,7 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// A target as an expression, and whether it may be missing.
+    /// Emits a target as an expression. Also returns true if it may be missing.
     fn kernel_target(&mut self, target: &Target) -> (TokenStream, bool) {
         match target {
             Target::Param(id) => {
@@ -319,7 +319,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A tensor as an expression.
+    /// Emits a tensor as an expression.
     fn tensor(&mut self, value: &ComputeValue) -> TokenStream {
         match value {
             ComputeValue::Name(TensorName::Local(name)) => names::snake(name).into_token_stream(),
@@ -356,7 +356,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The statement that draws a seed and an offset, and the two as arguments.
+    /// Emits the statement that draws a seed and an offset, and the two as arguments.
     fn random(&mut self, step: &Step, method: &Method) -> (Option<TokenStream>, Option<TokenStream>) {
         let given = step.call.attributes.iter().find(|(name, _)| name == "generator");
         let (true, Some((_, value)), Some(target)) = (method.operator.random, given, step.targets.first())
@@ -405,7 +405,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The description of a method: its name and its types.
+/// Emits the description of a method: its name and its element types.
 fn describe(method: &Method) -> TokenStream {
     let name = &method.name;
     let types = method.operator.types.iter().map(|ty| match ty {

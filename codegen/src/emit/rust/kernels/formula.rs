@@ -10,7 +10,7 @@ use crate::model::{
     Method, Operator,
 };
 
-/// The statements of a kernel: views of the tensors, then each output.
+/// Emits the statements of a kernel: views of the tensors, then each output.
 pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise) -> TokenStream {
     let outputs: Vec<(&KernelOutput, Method)> =
         kernel.outputs.iter().filter_map(|output| Some((output, operator.method_for(output)?))).collect();
@@ -74,7 +74,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise)
     }
 }
 
-/// The arguments of a method behind the output: tensors, then attributes.
+/// Emits the arguments of a method after the output: tensors, then attributes.
 fn arguments(kernel: &Kernel, method: &Method) -> Vec<TokenStream> {
     let operator = method.operator;
     let tensors = method.inputs.iter().map(|variable| {
@@ -88,7 +88,7 @@ fn arguments(kernel: &Kernel, method: &Method) -> Vec<TokenStream> {
     tensors.chain(attributes).collect()
 }
 
-/// The value of an attribute that a kernel does not get.
+/// Emits the value of an attribute that a kernel does not get.
 fn constant(value: Option<&AttributeValue>) -> TokenStream {
     match value {
         Some(AttributeValue::Truth(value)) => quote!(#value),
@@ -101,7 +101,7 @@ fn constant(value: Option<&AttributeValue>) -> TokenStream {
     }
 }
 
-/// An attribute of a kernel as the formula takes it.
+/// Emits an attribute of a kernel as the formula takes it.
 fn value(attribute: &KernelAttribute) -> TokenStream {
     let name = names::snake(&attribute.name);
     match attribute.ty {

@@ -10,7 +10,7 @@ use crate::model::{
     Arity, AttributeType, Kernel, KernelAttribute, KernelOutput, KernelRole, KernelType, Operator, OutputType,
 };
 
-/// The statements of a kernel: views of the tensors, then the call.
+/// Emits the statements of a kernel: views of the tensors, then the call.
 pub(super) fn body(kernel: &Kernel, operator: &Operator) -> TokenStream {
     let inputs: Vec<Argument> =
         (0..operator.inputs.len()).map(|index| input(kernel, operator, index)).collect();
@@ -34,7 +34,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator) -> TokenStream {
     }
 }
 
-/// The statement that gets a seed and an offset, and the two as arguments.
+/// Emits the statement that gets a seed and an offset, and the two as arguments.
 fn random(kernel: &Kernel, operator: &Operator) -> (TokenStream, TokenStream) {
     let seed = kernel.attributes.iter().find(|attribute| attribute.role == KernelRole::Seed);
     let seed = seed.map_or_else(
@@ -56,7 +56,7 @@ fn random(kernel: &Kernel, operator: &Operator) -> (TokenStream, TokenStream) {
     (quote!(let (seed, offset) = call.random(#seed, #count)?;), quote!(seed, offset))
 }
 
-/// The statement that sets the shape of an output that hosts do not compute.
+/// Emits the statements that set the shape of an output if hosts do not compute it.
 fn shape(operator: &Operator, output: &KernelOutput, given: &[&TokenStream]) -> Option<TokenStream> {
     let KernelOutput::Output(index) = output else { return None };
     let method = names::snake(&operator.shape(&operator.outputs[*index])?.name);

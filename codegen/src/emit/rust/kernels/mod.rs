@@ -136,7 +136,8 @@ impl Context<'_> {
         }
     }
 
-    /// The name of the struct: where a kernel has several forms, those before the newest one have their last release in it.
+    /// Returns the name of a kernel's struct. If a kernel has several forms, the names of those before the newest one
+    /// end with their last release.
     fn struct_name(self, group: &KernelGroup, kernel: &Kernel) -> Ident {
         let name = match names::pascal(&kernel.name.value) {
             name if IMPORTED.iter().any(|imported| name == imported) => format_ident!("{name}Kernel"),
@@ -208,7 +209,7 @@ impl Context<'_> {
     }
 }
 
-/// The line of a declaration that lists arguments of one kind; one line for each where they are many.
+/// Formats the arguments of one kind in a declaration: on one line if they fit, otherwise on one line for each.
 fn section<'a>(kind: &str, arguments: impl Iterator<Item = (String, &'a str)>) -> String {
     let arguments: Vec<String> =
         arguments.map(|(name, ty)| format!("{}: {ty}", names::snake(&name))).collect();
@@ -224,7 +225,7 @@ fn section<'a>(kind: &str, arguments: impl Iterator<Item = (String, &'a str)>) -
     }
 }
 
-/// The list of types of elements in the plugin.
+/// Emits the name of the plugin's list of element types for a kind: `FLOATS`.
 fn type_list(ty: ElementType) -> TokenStream {
     match ty {
         ElementType::Float => quote!(FLOATS),
@@ -234,7 +235,7 @@ fn type_list(ty: ElementType) -> TokenStream {
     }
 }
 
-/// The name and the type of a tensor in the declaration of a kernel.
+/// Returns the name and the type of a tensor in the declaration of a kernel.
 fn input_field(operator: &Operator, input: &KernelInput) -> (String, &'static str) {
     let (name, arity) = match input {
         KernelInput::Ignored(ignored) => (ignored.name.clone(), ignored.arity),
@@ -255,7 +256,7 @@ fn input_field(operator: &Operator, input: &KernelInput) -> (String, &'static st
     (name, ty)
 }
 
-/// The name and the type of an output in the declaration of a kernel.
+/// Returns the name and the type of an output in the declaration of a kernel.
 fn output_field(operator: &Operator, output: &KernelOutput) -> (String, &'static str) {
     let arity = match output {
         KernelOutput::Output(index) => operator.outputs[*index].arity,

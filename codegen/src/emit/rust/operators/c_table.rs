@@ -95,7 +95,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
     }
 }
 
-/// The types of the parameters behind the launch.
+/// Emits the types of the parameters after the launch.
 fn types(method: &Method) -> Vec<TokenStream> {
     let shape = method.shape().map(|_| quote!(*mut ffi::Shape));
     let parameters = method.parameters();
@@ -133,7 +133,7 @@ fn body(group: &Ident, method: &Method) -> TokenStream {
     }
 }
 
-/// The function of `arguments` that converts a parameter; `None` for one that is passed as it is.
+/// Returns the function of `arguments` that converts a parameter, or `None` if the parameter is passed as it is.
 fn converter(kind: ParameterKind) -> Option<&'static str> {
     match kind {
         ParameterKind::Output(Arity::One) | ParameterKind::Input(Arity::One) => Some("tensor"),
@@ -159,7 +159,7 @@ fn conversion(parameter: &Parameter) -> Option<TokenStream> {
     })
 }
 
-/// The arguments for a parameter: two for a list.
+/// Emits the arguments for a parameter: two for a list.
 fn argument(parameter: &Parameter) -> TokenStream {
     let name = names::snake(&parameter.name);
     match parameter.kind {
@@ -179,7 +179,7 @@ fn argument(parameter: &Parameter) -> TokenStream {
     }
 }
 
-/// The functions that convert the parameters of some methods.
+/// Lists the functions that convert the parameters of some methods, sorted and without repeats.
 fn imports(methods: &[Method]) -> Vec<Ident> {
     let parameters = methods.iter().flat_map(Method::parameters);
     let functions = parameters.filter_map(|parameter| converter(parameter.kind));

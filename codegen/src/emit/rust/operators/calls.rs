@@ -82,7 +82,7 @@ fn body(group: &Ident, method: &Method) -> TokenStream {
     }
 }
 
-/// The shape of an output. It waits for the elements that it depends on.
+/// Emits the statements that compute the shape of an output, after waiting for the elements that it depends on.
 fn shape(method: &Method, path: &str) -> TokenStream {
     let (function, arguments) = (function(path), arguments(method));
     let wait = match method.operator.checks_elements {
@@ -95,7 +95,7 @@ fn shape(method: &Method, path: &str) -> TokenStream {
     }
 }
 
-/// A kernel that may refuse elements: the call returns its error.
+/// Emits the call of a kernel that may refuse elements: the call returns its error.
 fn at_once(method: &Method, path: &str) -> TokenStream {
     let function = function(path);
     let operator = method.operator;
@@ -160,7 +160,7 @@ fn formula(group: &Ident, method: &Method) -> TokenStream {
     }
 }
 
-/// A gradient, which is summed over the dimensions along which its operand was repeated.
+/// Emits the body of a gradient, which is summed over the dimensions along which its operand was repeated.
 fn of_gradient(group: &Ident, method: &Method) -> TokenStream {
     let function = names::snake(&method.name);
     let name = method.name.as_str();
@@ -189,13 +189,13 @@ fn inputs(method: &Method) -> Vec<Ident> {
     method.inputs.iter().map(|variable| name(*variable)).collect()
 }
 
-/// The path of a function of the kernels.
+/// Emits the path of a function of the kernels.
 fn function(path: &str) -> TokenStream {
     let path = path.split("::").map(names::snake);
     quote!(tenon_kernels::#(#path)::*)
 }
 
-/// The inputs and the attributes as a kernel takes them.
+/// Emits the inputs and the attributes as a kernel takes them.
 fn arguments(method: &Method) -> Vec<TokenStream> {
     let inputs = method.inputs.iter().map(|variable| {
         let name = names::snake(&method.operator.variable_name(*variable));

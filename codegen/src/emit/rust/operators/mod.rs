@@ -23,17 +23,17 @@ use crate::emit::{EmitError, Job};
 use crate::model::{Method, OperatorGroup, Operators};
 use crate::out::Output;
 
-/// The methods of a group, in the order of the spec.
+/// Returns the methods of a group, in the order of the spec.
 fn methods(group: &OperatorGroup) -> Vec<Method<'_>> {
     group.operators.iter().flat_map(|operator| operator.methods()).collect()
 }
 
-/// The trait of a group.
+/// Returns the name of a group's trait.
 fn trait_name(group: &OperatorGroup) -> Ident {
     names::pascal(&group.name)
 }
 
-/// A file for the root and one for each group.
+/// Creates a file for the root and one for each group.
 fn files(
     job: &Job,
     operators: &Operators,
@@ -50,7 +50,7 @@ fn files(
     Ok(outputs)
 }
 
-/// Lines of Markdown as a doc comment.
+/// Emits lines of Markdown as a doc comment.
 fn doc(text: &str) -> TokenStream {
     let lines = text.lines().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
     quote!(#(#[doc = #lines])*)

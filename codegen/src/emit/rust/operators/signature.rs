@@ -6,7 +6,7 @@ use quote::quote;
 use super::names;
 use crate::model::{Arity, AttributeType, Method, ParameterKind};
 
-/// The signature of a method, without a body.
+/// Emits the signature of a method, without a body.
 pub(super) fn signature(method: &Method) -> TokenStream {
     let name = names::snake(&method.name);
     let parameters = method.parameters().into_iter().map(|parameter| {

@@ -6,7 +6,7 @@ use quote::quote;
 use super::{methods, trait_name};
 use crate::model::Operators;
 
-/// The table as the source of a constant.
+/// Emits the constant with the traits of operators and their methods.
 pub(in crate::emit::rust) fn groups(operators: &Operators) -> TokenStream {
     let groups = operators.groups.iter().map(|group| {
         let name = trait_name(group).to_string();

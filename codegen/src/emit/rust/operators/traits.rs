@@ -79,7 +79,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
     }
 }
 
-/// The documentation of a method: what it computes, and its parameters.
+/// Formats the documentation of a method: what it computes, and its parameters.
 fn description(method: &Method) -> String {
     let words = words::method(method, |name| format!("[`{name}`](Self::{name})"));
     let parameters = words.parameters.iter().map(|(name, doc)| format!("* `{name}`: {doc}"));

@@ -83,7 +83,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// The next character that is not a space.
+    /// Skips spaces and returns the next character, without consuming it.
     fn peek(&mut self) -> Option<char> {
         let rest = &self.text[self.next..];
         self.next += rest.len() - rest.trim_start().len();
