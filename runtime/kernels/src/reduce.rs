@@ -32,9 +32,9 @@ const LANES: usize = 32;
 trait Fold {
     /// True if the value of elements is one of them, so that no type is too small for it.
     const CHOOSES: bool = false;
-    /// The value of no elements.
+    /// Returns the value of no elements.
     fn start<T: Numeric>() -> T;
-    /// The value of two values.
+    /// Combines two values.
     fn step<T: Numeric>(left: T, right: T) -> T;
 }
 
@@ -335,7 +335,7 @@ fn read_rows<T: Compute>(
     }
 }
 
-/// The value of elements side by side.
+/// Reduces elements that lie side by side.
 #[inline(always)]
 fn fold<F: Fold, S, T: Numeric>(values: &[S], load: impl Fn(&S) -> T) -> T {
     let (chunks, rest) = values.as_chunks::<LANES>();

@@ -23,7 +23,7 @@ use crate::slices::{self, Slot, with_slices};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// The dimensions that are reduced, after a check of the output's shape.
+/// Resolves the dimensions that are reduced and checks the output's shape.
 pub(crate) fn resolve(
     out_dims: &[usize],
     dims: &[usize],
@@ -50,7 +50,7 @@ pub(crate) fn resolve(
     Err(Error::Shape { expected, actual: out_dims.to_vec() })
 }
 
-/// A tensor of the output's shape, repeated for that of the input.
+/// Expands a tensor of the output's shape to that of the input.
 fn spread<'v>(out: &View<'v>, dims: &[usize], axes: &[usize]) -> Result<View<'v>> {
     let mut view = out.clone();
     if view.dims().len() < dims.len() {
@@ -63,7 +63,7 @@ fn spread<'v>(out: &View<'v>, dims: &[usize], axes: &[usize]) -> Result<View<'v>
     view.expand(dims)
 }
 
-/// A tensor whose last dimensions are those that are reduced, and how many elements they have.
+/// Moves the reduced dimensions to the end; also returns how many elements they have.
 pub(crate) fn rows_last<'v>(x: &View<'v>, axes: &[usize]) -> Result<(View<'v>, usize)> {
     let order: Vec<usize> =
         (0..x.dims().len()).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
@@ -101,7 +101,7 @@ reductions! {
     all = reduce::all;
 }
 
-/// Gradient of [`sum`] by `x`: `dout` for each element.
+/// Computes the gradient of [`sum`] with respect to `x`: `dout` for each element.
 ///
 /// # Errors
 /// As [`sum`].
@@ -117,7 +117,7 @@ pub fn sum_grad(
     movement::copy(dx, &dout)
 }
 
-/// Gradient of [`mean`] by `x`: `dout` over the number of elements, for each of them.
+/// Computes the gradient of [`mean`] with respect to `x`: `dout` over the number of elements, for each of them.
 ///
 /// # Errors
 /// As [`mean`].
@@ -137,7 +137,7 @@ pub fn mean_grad(
     })
 }
 
-/// Gradient of [`prod`] by `x`: `dout` times the product of the other elements.
+/// Computes the gradient of [`prod`] with respect to `x`: `dout` times the product of the other elements.
 ///
 /// Paddle divides the product by the element, which gives NaN for a zero; the product of the others is right there too.
 ///
@@ -183,8 +183,10 @@ pub fn prod_grad(
     with_float!(dx.dtype(), T => each::<T>(dx, [&x, &dout], len))
 }
 
-/// The logarithm of the sum of the exponentials of the elements, without overflow. That of no elements, or of negative
-/// infinities only, is negative infinity, as in SciPy; Paddle has NaN for the latter.
+/// Computes the logarithm of the sum of the exponentials of the elements, without overflow.
+///
+/// That of no elements, or of negative infinities only, is negative infinity, as in SciPy; Paddle has NaN for the
+/// latter.
 ///
 /// # Errors
 /// As [`sum`], and [`Error::Type`] unless the tensors are of floats.
@@ -205,7 +207,7 @@ pub fn logsumexp(
     })
 }
 
-/// Gradient of [`logsumexp`] by `x`: `dout * exp(x - out)`.
+/// Computes the gradient of [`logsumexp`] with respect to `x`: `dout * exp(x - out)`.
 ///
 /// # Errors
 /// As [`logsumexp`].
@@ -244,7 +246,7 @@ fn rowwise(out: &mut ViewMut<'_>, x: &View<'_>, axes: &[usize], each: impl Fn(&[
     })
 }
 
-/// The mean of all elements.
+/// Computes the mean of all elements.
 ///
 /// # Errors
 /// As [`mean`]; the output has one element.
@@ -255,7 +257,7 @@ pub fn mean_all(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     reduce::mean(&mut scalar, x, &axes)
 }
 
-/// Gradient of [`mean_all`] by `x`.
+/// Computes the gradient of [`mean_all`] with respect to `x`.
 ///
 /// # Errors
 /// As [`mean_all`].
@@ -268,7 +270,7 @@ pub fn mean_all_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     mean_grad(dx, &dout, &[], false, true)
 }
 
-/// The tensor of one element without dimensions.
+/// Returns the tensor of one element as one without dimensions.
 fn first_element<'a>(out: &'a mut ViewMut<'_>) -> Result<ViewMut<'a>> {
     let mut out = out.reborrow();
     while !out.dims().is_empty() {
@@ -295,7 +297,7 @@ pub fn nansum(
     rowwise(out, x, &axes, |row| row.iter().filter(|x| !x.is_nan()).sum())
 }
 
-/// Gradient of [`nansum`] by `x`: `dout` for each element but NaN, which has zero.
+/// Computes the gradient of [`nansum`] with respect to `x`: `dout` for each element but NaN, which has zero.
 ///
 /// # Errors
 /// As [`nansum`].
@@ -324,7 +326,7 @@ pub fn reduce_as(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     reduce::sum_to(out, x)
 }
 
-/// Gradient of [`reduce_as`] by `x`: `dout`, repeated.
+/// Computes the gradient of [`reduce_as`] with respect to `x`: `dout`, repeated.
 ///
 /// # Errors
 /// [`Error::Broadcast`].
@@ -332,7 +334,7 @@ pub fn reduce_as_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     movement::copy(dx, dout)
 }
 
-/// The number of elements of a tensor.
+/// Writes the number of elements of a tensor.
 ///
 /// # Errors
 /// [`Error::Length`] unless the output has one element.
@@ -340,7 +342,7 @@ pub fn numel(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     slices::store_integers(out, &[x.len() as i64])
 }
 
-/// The shape of a tensor.
+/// Writes the shape of a tensor.
 ///
 /// # Errors
 /// [`Error::Shape`] unless the output has one dimension, and an element for each of the input.

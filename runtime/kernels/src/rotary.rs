@@ -27,7 +27,7 @@ pub fn rotary_embedding(
     rotate(out, x, [sin, cos], position_ids, interleaved, false)
 }
 
-/// The gradient of [`rotary_embedding`] by `x`.
+/// Computes the gradient of [`rotary_embedding`] with respect to `x`.
 ///
 /// # Errors
 /// As [`rotary_embedding`].

@@ -54,7 +54,7 @@ fn scan<T: Compute + Slot>(
     })
 }
 
-/// Running sums. Those of integers wrap.
+/// Computes running sums; those of integers wrap.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex.
@@ -72,7 +72,7 @@ pub fn cumsum(
     })
 }
 
-/// Gradient of [`cumsum`] by `x`: running sums of `dout` in the other direction.
+/// Computes the gradient of [`cumsum`] with respect to `x`: running sums of `dout` in the other direction.
 ///
 /// # Errors
 /// As [`cumsum`].
@@ -90,7 +90,7 @@ pub fn cumsum_grad(
     })
 }
 
-/// Running products. Those of integers wrap.
+/// Computes running products; those of integers wrap.
 ///
 /// # Errors
 /// As [`cumsum`].
@@ -101,7 +101,7 @@ pub fn cumprod(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, exclusive: bool, 
     })
 }
 
-/// Gradient of [`cumprod`] by `x`, without a division: it is right for zeros too.
+/// Computes the gradient of [`cumprod`] with respect to `x`, without a division: it is right for zeros too.
 ///
 /// The derivative of a product by its element `j` is the product of those before, times that of those between `j` and the
 /// end of the product.
@@ -143,7 +143,7 @@ pub fn cumprod_grad(
     })
 }
 
-/// The logarithm of the larger of two numbers' exponentials plus the other.
+/// Computes the logarithm of the sum of the exponentials of two numbers.
 fn log_add_exp<T: Floating>(a: T, b: T) -> T {
     let (small, large) = if a < b { (a, b) } else { (b, a) };
     if large.is_inf() || small.is_nan() {
@@ -171,7 +171,8 @@ pub fn logcumsumexp(
     })
 }
 
-/// Gradient of [`logcumsumexp`] by `x`: the sum of `dout * exp(x - out)` over the outputs that an element is part of.
+/// Computes the gradient of [`logcumsumexp`] with respect to `x`: the sum of `dout * exp(x - out)` over the outputs
+/// that an element is part of.
 ///
 /// # Errors
 /// As [`logcumsumexp`].
@@ -214,7 +215,7 @@ pub fn logcumsumexp_grad(
     })
 }
 
-/// The largest element so far and its index, of equal ones the last. NaN counts as the largest, and so stays.
+/// Finds the largest element so far and its index, of equal ones the last; NaN counts as the largest, and so stays.
 ///
 /// # Errors
 /// As [`cumsum`].
@@ -222,7 +223,7 @@ pub fn cummax(out: &mut ViewMut<'_>, indices: &mut ViewMut<'_>, x: &View<'_>, ax
     with_number!(x.dtype(), T => extremum::<T>(out, indices, x, axis, |new, best| new >= best))
 }
 
-/// The smallest element so far and its index, of equal ones the last. NaN counts as the smallest, and so stays.
+/// Finds the smallest element so far and its index, of equal ones the last; NaN counts as the smallest, and so stays.
 ///
 /// # Errors
 /// As [`cumsum`].
@@ -255,7 +256,8 @@ fn extremum<T: Compute + Slot>(
     store_integers(indices, &places)
 }
 
-/// Gradient of [`cummax`] and [`cummin`] by `x`: the sum of `dout` over the outputs that an element is.
+/// Computes the gradient of [`cummax`] and [`cummin`] with respect to `x`: the sum of `dout` over the outputs that an
+/// element is.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`], and [`Error::Index`] if an index is outside of the dimension.

@@ -20,7 +20,7 @@ pub(crate) trait Slot: Copy + Send + Sync + 'static {
     fn fits(dtype: DType) -> bool;
     /// Returns true if elements of a type can become values of this one, and be made from them.
     fn converts(dtype: DType) -> bool;
-    /// The elements in row-major order.
+    /// Reads the elements in row-major order.
     fn load(view: &View<'_>) -> Result<Vec<Self>>;
     /// Stores as many elements as there are, in row-major order.
     fn store(out: &mut ViewMut<'_>, values: &[Self]) -> Result<()>;
@@ -109,7 +109,7 @@ fn store_numbers<T: Compute>(out: &mut ViewMut<'_>, values: &[T]) -> Result<()> 
     Ok(())
 }
 
-/// The numbers of a tensor of integers, such as indices.
+/// Reads the numbers of a tensor of integers, such as indices.
 ///
 /// # Errors
 /// [`Error::Type`].
@@ -128,7 +128,7 @@ pub(crate) fn store_integers(out: &mut ViewMut<'_>, values: &[i64]) -> Result<()
     store_numbers::<Wrapping<i64>>(out, bytemuck::cast_slice(values))
 }
 
-/// The only number of a tensor.
+/// Reads the only number of a tensor.
 ///
 /// # Errors
 /// [`Error::Length`], [`Error::Type`].
@@ -159,7 +159,7 @@ pub(crate) fn with_slices<T: Slot, const M: usize, const N: usize>(
     })
 }
 
-/// As [`with_slices`], for tensors that need not be given.
+/// Calls a function with slices as [`with_slices`] does, for tensors that need not be given.
 ///
 /// # Errors
 /// As [`with_slices`].
@@ -212,8 +212,9 @@ pub(crate) fn with_optional_slices<T: Slot, const M: usize, const N: usize>(
     Ok(())
 }
 
-/// The elements of an input: itself, if it is contiguous. The caller writes no output that shares memory with the input
-/// as long as it has them.
+/// Returns the elements of an input, borrowed if it is contiguous.
+///
+/// The caller writes no output that shares memory with the input as long as it has them.
 fn elements<'v, T: Slot>(input: &'v View<'_>) -> Result<Cow<'v, [T]>> {
     if !T::fits(input.dtype()) || !input.is_contiguous() || input.is_empty() {
         return Ok(Cow::Owned(T::load(input)?));

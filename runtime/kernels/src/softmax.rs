@@ -24,7 +24,7 @@ pub fn softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
     }))
 }
 
-/// The gradient of [`softmax`], from its result: `dx = out * (dout - sum(out * dout))`.
+/// Computes the gradient of [`softmax`] from its result: `dx = out * (dout - sum(out * dout))`.
 ///
 /// # Errors
 /// As [`softmax`].
@@ -60,7 +60,7 @@ pub fn log_softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()>
     }))
 }
 
-/// The gradient of [`log_softmax`], from its result: `dx = dout - exp(out) * sum(dout)`.
+/// Computes the gradient of [`log_softmax`] from its result: `dx = dout - exp(out) * sum(dout)`.
 ///
 /// # Errors
 /// As [`softmax`].
@@ -93,7 +93,8 @@ fn along<T: Float, const N: usize>(
     })
 }
 
-/// The softmax of a line. Returns its largest element, and the sum of the exponentials of the differences from that.
+/// Computes the softmax of a line; returns its largest element, and the sum of the exponentials of the differences from
+/// that.
 pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
     let top = largest(x);
     wide(
@@ -121,7 +122,8 @@ pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
     [top, total]
 }
 
-/// The logarithm of the sum of exponentials of a line, as the sum of two numbers: the largest element, and the rest.
+/// Computes the logarithm of the sum of exponentials of a line, as the sum of two numbers: the largest element, and the
+/// rest.
 pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
     let top = largest(x);
     let mut total = T::ZERO;

@@ -21,7 +21,7 @@ use std::cmp::Ordering;
 
 use crate::numeric::Numeric;
 
-/// The order of two elements.
+/// Compares two elements; NaN is larger than all numbers and equal to itself.
 pub(crate) fn compare<T: Numeric>(a: T, b: T) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }

@@ -17,7 +17,7 @@ fn map(out: &mut ViewMut<'_>, x: &View<'_>, function: impl Fn(f64) -> f64) -> Re
     })
 }
 
-/// The inverse of the error function: infinite at 1 and -1, NaN beyond.
+/// Computes the inverse of the error function: infinite at 1 and -1, NaN beyond.
 ///
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type) if a type is complex.
@@ -25,7 +25,8 @@ pub fn erfinv(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     map(out, x, inverse_erf)
 }
 
-/// Winitzki's approximation, and Newton's steps on the complementary function, which has all digits near 1.
+/// Computes the inverse by Winitzki's approximation, and Newton's steps on the complementary function, which has all
+/// digits near 1.
 fn inverse_erf(x: f64) -> f64 {
     const A: f64 = 0.147;
     let size = x.abs();
@@ -45,7 +46,7 @@ fn inverse_erf(x: f64) -> f64 {
     y.copysign(x)
 }
 
-/// The modified Bessel function of the first kind of order 0.
+/// Computes the modified Bessel function of the first kind of order 0.
 ///
 /// # Errors
 /// As [`erfinv`].
@@ -63,7 +64,7 @@ pub fn i0(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     })
 }
 
-/// The derivative of an order of the digamma function.
+/// Computes the derivative of an order of the digamma function.
 ///
 /// # Errors
 /// As [`erfinv`].
@@ -80,7 +81,7 @@ pub fn polygamma(out: &mut ViewMut<'_>, x: &View<'_>, order: i64) -> Result<()> 
     })
 }
 
-/// Hurwitz's zeta function, `Σ (q + k)^-s`, for a whole `s` of 2 or more.
+/// Computes Hurwitz's zeta function, `Σ (q + k)^-s`, for a whole `s` of 2 or more.
 ///
 /// The first terms are added, the rest is Euler and Maclaurin's (DLMF 25.11.28).
 fn zeta(s: f64, q: f64) -> f64 {
@@ -112,7 +113,7 @@ fn zeta(s: f64, q: f64) -> f64 {
     sum
 }
 
-/// The upper incomplete gamma function `Γ(a, x) / Γ(a)`, for both inputs of one shape.
+/// Computes the upper incomplete gamma function `Γ(a, x) / Γ(a)`, for both inputs of one shape.
 ///
 /// # Errors
 /// As [`erfinv`].
@@ -127,7 +128,8 @@ pub fn gammaincc(out: &mut ViewMut<'_>, a: &View<'_>, x: &View<'_>) -> Result<()
     })
 }
 
-/// The series of the lower function for small `x`, Lentz's continued fraction otherwise (DLMF 8.7.1 and 8.9.2).
+/// Computes the upper function by the series of the lower one for small `x`, and by Lentz's continued fraction
+/// otherwise (DLMF 8.7.1 and 8.9.2).
 fn upper_gamma(a: f64, x: f64) -> f64 {
     if a.is_nan() || x.is_nan() || a < 0.0 || x < 0.0 || (a == 0.0 && x == 0.0) {
         return f64::NAN;
@@ -164,7 +166,7 @@ fn upper_gamma(a: f64, x: f64) -> f64 {
     fraction * front
 }
 
-/// The tensor with its parts along a dimension made shorter, so that no `p`-norm of a part is above `max_norm`.
+/// Shortens the parts of a tensor along a dimension, so that no `p`-norm of a part is above `max_norm`.
 ///
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), [`Error::Axis`](crate::Error::Axis), [`Error::Type`](crate::Error::Type) if a
@@ -200,7 +202,7 @@ mod tests {
         assert!((actual - wanted).abs() <= 1e-13 * wanted.abs(), "{actual} is not {wanted}");
     }
 
-    /// The constants are those of tables (DLMF, SciPy).
+    /// Compares with the constants of tables (DLMF, SciPy).
     #[test]
     fn values_are_those_of_tables() {
         assert_close(inverse_erf(0.5), 0.476_936_276_204_469_9);

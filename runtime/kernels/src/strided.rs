@@ -15,7 +15,7 @@ pub(crate) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// A layout of a shape.
+    /// Creates a layout of a shape.
     ///
     /// # Errors
     /// [`Error::Rank`] unless there is one stride for each dimension, [`Error::Overflow`] if it reaches
@@ -39,7 +39,7 @@ impl<'a> Layout<'a> {
         self.len == 0
     }
 
-    /// The reach of the layout before its first element: over as many elements.
+    /// Returns the reach of the layout before its first element, in elements.
     pub(crate) fn before(&self) -> usize {
         self.before
     }
@@ -87,7 +87,7 @@ fn checked_reach(dims: &[usize], strides: &[isize]) -> Result<[usize; 2]> {
     Ok(reach)
 }
 
-/// The strides of a shape whose elements lie one after the other.
+/// Computes the strides of a shape whose elements lie one after the other.
 ///
 /// # Errors
 /// [`Error::Overflow`] if the shape is larger than the address space.

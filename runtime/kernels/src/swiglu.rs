@@ -24,7 +24,7 @@ pub fn swiglu(out: &mut ViewMut<'_>, x: &View<'_>, y: Option<&View<'_>>) -> Resu
     }))
 }
 
-/// The gradient of [`swiglu`]. Without `y` it is in `dx`.
+/// Computes the gradients of [`swiglu`]; without `y`, that of both halves is in `dx`.
 ///
 /// # Errors
 /// As [`swiglu`].

@@ -81,7 +81,7 @@ impl Memory {
         })
     }
 
-    /// A layout in a slice, whose first element in memory is the first of the slice.
+    /// Lays a shape over a slice, whose first element in memory is the first of the slice.
     fn of_slice<T: Element>(
         data: *mut T,
         available: usize,
@@ -109,13 +109,13 @@ impl Memory {
 macro_rules! properties {
     ($($view:ident)*) => {$(
         impl $view<'_> {
-            /// The type of the elements.
+            /// Returns the type of the elements.
             #[must_use]
             pub fn dtype(&self) -> DType {
                 self.memory.dtype
             }
 
-            /// The length of each dimension.
+            /// Returns the length of each dimension.
             #[must_use]
             pub fn dims(&self) -> &[usize] {
                 &self.memory.dims
@@ -139,7 +139,7 @@ macro_rules! properties {
                 self.memory.len == 0
             }
 
-            /// The same tensor with dimensions of length one behind the others.
+            /// Adds dimensions of length one behind the others.
             #[must_use]
             pub fn append_dimensions(mut self, count: usize) -> Self {
                 self.memory.dims.extend(std::iter::repeat_n(1, count));
@@ -147,7 +147,7 @@ macro_rules! properties {
                 self
             }
 
-            /// The same tensor with its last dimension as the second one. It has two dimensions or more.
+            /// Moves the last dimension to the second place; the tensor has two dimensions or more.
             pub(crate) fn move_last_to_second(mut self) -> Self {
                 let memory = &mut self.memory;
                 memory.dims[1..].rotate_right(1);
@@ -176,7 +176,7 @@ macro_rules! properties {
 properties!(View ViewMut);
 
 impl<'a> View<'a> {
-    /// A view of the tensor whose first element is at an address. Strides are in elements and may be zero or
+    /// Creates a view of the tensor whose first element is at an address; strides are in elements and may be zero or
     /// negative.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl<'a> View<'a> {
         Ok(Self { memory: Memory::new(data.cast_mut(), dtype, dims, strides)?, lifetime: PhantomData })
     }
 
-    /// A view of a slice whose elements are in row-major order.
+    /// Creates a view of a slice whose elements are in row-major order.
     ///
     /// # Errors
     /// [`Error::Overflow`] and [`Error::Length`] if the slice has another length than the shape calls for.
@@ -200,7 +200,7 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// A view of a slice in any layout. The element with the lowest address is the first of the slice.
+    /// Creates a view of a slice in any layout; the element with the lowest address is the first of the slice.
     ///
     /// # Errors
     /// [`Error::Rank`], [`Error::Overflow`], and [`Error::OutOfBounds`] if the layout reaches past the slice.
@@ -209,7 +209,7 @@ impl<'a> View<'a> {
         Ok(Self { memory, lifetime: PhantomData })
     }
 
-    /// The same tensor without dimensions of length one before the others, as long as it has more than `rank` dimensions.
+    /// Removes leading dimensions of length one as long as the tensor has more than `rank` dimensions.
     #[must_use]
     pub fn drop_leading_ones(mut self, rank: usize) -> Self {
         while self.memory.dims.len() > rank && self.memory.dims[0] == 1 {
@@ -219,7 +219,7 @@ impl<'a> View<'a> {
         self
     }
 
-    /// The elements in row-major order, if they lie side by side and are of this type.
+    /// Returns the elements in row-major order, if they lie side by side and are of this type.
     ///
     /// The caller writes no output that shares memory with the tensor as long as it has them.
     pub(crate) fn slice<T: Element>(&self) -> Option<&'a [T]> {
@@ -232,7 +232,7 @@ impl<'a> View<'a> {
         Some(unsafe { slice::from_raw_parts(self.base().cast::<T>().cast_const(), memory.len) })
     }
 
-    /// The part of the tensor with an index along its first dimension, which is longer than that.
+    /// Returns the part of the tensor with an index along its first dimension, which is longer than that.
     pub(crate) fn part(&self, index: usize) -> Result<View<'a>> {
         let Memory { base, before, dtype, ref dims, ref strides, .. } = self.memory;
         let first = (before as isize + strides[0] * index as isize) * dtype.size() as isize;
@@ -240,7 +240,7 @@ impl<'a> View<'a> {
         Ok(Self { memory, lifetime: PhantomData })
     }
 
-    /// The strides that repeat the tensor so that it has a shape, by NumPy's rules.
+    /// Computes the strides that repeat the tensor so that it has a shape, by NumPy's rules.
     ///
     /// # Errors
     /// [`Error::Broadcast`].
@@ -258,8 +258,7 @@ impl<'a> View<'a> {
         Ok(strides)
     }
 
-    /// A walk over the elements, repeated for a shape without zeros. Positions count from
-    /// [`base`](Self::base).
+    /// Creates a walk over the elements, repeated for a shape without zeros; positions count from [`base`](Self::base).
     ///
     /// # Errors
     /// [`Error::Broadcast`].
@@ -267,8 +266,10 @@ impl<'a> View<'a> {
         Ok(self.memory.walk(dims, &self.broadcast_strides(dims)?))
     }
 
-    /// A walk over the elements of a tensor that is not empty, in which the last of the given dimensions runs
-    /// fastest. Each dimension is given once.
+    /// Creates a walk over the elements of a tensor that is not empty, in which the last of the given dimensions runs
+    /// fastest.
+    ///
+    /// Each dimension is given once.
     pub(crate) fn walk_in_order(&self, axes: impl Iterator<Item = usize>) -> Walk<1> {
         let (dims, strides): (PerDimension<_>, PerDimension<_>) =
             axes.map(|axis| (self.dims()[axis], self.strides()[axis])).unzip();
@@ -277,8 +278,7 @@ impl<'a> View<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// A view of the tensor whose first element is at an address. Strides are in elements and may be
-    /// negative.
+    /// Creates a view of the tensor whose first element is at an address; strides are in elements and may be negative.
     ///
     /// # Errors
     /// [`Error::Rank`], [`Error::Overflow`] and [`Error::Address`]; [`Error::Repeated`] if a dimension has
@@ -292,7 +292,7 @@ impl<'a> ViewMut<'a> {
         Self::new(Memory::new(data, dtype, dims, strides)?)
     }
 
-    /// A view of a slice whose elements are in row-major order.
+    /// Creates a view of a slice whose elements are in row-major order.
     ///
     /// # Errors
     /// [`Error::Overflow`] and [`Error::Length`] if the slice has another length than the shape calls for.
@@ -303,7 +303,7 @@ impl<'a> ViewMut<'a> {
         Ok(view)
     }
 
-    /// A view of a slice in any layout. The element with the lowest address is the first of the slice.
+    /// Creates a view of a slice in any layout; the element with the lowest address is the first of the slice.
     ///
     /// # Errors
     /// [`Error::Rank`], [`Error::Overflow`], [`Error::OutOfBounds`] if the layout reaches past the slice, and
@@ -320,7 +320,7 @@ impl<'a> ViewMut<'a> {
         Ok(Self { memory, lifetime: PhantomData })
     }
 
-    /// The same view for a shorter time.
+    /// Returns the same view for a shorter lifetime.
     #[must_use]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
         ViewMut { memory: self.memory.clone(), lifetime: PhantomData }
@@ -343,13 +343,13 @@ impl<'a> ViewMut<'a> {
         self.memory.overlaps(&other.memory)
     }
 
-    /// A walk over the elements of a tensor that is not empty. Positions count from [`base`](Self::base).
+    /// Creates a walk over the elements of a tensor that is not empty; positions count from [`base`](Self::base).
     pub(crate) fn walk(&self) -> Walk<1> {
         self.memory.walk(&self.memory.dims, &self.memory.strides)
     }
 
-    /// The elements of the output and of inputs of the same shape as slices, if all are contiguous and of
-    /// type `T`, and the output shares no memory with an input.
+    /// Returns the elements of the output and of inputs as slices, if all are contiguous and of type `T`, have one
+    /// shape, and the output shares no memory with an input.
     pub(crate) fn slices<'v, T: Element, const N: usize>(
         &'v mut self,
         inputs: [&'v View<'_>; N],

@@ -41,8 +41,8 @@ pub(crate) struct Walk<const N: usize> {
 }
 
 impl<const N: usize> Walk<N> {
-    /// A walk over a shape without zeros, from positions in the memories on. Dimensions that lie behind one
-    /// another in every memory are walked as one.
+    /// Creates a walk over a shape without zeros, from positions in the memories on; merges dimensions that are
+    /// contiguous in every memory.
     pub(crate) fn new(dims: &[usize], strides: [&[isize]; N], starts: [usize; N]) -> Self {
         let mut merged: SmallVec<[Dimension<N>; 4]> = SmallVec::new();
         for (position, &len) in dims.iter().enumerate() {
@@ -90,7 +90,8 @@ impl<const N: usize> Walk<N> {
         }
     }
 
-    /// As an odometer: the last dimension that is not at its end moves on, those behind it start anew.
+    /// Moves to the next row as an odometer does: the last dimension that is not at its end moves on, those behind it
+    /// start anew.
     fn next_row(&mut self) {
         for Dimension { len, strides, index } in self.outer.iter_mut().rev() {
             *index += 1;

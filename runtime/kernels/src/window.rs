@@ -15,7 +15,7 @@ pub(crate) const SPACE: usize = 3;
 /// A number for each spatial dimension.
 pub type Spatial<T> = [T; SPACE];
 
-/// The names that frameworks have for tensors whose second dimension is the channels, and for those whose last is.
+/// Returns true if a layout's name says that the last dimension is the channels, and false if the second one is.
 pub(crate) fn channels_last(data_format: &str) -> Result<bool> {
     match data_format {
         "NCHW" | "NCDHW" | "NCL" | "AnyLayout" | "ANYLAYOUT" => Ok(false),
@@ -24,17 +24,17 @@ pub(crate) fn channels_last(data_format: &str) -> Result<bool> {
     }
 }
 
-/// A view with the channels as second dimension.
+/// Returns a view with the channels as second dimension.
 pub(crate) fn channels_first<'v>(view: &View<'v>, last: bool) -> View<'v> {
     if last { view.clone().move_last_to_second() } else { view.clone() }
 }
 
-/// As [`channels_first`], of an output.
+/// Returns an output with the channels as second dimension, as [`channels_first`] does.
 pub(crate) fn channels_first_mut<'v>(view: &'v mut ViewMut<'_>, last: bool) -> ViewMut<'v> {
     if last { view.reborrow().move_last_to_second() } else { view.reborrow() }
 }
 
-/// The spatial dimensions of a tensor `[batch, channels, …]`.
+/// Returns the lengths of the spatial dimensions of a tensor `[batch, channels, …]`.
 ///
 /// # Errors
 /// [`Error::Rank`] unless there are one to three.
@@ -45,14 +45,14 @@ pub(crate) fn space(dims: &[usize]) -> Result<Spatial<usize>> {
     }
 }
 
-/// A list with values for the missing dimensions in front.
+/// Pads a list in front with `missing` for the missing dimensions.
 fn padded<T: Copy>(values: &[T], missing: T) -> Spatial<T> {
     let mut padded = [missing; SPACE];
     padded[SPACE - values.len()..].copy_from_slice(values);
     padded
 }
 
-/// An attribute with a number for each spatial dimension.
+/// Reads an attribute with a number for each spatial dimension.
 ///
 /// # Errors
 /// [`Error::Attribute`] unless there are as many numbers as dimensions, none of them below `least`.
@@ -71,7 +71,7 @@ pub(crate) fn attribute(
         .ok_or_else(refused)
 }
 
-/// The padding before the first and behind the last element of each spatial dimension.
+/// Computes the padding before the first and behind the last element of each spatial dimension.
 ///
 /// A list has one number for each dimension, or two, or for all dimensions of the tensor two. With the algorithm `"SAME"`
 /// there are as many windows as strides fit into the image, rounded up; with `"VALID"` there is no padding.
@@ -110,8 +110,8 @@ pub(crate) fn paddings(
     }
 }
 
-/// The windows for which the element at an offset from the window's start is in the image: those `n` below `windows` for
-/// which `n * stride + offset` is below `len`.
+/// Returns the windows for which the element at an offset from the window's start is in the image: those `n` below
+/// `windows` for which `n * stride + offset` is below `len`.
 pub(crate) fn inside(windows: usize, stride: usize, offset: isize, len: usize) -> Range<usize> {
     let end = usize::try_from(len as isize - offset).map_or(0, |reach| reach.div_ceil(stride)).min(windows);
     let start = if offset < 0 { offset.unsigned_abs().div_ceil(stride) } else { 0 };

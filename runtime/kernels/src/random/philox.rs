@@ -6,7 +6,7 @@ const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// A block of Philox 4x32-10.
+/// Computes a block of Philox 4x32-10.
 #[must_use]
 #[inline(always)]
 pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
@@ -36,13 +36,13 @@ impl Numbers {
         Self { seed: seed.cast_unsigned(), offset: offset.cast_unsigned() }
     }
 
-    /// The two numbers of a block.
+    /// Returns the two numbers of a block.
     #[inline(always)]
     pub(super) fn pair(self, block: usize) -> [u64; 2] {
         self.pair_of(block, 0)
     }
 
-    /// The two numbers of a block of an element with numbers of its own.
+    /// Returns the two numbers of a block of an element with numbers of its own.
     #[inline(always)]
     pub(super) fn pair_of(self, element: usize, block: u64) -> [u64; 2] {
         let place = self.offset.wrapping_add(element as u64);
@@ -52,7 +52,7 @@ impl Numbers {
         [u64::from(b) << 32 | u64::from(a), u64::from(d) << 32 | u64::from(c)]
     }
 
-    /// Whether a fraction is at least `p`, for so many numbers: 1 or 0.
+    /// Returns 1 for each of `count` numbers whose fraction is at least `p`, and 0 for the others.
     pub(super) fn at_least(self, p: f64, count: usize) -> Vec<u8> {
         /// Blocks at once.
         const BLOCKS: usize = 64;
@@ -76,18 +76,18 @@ impl Numbers {
         results
     }
 
-    /// So many numbers.
+    /// Returns `count` random numbers of 64 bits.
     pub(super) fn bits(self, count: usize) -> impl Iterator<Item = u64> {
         (0..count.div_ceil(2)).flat_map(move |block| self.pair(block)).take(count)
     }
 
-    /// So many numbers from 0 to 1, without 1: multiples of 2^-53.
+    /// Returns `count` numbers from 0 to 1, without 1: multiples of 2^-53.
     pub(super) fn fractions(self, count: usize) -> impl Iterator<Item = f64> {
         self.bits(count).map(|bits| fraction(bits, 53))
     }
 }
 
-/// A number from 0 to 1, without 1, of the highest bits.
+/// Converts the highest `count` bits to a number from 0 to 1, without 1.
 pub(super) fn fraction(bits: u64, count: u32) -> f64 {
     (bits >> (64 - count)) as f64 / (1_u64 << count) as f64
 }

@@ -2,12 +2,13 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// The probability that a number of the standard normal distribution is below `x`.
+/// Computes the probability that a number of the standard normal distribution is below `x`.
 pub(super) fn probability(x: f64) -> f64 {
     libm::erfc(-x / SQRT_2) / 2.0
 }
 
-/// The number that the standard normal distribution is below with a probability: the inverse of [`probability`].
+/// Computes the number that the standard normal distribution is below with a probability: the inverse of
+/// [`probability`].
 ///
 /// Acklam's rational approximation, and a step of Halley's method, which makes it as exact as `erfc`.
 pub(super) fn quantile(probability: f64) -> f64 {

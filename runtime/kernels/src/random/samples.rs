@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
-/// The integers from zero on, as many as the output has elements, in an order that any other is as likely as (Fisher and
-/// Yates).
+/// Writes a random permutation of the integers from zero to below the number of elements; all are equally likely
+/// (Fisher and Yates).
 ///
 /// # Errors
 /// [`Error::Type`] if the output is complex.

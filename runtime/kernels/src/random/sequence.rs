@@ -13,12 +13,13 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// The sequence of an element: the blocks with the counter of the element, which the third and the fourth word count.
+    /// Creates the sequence of an element: the blocks with the counter of the element, which the third and the fourth
+    /// word count.
     pub(super) fn new(numbers: Numbers, element: usize) -> Self {
         Self { numbers, element, used: 0, pair: [0; 2] }
     }
 
-    /// A number from 0 to 1, without 1.
+    /// Draws a number from 0 to 1, without 1.
     pub(super) fn fraction(&mut self) -> f64 {
         let second = self.used % 2 == 1;
         if !second {
@@ -28,12 +29,12 @@ impl Sequence {
         fraction(self.pair[usize::from(second)], 53)
     }
 
-    /// A number from 0 to 1, without 0.
+    /// Draws a number from 0 to 1, without 0.
     pub(super) fn positive(&mut self) -> f64 {
         1.0 - self.fraction()
     }
 
-    /// A number of the standard normal distribution, by the method of Box and Muller.
+    /// Draws a number of the standard normal distribution, by the method of Box and Muller.
     pub(super) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.positive().ln()).sqrt();
         radius * (TAU * self.fraction()).cos()

@@ -43,7 +43,8 @@ extrema! {
     amin = reduce::min;
 }
 
-/// Gradient of [`max`], [`min`], [`amax`] and [`amin`] by `x`: for elements that are equal to the output.
+/// Computes the gradient of [`max`], [`min`], [`amax`] and [`amin`] with respect to `x`: for elements that are equal to
+/// the output.
 ///
 /// With `evenly` they share `dout`: so it is for `amax` and `amin`, and for `max` and `min` since Paddle 3.1. Without it each
 /// has all of it.

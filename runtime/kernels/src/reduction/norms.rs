@@ -8,9 +8,10 @@ use crate::slices::{Slot, scalar};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// The `porder`-norm along a dimension, or of all elements with `asvector`: the root of that order of the sum of the powers
-/// of the absolute values. Order 0 counts the elements other than zero, the infinities are the largest and smallest
-/// absolute value.
+/// Computes the `porder`-norm along a dimension, or of all elements with `asvector`.
+///
+/// It is the root of that order of the sum of the powers of the absolute values. Order 0 counts the elements other than
+/// zero, the infinities are the largest and smallest absolute value.
 ///
 /// # Errors
 /// As [`logsumexp`](super::logsumexp).
@@ -41,7 +42,8 @@ pub fn p_norm(
     })
 }
 
-/// Gradient of [`p_norm`] by `x`: `dout * sign(x) * (|x| / out)^(porder - 1)`, and zero where `x` is zero.
+/// Computes the gradient of [`p_norm`] with respect to `x`: `dout * sign(x) * (|x| / out)^(porder - 1)`, and zero where
+/// `x` is zero.
 ///
 /// For the infinities it is `dout * sign(x)` for each element whose absolute value is the norm, and zero for order 0. For
 /// orders below 1 Paddle has NaN where `x` is zero.
@@ -79,7 +81,7 @@ pub fn p_norm_grad(
     })
 }
 
-/// The root of the sum of the squares.
+/// Computes the root of the sum of the squares.
 ///
 /// # Errors
 /// As [`logsumexp`](super::logsumexp).
@@ -94,7 +96,7 @@ pub fn frobenius_norm(
     rowwise(out, x, &axes, |row| row.iter().map(|x| x * x).sum::<f64>().sqrt())
 }
 
-/// Gradient of [`frobenius_norm`] by `x`: `dout * x / out`, and zero where `x` is zero.
+/// Computes the gradient of [`frobenius_norm`] with respect to `x`: `dout * x / out`, and zero where `x` is zero.
 ///
 /// # Errors
 /// As [`frobenius_norm`].
@@ -117,7 +119,7 @@ pub fn frobenius_norm_grad(
     })
 }
 
-/// The sum of the squares of all elements. The output has one element.
+/// Computes the sum of the squares of all elements; the output has one element.
 ///
 /// # Errors
 /// As [`logsumexp`](super::logsumexp), and [`Error::Length`](crate::Error::Length).
@@ -125,7 +127,7 @@ pub fn squared_l2_norm(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     of_all(out, x, |row| row.iter().map(|x| x * x).sum())
 }
 
-/// Gradient of [`squared_l2_norm`] by `x`: `2 * dout * x`.
+/// Computes the gradient of [`squared_l2_norm`] with respect to `x`: `2 * dout * x`.
 ///
 /// # Errors
 /// As [`squared_l2_norm`].
@@ -137,7 +139,7 @@ pub fn squared_l2_norm_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>)
     })
 }
 
-/// The sum of the absolute values of all elements. The output has one element.
+/// Computes the sum of the absolute values of all elements; the output has one element.
 ///
 /// # Errors
 /// As [`squared_l2_norm`].
@@ -145,7 +147,7 @@ pub fn l1_norm(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     of_all(out, x, |row| row.iter().map(|x| x.abs()).sum())
 }
 
-/// Gradient of [`l1_norm`] by `x`: `dout * sign(x)`.
+/// Computes the gradient of [`l1_norm`] with respect to `x`: `dout * sign(x)`.
 ///
 /// # Errors
 /// As [`l1_norm`].
@@ -165,7 +167,7 @@ fn of_all(out: &mut ViewMut<'_>, x: &View<'_>, each: impl Fn(&[f64]) -> f64) -> 
     rowwise(&mut first_element(out)?, x, &axes, each)
 }
 
-/// The tensor scaled so that its Euclidean norm is at most `max_norm`.
+/// Scales the tensor so that its Euclidean norm is at most `max_norm`.
 ///
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless the tensors are of floats.

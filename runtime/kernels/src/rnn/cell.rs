@@ -56,12 +56,13 @@ impl Cell {
         }
     }
 
-    /// The tensors of its state.
+    /// Returns the number of tensors in the cell's state.
     pub(super) fn states(self) -> usize {
         if self == Self::Lstm { 2 } else { 1 }
     }
 
-    /// [`step`](Self::step) of the parts from `x` and `h`, the state and the memory: the gates, the state and the memory.
+    /// Computes [`step`](Self::step) of the parts from `x` and `h`, the state and the memory; returns the gates, the
+    /// state and the memory.
     #[inline(always)]
     pub(super) fn step_of<T: Float>(self, values: [T; 2 * GATES + 2]) -> [T; GATES + 2] {
         let [x0, x1, x2, x3, h0, h1, h2, h3, state, c] = values;
@@ -69,8 +70,10 @@ impl Cell {
         [g0, g1, g2, g3, h, c]
     }
 
-    /// [`gradient`](Self::gradient) of the gates, the memory after and the state and memory before the step, from the two
-    /// parts of the gradient of the state and that of the memory.
+    /// Computes [`gradient`](Self::gradient) from values in one array.
+    ///
+    /// These are the gates, the memory after and the state and memory before the step, the two parts of the gradient of
+    /// the state and the gradient of the memory.
     #[inline(always)]
     pub(super) fn gradient_of<T: Float>(self, values: [T; GATES + 6]) -> [T; 2 * GATES + 2] {
         let [g0, g1, g2, g3, c_after, state, c, dh_next, dh_out, dc] = values;
@@ -80,7 +83,7 @@ impl Cell {
         [x0, x1, x2, x3, h0, h1, h2, h3, state, c]
     }
 
-    /// A step from the state and the cell's memory before it.
+    /// Computes a step from the state and the cell's memory before it.
     #[inline(always)]
     pub(super) fn step<T: Float>(self, x: [T; GATES], h: [T; GATES], state: T, c: T) -> Step<T> {
         match self {
@@ -103,7 +106,8 @@ impl Cell {
         }
     }
 
-    /// The gradient of a step, from that of its state `dh` and of its memory `dc`. `state` and `c` are those before.
+    /// Computes the gradient of a step, from that of its state `dh` and of its memory `dc`; `state` and `c` are those
+    /// before.
     #[inline(always)]
     pub(super) fn gradient<T: Float>(self, step: Step<T>, state: T, c: T, dh: T, dc: T) -> StepGradient<T> {
         let (zero, one) = (T::ZERO, T::ONE);

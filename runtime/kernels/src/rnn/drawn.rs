@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::tensor::{View, ViewMut};
 use crate::{movement, random};
 
-/// The shape of the numbers that [`rnn_drawn`] draws; without dropout, there are none.
+/// Computes the shape of the numbers that [`rnn_drawn`] draws; without dropout, there are none.
 ///
 /// # Errors
 /// As [`rnn`].
@@ -32,8 +32,9 @@ pub fn uniform_shape(
     })
 }
 
-/// [`rnn`], with the numbers for dropout that a seed and an offset determine. `uniform` becomes these numbers, for the
-/// gradient.
+/// Runs [`rnn`] with the numbers for dropout that a seed and an offset determine.
+///
+/// `uniform` becomes these numbers, for the gradient.
 ///
 /// # Errors
 /// As [`rnn`].

@@ -37,7 +37,7 @@ impl Layer<'_> {
         self.time * self.batch
     }
 
-    /// The number of units of all gates.
+    /// Returns the number of units of all gates.
     fn wide(&self) -> usize {
         self.cell.gates() * self.hidden
     }
@@ -60,7 +60,7 @@ impl Layer<'_> {
         out
     }
 
-    /// The units of each gate in a row. Those of gates that the cell has not are any others.
+    /// Returns the units of each gate in a row; for gates that the cell does not have, they are arbitrary.
     fn gates<'v, T>(&self, values: &'v [T], row: usize) -> [&'v [T]; GATES] {
         let row = &values[row * self.wide()..][..self.wide()];
         std::array::from_fn(|gate| &row[gate % self.cell.gates() * self.hidden..][..self.hidden])
@@ -179,8 +179,9 @@ impl Layer<'_> {
         (out, trace)
     }
 
-    /// The gradient of [`forward`](Self::forward) by `x` and the weights. `dstate` and `dmemory` are those of the last
-    /// states, and become those of the first.
+    /// Computes the gradient of [`forward`](Self::forward) with respect to `x` and the weights.
+    ///
+    /// `dstate` and `dmemory` are those of the last states, and become those of the first.
     pub(super) fn backward<T: Float>(
         &self,
         x: &[T],

@@ -60,7 +60,7 @@ pub fn rnn(
     })
 }
 
-/// The gradient of [`rnn`]. It runs the network again, and needs nothing of the first run.
+/// Computes the gradients of [`rnn`]; runs the network again, and needs nothing of the first run.
 ///
 /// `dpre_state` and `dweight_list` are as long as the lists of inputs, or empty if they are not wanted; so is `dstate` if
 /// it is zero. `uniform` is read only if elements were dropped.
@@ -205,12 +205,12 @@ impl Plan {
         Ok(Some((uniform, probability)))
     }
 
-    /// The directions of all layers.
+    /// Returns the number of directions of all layers.
     fn parts(&self) -> usize {
         self.layers * self.directions
     }
 
-    /// The elements of a step's output.
+    /// Returns the number of elements of a step's output.
     fn width(&self) -> usize {
         self.directions * self.hidden
     }
@@ -287,7 +287,7 @@ impl<T: Float> Network<T> {
         Ok(Self { x: T::load(x)?, states: [T::load(&pre_state[0])?, memory], weights: parts, kept })
     }
 
-    /// The factors of a layer's output.
+    /// Returns the dropout factors of a layer's output, or `None` without dropout.
     fn kept(&self, layer: usize, len: usize) -> Option<&[T]> {
         self.kept.as_ref().and_then(|kept| kept.get(layer * len..(layer + 1) * len))
     }
@@ -326,8 +326,9 @@ impl<T: Float> Network<T> {
         run
     }
 
-    /// The gradients of `x` and of the weights of each part. `states` are those of the last states, and become those of the
-    /// first.
+    /// Computes the gradients of `x` and of the weights of each part.
+    ///
+    /// `states` are those of the last states, and become those of the first.
     fn backward(
         &self,
         plan: &Plan,

@@ -130,7 +130,7 @@ pub fn unfold(
     Windows::new(x.dims(), out.dims(), kernel_sizes, strides, paddings, dilations)?.gather(out, x)
 }
 
-/// Gradient of [`unfold`] by `x`: as [`fold`].
+/// Computes the gradient of [`unfold`] with respect to `x`, as [`fold`] does.
 ///
 /// # Errors
 /// As [`fold`].
@@ -161,7 +161,7 @@ pub fn fold(
     Windows::new(out.dims(), x.dims(), kernel_sizes, strides, paddings, dilations)?.add(out, x)
 }
 
-/// Gradient of [`fold`] by `x`: as [`unfold`].
+/// Computes the gradient of [`fold`] with respect to `x`, as [`unfold`] does.
 ///
 /// # Errors
 /// As [`unfold`].
@@ -194,7 +194,7 @@ pub(super) fn positive(name: &'static str, value: i64) -> Result<usize> {
     usize::try_from(value).ok().filter(|&value| value > 0).ok_or_else(refused)
 }
 
-/// The length of a dimension over a number that divides it.
+/// Divides the length of a dimension by a number, which must divide it exactly.
 pub(super) fn quotient(name: &'static str, dim: usize, divisor: usize) -> Result<usize> {
     match dim.is_multiple_of(divisor) {
         true => Ok(dim / divisor),
@@ -229,7 +229,7 @@ pub fn pixel_shuffle(
     movement::copy(&mut out.split(2, &[height, factor])?, &x)
 }
 
-/// Gradient of [`pixel_shuffle`] by `x`: as [`pixel_unshuffle`].
+/// Computes the gradient of [`pixel_shuffle`] with respect to `x`, as [`pixel_unshuffle`] does.
 ///
 /// # Errors
 /// As [`pixel_unshuffle`].
@@ -269,7 +269,7 @@ pub fn pixel_unshuffle(
     movement::copy(&mut out.permute(&[0, 1, 4, 2, 5, 3])?, &x)
 }
 
-/// Gradient of [`pixel_unshuffle`] by `x`: as [`pixel_shuffle`].
+/// Computes the gradient of [`pixel_unshuffle`] with respect to `x`, as [`pixel_shuffle`] does.
 ///
 /// # Errors
 /// As [`pixel_shuffle`].
@@ -299,7 +299,7 @@ pub fn channel_shuffle(out: &mut ViewMut<'_>, x: &View<'_>, groups: i64, data_fo
     movement::copy(&mut out.reborrow().split(channel, &[own, groups])?, &x.permute(&order)?)
 }
 
-/// Gradient of [`channel_shuffle`] by `x`.
+/// Computes the gradient of [`channel_shuffle`] with respect to `x`.
 ///
 /// # Errors
 /// As [`channel_shuffle`].

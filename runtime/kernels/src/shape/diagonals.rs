@@ -22,7 +22,7 @@ fn diagonal_of_output<'a>(
     out.reborrow().diagonal(offset, axis::axis(axis1, rank)?, axis::axis(axis2, rank)?)
 }
 
-/// The diagonal of two dimensions, as the last dimension instead of them.
+/// Copies the diagonal of two dimensions, as the last dimension instead of them.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if types differ.
@@ -33,7 +33,7 @@ pub fn diagonal(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, ax
     movement::copy(out, &x)
 }
 
-/// Gradient of [`diagonal`] by `x`: zero beside the diagonal.
+/// Computes the gradient of [`diagonal`] with respect to `x`: zero beside the diagonal.
 ///
 /// # Errors
 /// As [`diagonal`].
@@ -86,7 +86,7 @@ pub fn diag(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, padding_value: f64
     }
 }
 
-/// Gradient of [`diag`] by `x`.
+/// Computes the gradient of [`diag`] with respect to `x`.
 ///
 /// # Errors
 /// As [`diag`].
@@ -102,8 +102,10 @@ pub fn diag_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64) -> Result<(
     }
 }
 
-/// The lower triangle of matrices, up to the `diagonal`-th diagonal above the main one, or the upper triangle from it on; zero
-/// elsewhere. It is its own gradient.
+/// Copies the lower triangle of matrices, up to the `diagonal`-th diagonal above the main one, or the upper triangle
+/// from it on; the rest is zero.
+///
+/// The operator is its own gradient.
 ///
 /// # Errors
 /// [`Error::Rank`] for less than two dimensions, [`Error::Shape`], [`Error::Type`] if types differ.
@@ -133,7 +135,7 @@ pub fn tril_triu(out: &mut ViewMut<'_>, x: &View<'_>, diagonal: i64, lower: bool
     Ok(())
 }
 
-/// The lower triangle of matrices, as [`tril_triu`] has it.
+/// Copies the lower triangle of matrices, as [`tril_triu`] does.
 ///
 /// # Errors
 /// As [`tril_triu`].
@@ -141,7 +143,7 @@ pub fn tril(out: &mut ViewMut<'_>, x: &View<'_>, diagonal: i64) -> Result<()> {
     tril_triu(out, x, diagonal, true)
 }
 
-/// The upper triangle of matrices, as [`tril_triu`] has it.
+/// Copies the upper triangle of matrices, as [`tril_triu`] does.
 ///
 /// # Errors
 /// As [`tril_triu`].
@@ -149,7 +151,7 @@ pub fn triu(out: &mut ViewMut<'_>, x: &View<'_>, diagonal: i64) -> Result<()> {
     tril_triu(out, x, diagonal, false)
 }
 
-/// The sum of a diagonal.
+/// Computes the sum of a diagonal.
 ///
 /// # Errors
 /// As [`diagonal`], and [`Error::Type`] if a type is complex.
@@ -158,7 +160,7 @@ pub fn trace(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, axis2
     reduce::sum(out, &x, &[x.dims().len() - 1])
 }
 
-/// Gradient of [`trace`] by `x`.
+/// Computes the gradient of [`trace`] with respect to `x`.
 ///
 /// # Errors
 /// As [`trace`].
@@ -169,7 +171,7 @@ pub fn trace_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64, axis1: i64
     diagonal_grad(dx, &dout, offset, axis1, axis2)
 }
 
-/// A matrix with ones on the diagonal and zeros beside it.
+/// Writes a matrix with ones on the diagonal and zeros beside it.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Type`] if elements are complex.
@@ -181,7 +183,7 @@ pub fn eye(out: &mut ViewMut<'_>) -> Result<()> {
     movement::fill(&mut diagonal_of_output(out, 0, 0, 1)?, 1.0)
 }
 
-/// The tensor with a value on the diagonal of all its dimensions, from the `offset`-th element of the first row on.
+/// Copies `x` with a value on the diagonal of all its dimensions, from the `offset`-th element of the first row on.
 ///
 /// The dimensions of a tensor with more than two must be equal. With `wrap` the diagonal of a tall matrix starts again after
 /// each square, and a row.
@@ -224,7 +226,9 @@ pub fn fill_diagonal(out: &mut ViewMut<'_>, x: &View<'_>, value: f64, offset: i6
     Ok(())
 }
 
-/// The tensor with another one's elements on the diagonal of two dimensions. They may have leading dimensions of one more.
+/// Copies `x` with the elements of `y` on the diagonal of two dimensions.
+///
+/// They may have leading dimensions of one more.
 ///
 /// # Errors
 /// As [`diagonal`].
@@ -248,7 +252,7 @@ pub fn fill_diagonal_tensor(
     movement::copy(&mut diagonal_of_output(out, offset, axis1, axis2)?, &y)
 }
 
-/// Gradient of [`fill_diagonal`] by `x`: zero on the diagonal.
+/// Computes the gradient of [`fill_diagonal`] with respect to `x`: zero on the diagonal.
 ///
 /// # Errors
 /// As [`fill_diagonal`].
@@ -256,7 +260,7 @@ pub fn fill_diagonal_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64, wr
     fill_diagonal(dx, dout, 0.0, offset, wrap)
 }
 
-/// Gradient of [`fill_diagonal_tensor`] by `x`: zero on the diagonal.
+/// Computes the gradient of [`fill_diagonal_tensor`] with respect to `x`: zero on the diagonal.
 ///
 /// # Errors
 /// As [`diagonal`].

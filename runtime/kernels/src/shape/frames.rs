@@ -23,7 +23,7 @@ pub fn temporal_shift(
     shift(out, x, seg_num, shift_ratio, data_format, 1)
 }
 
-/// Gradient of [`temporal_shift`] by `x`: the channels move the other way.
+/// Computes the gradient of [`temporal_shift`] with respect to `x`: the channels move the other way.
 ///
 /// # Errors
 /// As [`temporal_shift`].

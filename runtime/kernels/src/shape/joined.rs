@@ -33,12 +33,12 @@ fn kept_apart(outs: &[&ViewMut<'_>], xs: &[View<'_>]) -> Result<Option<Vec<crate
     shared.then(|| xs.iter().map(packed).collect()).transpose()
 }
 
-/// The outputs of a list that the caller wants.
+/// Returns the outputs of a list that the caller wants.
 fn wanted<'o, 'v>(outs: &'o [Option<ViewMut<'v>>]) -> Vec<&'o ViewMut<'v>> {
     outs.iter().flatten().collect()
 }
 
-/// The outputs of a list, all of which are needed because their lengths say where each part begins.
+/// Returns the outputs of a list, all of which are needed because their lengths say where each part begins.
 fn all_of<'o, 'v>(outs: &'o mut [Option<ViewMut<'v>>]) -> Result<Vec<&'o mut ViewMut<'v>>> {
     let count = outs.len();
     let given: Vec<&'o mut ViewMut<'v>> = outs.iter_mut().flatten().collect();
@@ -149,7 +149,7 @@ pub fn unstack(outs: &mut [Option<ViewMut<'_>>], x: &View<'_>, axis: i64) -> Res
     Ok(())
 }
 
-/// The shape of a grid, of the lengths of vectors. A tensor without dimensions has one element.
+/// Computes the shape of a grid from the lengths of vectors; a tensor without dimensions has one element.
 fn grid<'v>(xs: impl Iterator<Item = &'v [usize]>) -> Result<Vec<usize>> {
     xs.map(|dims| match dims {
         [] => Ok(1),

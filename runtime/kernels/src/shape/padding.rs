@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::movement;
 use crate::tensor::{View, ViewMut};
 
-/// The maps of a tensor with a border. The paddings are pairs for each dimension, and cut if negative.
+/// Computes the maps of a tensor with a border; the paddings are pairs for each dimension, and cut if negative.
 fn maps(x: &[usize], out: &[usize], paddings: &[[i64; 2]], mode: &str) -> Result<Vec<Map>> {
     let mut maps = Vec::with_capacity(x.len());
     let mut expected = Vec::with_capacity(x.len());
@@ -32,7 +32,7 @@ fn maps(x: &[usize], out: &[usize], paddings: &[[i64; 2]], mode: &str) -> Result
     Ok(maps)
 }
 
-/// The index that an index in or around a dimension means.
+/// Maps an index in or around a dimension to the index of its source, `None` for a constant.
 fn source(index: i64, dim: usize, mode: &str) -> Result<Option<usize>> {
     let len = dim as i64;
     let inside = match mode {
@@ -47,7 +47,7 @@ fn source(index: i64, dim: usize, mode: &str) -> Result<Option<usize>> {
     Ok(usize::try_from(inside).ok())
 }
 
-/// The pairs of a list with two numbers for each dimension.
+/// Splits a list with two numbers for each dimension into pairs.
 fn pairs(rank: usize, paddings: &[i64]) -> Result<Vec<[i64; 2]>> {
     crate::expect_length("paddings", 2 * rank, paddings.len())?;
     Ok(paddings.as_chunks::<2>().0.to_vec())
@@ -62,7 +62,7 @@ pub fn pad(out: &mut ViewMut<'_>, x: &View<'_>, paddings: &[i64], value: f64) ->
     border(out, x, &pairs(x.dims().len(), paddings)?, "constant", value)
 }
 
-/// Gradient of [`pad`] by `x`.
+/// Computes the gradient of [`pad`] with respect to `x`.
 ///
 /// # Errors
 /// As [`pad`].
@@ -71,7 +71,7 @@ pub fn pad_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, paddings: &[i64]) -> Resu
     add_back(dx, dout, &maps)
 }
 
-/// The paddings of all dimensions, from those of the spatial ones, the last of which comes first.
+/// Computes the paddings of all dimensions from those of the spatial ones, the last of which comes first.
 fn spatial(rank: usize, paddings: &[i64], data_format: &str) -> Result<Vec<[i64; 2]>> {
     let spatial = rank.checked_sub(2).ok_or(Error::Rank { dims: rank, strides: 5 })?;
     let mut pairs = pairs(spatial, paddings)?;
@@ -105,7 +105,7 @@ pub fn pad3d(
     border(out, x, &spatial(x.dims().len(), paddings, data_format)?, mode, value)
 }
 
-/// Gradient of [`pad3d`] by `x`.
+/// Computes the gradient of [`pad3d`] with respect to `x`.
 ///
 /// # Errors
 /// As [`pad3d`].

@@ -15,7 +15,7 @@ fn multiply(out: &mut ViewMut<'_>, x: &View<'_>, y: &View<'_>) -> Result<()> {
     })
 }
 
-/// The sum of the products along the last dimension.
+/// Computes the sum of the products along the last dimension.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Rank`] without dimensions, [`Error::Type`] if a type is complex.
@@ -48,13 +48,15 @@ pub fn dot_grad(
     })
 }
 
-/// Three tensors of the elements along a dimension of three.
+/// Selects the three elements along a dimension of length three, as three tensors.
 fn three<'v>(x: &View<'v>, axis: usize) -> Result<[View<'v>; 3]> {
     let part = |index| x.clone().select(axis, index);
     Ok([part(0)?, part(1)?, part(2)?])
 }
 
-/// The cross product of vectors along a dimension of three. Paddle's number for none, 9, means the first such dimension.
+/// Computes the cross product of vectors along a dimension of three.
+///
+/// Paddle's number for none, 9, means the first such dimension.
 ///
 /// # Errors
 /// [`Error::Axis`] if there is no dimension of three, [`Error::Shape`], [`Error::Type`] if a type is complex.
@@ -120,12 +122,12 @@ fn factors<'v>(x: &View<'v>, y: &View<'v>) -> Result<(View<'v>, View<'v>, Vec<us
     Ok((x.expand(&dims)?, y.expand(&dims)?, dims))
 }
 
-/// The length of a dimension of a product, from those of blocks and elements.
+/// Computes the lengths of a product's dimensions from those of blocks and elements.
 fn product_dims(dims: &[usize]) -> Vec<usize> {
     dims.chunks_exact(2).map(|pair| pair[0] * pair[1]).collect()
 }
 
-/// The Kronecker product: blocks of `y`, each times an element of `x`.
+/// Computes the Kronecker product: blocks of `y`, each times an element of `x`.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Type`] if a type is complex.

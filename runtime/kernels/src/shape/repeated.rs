@@ -18,7 +18,7 @@ pub fn expand(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     movement::copy(out, x)
 }
 
-/// Gradient of [`expand`] by `x`: the sum of what is repeated.
+/// Computes the gradient of [`expand`] with respect to `x`: the sum of what is repeated.
 ///
 /// # Errors
 /// As [`expand`].
@@ -26,7 +26,7 @@ pub fn expand_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     reduce::sum_to(dx, dout)
 }
 
-/// [`expand`] of each of some tensors.
+/// Repeats each of some tensors as [`expand`] does.
 ///
 /// # Errors
 /// As [`expand`], and [`Error::Length`] unless there are as many outputs.
@@ -48,7 +48,7 @@ pub fn broadcast_tensors_grad(dxs: &mut [Option<ViewMut<'_>>], douts: &[View<'_>
     wanted.into_iter().try_for_each(|(dx, dout)| expand_grad(dx, dout))
 }
 
-/// The maps of a tensor that is repeated, and the shapes with as many dimensions.
+/// Computes the maps of a tensor that is repeated, and its shape with as many dimensions as the result.
 fn tiles(x: &[usize], out: &[usize], repeats: &[i64]) -> Result<(Vec<usize>, Vec<Map>)> {
     let rank = x.len().max(repeats.len());
     let mut dims = vec![1; rank - x.len()];
@@ -83,7 +83,7 @@ pub fn tile(out: &mut ViewMut<'_>, x: &View<'_>, repeats: &[i64]) -> Result<()> 
     take(out, &x.clone().expand(&dims)?, &maps, x)
 }
 
-/// Gradient of [`tile`] by `x`: the sum of what is repeated.
+/// Computes the gradient of [`tile`] with respect to `x`: the sum of what is repeated.
 ///
 /// # Errors
 /// As [`tile`], and [`Error::Type`] if a type is complex.
@@ -96,7 +96,7 @@ pub fn tile_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, repeats: &[i64]) -> Resu
     add_back(&mut dx, dout, &maps)
 }
 
-/// The maps of a tensor whose elements are repeated one by one along a dimension.
+/// Computes the maps of a tensor whose elements are repeated one by one along a dimension.
 fn interleaved(x: &[usize], out: &[usize], repeats: &View<'_>, axis: i64) -> Result<Vec<Map>> {
     let axis = axis::axis(axis, x.len())?;
     let counts = integers(repeats)?;
@@ -124,7 +124,7 @@ fn interleaved(x: &[usize], out: &[usize], repeats: &View<'_>, axis: i64) -> Res
         .collect())
 }
 
-/// The shape of [`repeat_interleave`].
+/// Computes the shape of the result of [`repeat_interleave`].
 ///
 /// # Errors
 /// As [`repeat_interleave`].
@@ -153,7 +153,7 @@ pub fn repeat_interleave(out: &mut ViewMut<'_>, x: &View<'_>, repeats: &View<'_>
     take(out, x, &maps, x)
 }
 
-/// Gradient of [`repeat_interleave`] by `x`: the sum of what is repeated.
+/// Computes the gradient of [`repeat_interleave`] with respect to `x`: the sum of what is repeated.
 ///
 /// # Errors
 /// As [`repeat_interleave`].
@@ -167,7 +167,7 @@ pub fn repeat_interleave_grad(
     add_back(dx, dout, &maps)
 }
 
-/// [`repeat_interleave`] with the same number for all elements.
+/// Repeats elements as [`repeat_interleave`] does, all of them the same number of times.
 ///
 /// # Errors
 /// As [`repeat_interleave`].
@@ -175,7 +175,7 @@ pub fn repeat_interleave_evenly(out: &mut ViewMut<'_>, x: &View<'_>, repeats: i6
     repeat_interleave(out, x, &View::of_slice(&[repeats], &[1])?, axis)
 }
 
-/// Gradient of [`repeat_interleave_evenly`] by `x`: the sum of what is repeated.
+/// Computes the gradient of [`repeat_interleave_evenly`] with respect to `x`: the sum of what is repeated.
 ///
 /// # Errors
 /// As [`repeat_interleave`].

@@ -6,7 +6,7 @@ use crate::movement;
 use crate::slices::integers;
 use crate::tensor::{View, ViewMut};
 
-/// The number of a tensor for each row of the output.
+/// Reads the number of a tensor for each row of the output.
 fn choices(ids: &View<'_>, rows: usize, count: usize) -> Result<Vec<usize>> {
     let ids = integers(ids)?;
     crate::expect_length("ids", rows, ids.len())?;

@@ -25,7 +25,9 @@ fn expect_vector(out: &ViewMut<'_>) -> Result<usize> {
     }
 }
 
-/// The numbers `start + n * step`. How many is what the output has room for; a framework computes it from the end.
+/// Writes the numbers `start + n * step`.
+///
+/// The output has room for as many as there are; a framework computes that from the end.
 ///
 /// # Errors
 /// [`Error::Rank`] unless the output has one dimension, [`Error::Type`] if elements are complex.
@@ -57,13 +59,14 @@ pub fn linspace(out: &mut ViewMut<'_>, start: f64, stop: f64) -> Result<()> {
     store(out, (0..len).map(|n| between(start, stop, n, len)))
 }
 
-/// The number at a position; from the nearer end, so that both are exact.
+/// Computes the number at a position, from the nearer end, so that both ends are exact.
 fn between(start: f64, stop: f64, n: usize, len: usize) -> f64 {
     let step = (stop - start) / len.saturating_sub(1).max(1) as f64;
     if n < len.div_ceil(2) { start + step * n as f64 } else { stop - step * (len - 1 - n) as f64 }
 }
 
-/// The powers of a base, to exponents with equal distances from `start` to `stop`. Integers lose their fractions.
+/// Writes the powers of a base, to exponents with equal distances from `start` to `stop`; integers lose their
+/// fractions.
 ///
 /// # Errors
 /// As [`arange`].
@@ -98,7 +101,9 @@ pub fn arange_tensor_shape(start: &View<'_>, end: &View<'_>, step: &View<'_>) ->
     Ok(vec![steps.ceil().max(0.0) as usize])
 }
 
-/// As [`arange`], with tensors of one number. If all are integers, the elements are computed without rounding.
+/// Writes numbers as [`arange`] does, with tensors of one number.
+///
+/// If all are integers, the elements are computed without rounding.
 ///
 /// # Errors
 /// As [`arange`]; [`Error::Length`] unless the tensors have one number, [`Error::Attribute`] for a step of zero and numbers
@@ -113,7 +118,7 @@ pub fn arange_tensor(out: &mut ViewMut<'_>, start: &View<'_>, end: &View<'_>, st
     }
 }
 
-/// The numbers of three tensors, if all of them are integers.
+/// Reads the numbers of three tensors if all of them are integers.
 fn whole(numbers: [&View<'_>; 3]) -> Result<Option<[i64; 3]>> {
     if numbers.iter().any(|number| number.dtype().is_float() || number.dtype().is_complex()) {
         return Ok(None);
@@ -140,7 +145,7 @@ pub fn linspace_tensor_shape(_: &View<'_>, _: &View<'_>, number: &View<'_>) -> R
     count(number)
 }
 
-/// As [`linspace`], with tensors of one number, the last of which says how many.
+/// Writes numbers as [`linspace`] does, with tensors of one number, the last of which says how many.
 ///
 /// # Errors
 /// As [`linspace`]; [`Error::Length`] unless the tensors have one number, [`Error::Attribute`] for a negative `number`.
@@ -167,7 +172,7 @@ pub fn logspace_tensor_shape(
     count(number)
 }
 
-/// As [`logspace`], with tensors of one number, the third of which says how many.
+/// Writes numbers as [`logspace`] does, with tensors of one number, the third of which says how many.
 ///
 /// # Errors
 /// As [`linspace_tensor`].
@@ -195,7 +200,7 @@ pub fn full_with_tensor(out: &mut ViewMut<'_>, value: &View<'_>) -> Result<()> {
     cast::cast(out, &value.expand(out.dims())?)
 }
 
-/// The gradient of an input that makes no difference: zero.
+/// Writes the gradient of an input that makes no difference: zero.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Type`] if types differ.
@@ -205,7 +210,7 @@ pub fn zero_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     movement::zero(dx)
 }
 
-/// The indices of a lower triangle, up to the `offset`-th diagonal above the main one: rows, then columns.
+/// Writes the indices of a lower triangle, up to the `offset`-th diagonal above the main one: rows, then columns.
 ///
 /// # Errors
 /// [`Error::Shape`] unless the output has two rows, one element in each for every index; [`Error::Attribute`] for a negative
@@ -214,7 +219,8 @@ pub fn tril_indices(out: &mut ViewMut<'_>, rows: i64, columns: i64, offset: i64)
     triangle(out, rows, columns, |row, column| column <= row.saturating_add(offset))
 }
 
-/// The indices of an upper triangle, from the `offset`-th diagonal above the main one on, as [`tril_indices`].
+/// Writes the indices of an upper triangle, from the `offset`-th diagonal above the main one on, as [`tril_indices`]
+/// does.
 ///
 /// # Errors
 /// As [`tril_indices`].

@@ -18,8 +18,8 @@ struct Range {
     len: usize,
 }
 
-/// The indices from `start` to `end`, without it, as Python has them: negative ones count from the end, and those outside
-/// are left out.
+/// Resolves the indices from `start` to `end`, without it, as Python does: negative ones count from the end, and those
+/// outside are left out.
 fn range(axis: usize, dim: usize, start: i64, end: i64, step: i64) -> Result<Range> {
     let refused = || Error::Attribute { name: "strides", value: step.to_string() };
     let dim = dim as i64;
@@ -56,7 +56,7 @@ const SAME_RANK: Rank<'_> = Rank { decrease: &[], none: &[] };
 
 macro_rules! part_of {
     ($name:ident $view:ident) => {
-        /// The part of a tensor in ranges.
+        /// Narrows a tensor to ranges.
         fn $name<'v>(view: $view<'v>, ranges: &[Range], rank: Rank<'_>) -> Result<$view<'v>> {
             let mut view = view;
             for range in ranges {
@@ -81,8 +81,9 @@ macro_rules! part_of {
 part_of!(part View);
 part_of!(part_of_output ViewMut);
 
-/// The elements from `starts` to `ends`, in steps, along some dimensions. Indices are as in Python: negative ones count from
-/// the end, and those outside are left out. Steps may be negative.
+/// Copies the elements from `starts` to `ends`, in steps, along some dimensions.
+///
+/// Indices are as in Python: negative ones count from the end, and those outside are left out. Steps may be negative.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Length`], [`Error::Type`] if types differ, [`Error::Attribute`] for a step of
@@ -101,7 +102,7 @@ pub fn strided_slice(
     movement::copy(out, &x)
 }
 
-/// Gradient of [`strided_slice`] by `x`: zero outside of the part.
+/// Computes the gradient of [`strided_slice`] with respect to `x`: zero outside of the part.
 ///
 /// # Errors
 /// As [`strided_slice`].
@@ -126,7 +127,8 @@ fn put_back(dx: &mut ViewMut<'_>, dout: &View<'_>, ranges: &[Range], rank: Rank<
     movement::copy(&mut part_of_output(dx.reborrow(), ranges, rank)?, &dout)
 }
 
-/// As [`strided_slice`] in steps of one; then without the dimensions of `decrease_axis`, which have one element.
+/// Copies elements as [`strided_slice`] does in steps of one; then drops the dimensions of `decrease_axis`, which have
+/// one element.
 ///
 /// # Errors
 /// As [`strided_slice`], and [`Error::Index`] if such a dimension has more.
@@ -145,7 +147,7 @@ pub fn slice(
     movement::copy(out, &x)
 }
 
-/// Gradient of [`slice()`] by `x`: zero outside of the part.
+/// Computes the gradient of [`slice()`] with respect to `x`: zero outside of the part.
 ///
 /// # Errors
 /// As [`slice()`].
@@ -161,7 +163,7 @@ pub fn slice_grad(
     put_back(dx, dout, &ranges, Rank { decrease: decrease_axis, none: &[] })
 }
 
-/// The shape of [`crop`]: negative numbers stand for all that follow an offset.
+/// Computes the shape of [`crop`]: negative numbers stand for all that follow an offset.
 ///
 /// # Errors
 /// As [`crop`].
@@ -180,7 +182,7 @@ pub fn crop_shape(x: &View<'_>, shape: &[i64], offsets: &[i64]) -> Result<Vec<us
     (0..dims.len()).map(len).collect()
 }
 
-/// The part of a tensor that has a shape, from an index for each dimension on.
+/// Copies the part of a tensor that has a shape, from an index for each dimension on.
 ///
 /// # Errors
 /// [`Error::Length`], [`Error::Index`] if the part reaches out of the tensor, [`Error::Shape`] unless the output has the
@@ -193,7 +195,7 @@ pub fn crop(out: &mut ViewMut<'_>, x: &View<'_>, shape: &[i64], offsets: &[i64])
     movement::copy(out, &x)
 }
 
-/// Gradient of [`crop`] by `x`: zero outside of the part.
+/// Computes the gradient of [`crop`] with respect to `x`: zero outside of the part.
 ///
 /// # Errors
 /// As [`crop`].
@@ -203,7 +205,7 @@ pub fn crop_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, offsets: &
     put_back(dx, dout, &ranges, SAME_RANK)
 }
 
-/// The shape of [`crop_grad`]: that of `x`.
+/// Returns the shape of [`crop_grad`]: that of `x`.
 ///
 /// # Errors
 /// None.
@@ -223,7 +225,7 @@ fn window(dims: &[usize], lens: &[usize], offsets: &[i64]) -> Result<Vec<Range>>
     ranges.collect()
 }
 
-/// The tensor with values in a part of it, which is chosen as by [`strided_slice`].
+/// Copies `x` and puts values in a part of it, which is chosen as by [`strided_slice`].
 ///
 /// The part lacks the dimensions of `decrease_axes`, and has dimensions of one in addition where `none_axes` says. Values are
 /// repeated for its shape, and lose leading dimensions of one.
@@ -254,7 +256,7 @@ pub fn set_value_with_tensor(
     movement::copy(&mut part_of_output(out.reborrow(), &ranges, rank)?, &values)
 }
 
-/// As [`set_value_with_tensor`], with numbers of a shape as values.
+/// Puts values as [`set_value_with_tensor`] does, given as a list of numbers and their shape.
 ///
 /// # Errors
 /// As [`set_value_with_tensor`], and [`Error::Length`] if there are fewer or more numbers than the shape has.
@@ -315,7 +317,7 @@ pub fn set_value_grad(
     Ok(())
 }
 
-/// The tensor with the elements along some dimensions in reverse order. It is its own gradient.
+/// Reverses the elements along some dimensions; the operator is its own gradient.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if types differ.
@@ -330,8 +332,10 @@ pub fn flip(out: &mut ViewMut<'_>, x: &View<'_>, axis: &[i64]) -> Result<()> {
     movement::copy(out, &x)
 }
 
-/// The tensor with each element so many places further along dimensions, where the last ones come first; or in row-major
-/// order, if no dimension is given. Its gradient is the same with negative shifts.
+/// Rotates the elements along dimensions, or in row-major order if no dimension is given.
+///
+/// Each element moves so many places further, where the last ones come first. The gradient is the same with negative
+/// shifts.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Length`] unless there is a shift for each dimension, [`Error::Type`] if types
@@ -365,7 +369,7 @@ pub fn roll(out: &mut ViewMut<'_>, x: &View<'_>, shifts: &[i64], axis: &[i64]) -
     take(out, x, &maps, &Buffer::new(x.dtype(), &[])?.view()?)
 }
 
-/// Gradient of [`roll`] by `x`: each element as many places back.
+/// Computes the gradient of [`roll`] with respect to `x`: each element as many places back.
 ///
 /// # Errors
 /// As [`roll`].
@@ -374,7 +378,7 @@ pub fn roll_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, shifts: &[i64], axis: &[
     roll(dx, dout, &back, axis)
 }
 
-/// The tensor with its dimensions in another order.
+/// Copies the tensor with its dimensions in another order.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ.
@@ -385,7 +389,7 @@ pub fn transpose(out: &mut ViewMut<'_>, x: &View<'_>, perm: &[i64]) -> Result<()
     movement::copy(out, &x)
 }
 
-/// Gradient of [`transpose`] by `x`: the dimensions in the order they had.
+/// Computes the gradient of [`transpose`] with respect to `x`: the dimensions in the order they had.
 ///
 /// # Errors
 /// As [`transpose`].

@@ -15,7 +15,7 @@ fn averages(mode: &str) -> Result<bool> {
     }
 }
 
-/// The median along dimensions, all if none is given, and where it is.
+/// Finds the median along dimensions, all if none is given, and its index.
 ///
 /// Of an even number of elements it is the mean of the two in the middle with the mode `avg`, and the smaller one with `min`.
 /// NaN among them makes it NaN, and its index is that of the first NaN; with `ignore_nan` only other elements count, and the
@@ -69,7 +69,8 @@ pub fn median(
     store_integers(indices, &places)
 }
 
-/// Gradient of [`median`] by `x`: `dout` for the element that it is, halves for the two that it is the mean of.
+/// Computes the gradient of [`median`] with respect to `x`: `dout` for the element that it is, halves for the two that
+/// it is the mean of.
 ///
 /// # Errors
 /// As [`median`], and [`Error::Index`].
@@ -84,8 +85,10 @@ pub fn median_grad(
     spread(dx, None, indices, dout, axis, keep_dim, mode)
 }
 
-/// Gradient of [`median`] by `x`, of which all elements that equal the median have the same share. If none does, it is
-/// [`median_grad`].
+/// Computes the gradient of [`median`] with respect to `x`, of which all elements that equal the median have the same
+/// share.
+///
+/// If none does, it is [`median_grad`].
 ///
 /// # Errors
 /// As [`median_grad`].

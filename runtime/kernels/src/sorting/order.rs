@@ -8,7 +8,7 @@ use crate::indexing;
 use crate::slices::{store_integers, with_slices};
 use crate::tensor::{View, ViewMut};
 
-/// The rows of a tensor along a dimension, and its shape with another length in that dimension.
+/// Returns the rows of a tensor along a dimension, and its shape with another length in that dimension.
 fn rows(dims: &[usize], axis: i64, len: Option<usize>) -> Result<(Around, Vec<usize>)> {
     let axis = axis_or_scalar(axis, dims.len())?;
     let mut others = dims.to_vec();
@@ -67,7 +67,7 @@ pub fn argsort(
     })
 }
 
-/// Gradient of [`argsort`] by `x`: each element of `dout` goes back to its index.
+/// Computes the gradient of [`argsort`] with respect to `x`: each element of `dout` goes back to its index.
 ///
 /// # Errors
 /// As [`indexing::take_along_axis_grad`].
@@ -80,7 +80,7 @@ fn expect_count(k: i64, len: usize) -> Result<usize> {
     usize::try_from(k).ok().filter(|&k| k <= len).ok_or(Error::Index { index: k, len })
 }
 
-/// The shape of what [`topk`] finds.
+/// Computes the shape of what [`topk`] finds.
 ///
 /// # Errors
 /// As [`topk`].
@@ -89,7 +89,7 @@ pub fn topk_shape(x: &View<'_>, k: i64, axis: i64, _largest: bool) -> Result<Vec
     Ok(rows(x.dims(), axis, Some(expect_count(k, len)?))?.1)
 }
 
-/// The `k` largest, or smallest, elements along a dimension in their order, and their indices.
+/// Finds the `k` largest, or smallest, elements along a dimension in their order, and their indices.
 ///
 /// # Errors
 /// As [`argsort`], and [`Error::Index`] unless the dimension has `k` elements.
@@ -117,7 +117,8 @@ pub fn topk(
     })
 }
 
-/// Gradient of [`topk`] by `x`: each element of `dout` goes back to its index, the others are zero.
+/// Computes the gradient of [`topk`] with respect to `x`: each element of `dout` goes back to its index, the others are
+/// zero.
 ///
 /// # Errors
 /// As [`indexing::take_along_axis_grad`].
@@ -142,7 +143,7 @@ fn single<'a>(out: &'a mut ViewMut<'_>, dims: &[usize], axis: i64, keep_dim: boo
     }
 }
 
-/// As [`single`], for gradients of such outputs.
+/// Inserts the reduced dimension as [`single`] does, for gradients of such outputs.
 fn single_input<'v>(view: &View<'v>, dims: &[usize], axis: i64, keep_dim: bool) -> Result<View<'v>> {
     match axis_or_scalar(axis, dims.len())? {
         Some(axis) if !keep_dim => view.clone().insert(axis),
@@ -150,8 +151,8 @@ fn single_input<'v>(view: &View<'v>, dims: &[usize], axis: i64, keep_dim: bool) 
     }
 }
 
-/// The `k`-th smallest element along a dimension, counted from 1, and its index: of equal ones the indices are in order,
-/// where Paddle has any.
+/// Finds the `k`-th smallest element along a dimension, counted from 1, and its index: of equal ones the indices are in
+/// order, where Paddle has any.
 ///
 /// # Errors
 /// As [`argsort`], and [`Error::Index`] unless the dimension has `k` elements.
@@ -178,7 +179,7 @@ pub fn kthvalue(
     })
 }
 
-/// Gradient of [`kthvalue`] by `x`.
+/// Computes the gradient of [`kthvalue`] with respect to `x`.
 ///
 /// # Errors
 /// As [`indexing::take_along_axis_grad`].
@@ -195,7 +196,7 @@ pub fn kthvalue_grad(
     indexing::take_along_axis_grad(dx, &indices, &dout, axis)
 }
 
-/// The most frequent element along a dimension, of several the smallest, and the index of the last such element.
+/// Finds the most frequent element along a dimension, of several the smallest, and the index of the last such element.
 ///
 /// # Errors
 /// As [`argsort`], and [`Error::Empty`] if the dimension has no elements.
@@ -224,7 +225,7 @@ pub fn mode(
     })
 }
 
-/// Gradient of [`mode`] by `x`.
+/// Computes the gradient of [`mode`] with respect to `x`.
 ///
 /// # Errors
 /// As [`indexing::take_along_axis_grad`].

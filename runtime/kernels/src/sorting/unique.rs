@@ -21,7 +21,7 @@ struct Groups {
     dims: Vec<usize>,
 }
 
-/// The dimensions with one of them first.
+/// Orders the dimensions so that `axis` comes first.
 fn first(rank: usize, axis: usize) -> Vec<usize> {
     std::iter::once(axis).chain((0..rank).filter(|&other| other != axis)).collect()
 }
@@ -116,7 +116,7 @@ impl Groups {
     }
 }
 
-/// The shape of the first output of [`unique`].
+/// Computes the shape of the first output of [`unique`].
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Attribute`] for several dimensions, [`Error::Type`] if elements are complex.
@@ -127,7 +127,8 @@ pub fn unique_shape(x: &View<'_>, axis: &[i64], equal_nan: bool) -> Result<Vec<u
     Ok(dims)
 }
 
-/// Each element once, in order; or what is at each index of a dimension, if one is given, in lexicographic order.
+/// Writes each element once, in order; or what is at each index of a dimension, if one is given, in lexicographic
+/// order.
 ///
 /// `indices` are those of the first of equal ones, `inverse` is the place in the output for each of the input, in row-major
 /// order, and `counts` says how often each is there. NaN is one element with `equal_nan`, otherwise each NaN is one of its own.
@@ -154,7 +155,7 @@ pub fn unique_consecutive_count(x: &View<'_>, axis: &[i64]) -> Result<usize> {
     Ok(Groups::new(x, axis, false, true)?.members.len())
 }
 
-/// As [`unique`], but only neighbours count as equal, and the order stays.
+/// Writes elements once as [`unique`] does, but only neighbours count as equal, and the order stays.
 ///
 /// # Errors
 /// As [`unique`].

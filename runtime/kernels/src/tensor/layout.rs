@@ -4,7 +4,8 @@ use super::{Memory, PerDimension, View, ViewMut};
 use crate::error::{Error, Result};
 
 impl Memory {
-    /// Other dimensions over elements of this tensor. The first element is some elements behind that of this tensor.
+    /// Lays other dimensions over elements of this tensor; the first element is `offset` elements behind that of this
+    /// tensor.
     fn relaid(&self, offset: isize, dims: PerDimension<usize>, strides: PerDimension<isize>) -> Result<Self> {
         let first = self.base.wrapping_add(self.before * self.dtype.size());
         let offset = if dims.contains(&0) { 0 } else { offset };
@@ -109,7 +110,8 @@ impl Memory {
 macro_rules! layouts {
     ($($view:ident)*) => {$(
         impl $view<'_> {
-            /// `len` elements along a dimension, from `start` on, `step` elements from each to the next.
+            /// Returns the part with `len` elements along a dimension, from `start` on, `step` elements from each to
+            /// the next.
             ///
             /// # Errors
             /// [`Error::Axis`], [`Error::Index`].
@@ -117,7 +119,7 @@ macro_rules! layouts {
                 Ok(Self { memory: self.memory.step(axis, start, step, len)?, ..self })
             }
 
-            /// `len` neighbours along a dimension, from `start` on.
+            /// Returns the part with `len` neighbours along a dimension, from `start` on.
             ///
             /// # Errors
             /// As [`step`](Self::step).
@@ -125,7 +127,7 @@ macro_rules! layouts {
                 self.step(axis, start, 1, len)
             }
 
-            /// The elements at an index of a dimension, without that dimension.
+            /// Returns the elements at an index of a dimension, without that dimension.
             ///
             /// # Errors
             /// As [`step`](Self::step).
@@ -133,7 +135,7 @@ macro_rules! layouts {
                 Ok(Self { memory: self.memory.select(axis, index)?, ..self })
             }
 
-            /// The dimensions in another order.
+            /// Puts the dimensions in another order.
             ///
             /// # Errors
             /// [`Error::Rank`], [`Error::Axis`].
@@ -141,7 +143,7 @@ macro_rules! layouts {
                 Ok(Self { memory: self.memory.permute(axes)?, ..self })
             }
 
-            /// Several dimensions instead of one, whose lengths multiply to that of the one.
+            /// Splits one dimension into several, whose lengths multiply to that of the one.
             ///
             /// # Errors
             /// [`Error::Axis`], [`Error::Shape`].
@@ -149,7 +151,7 @@ macro_rules! layouts {
                 Ok(Self { memory: self.memory.split(axis, parts)?, ..self })
             }
 
-            /// A further dimension of length one.
+            /// Inserts a dimension of length one.
             ///
             /// # Errors
             /// [`Error::Axis`].
@@ -157,7 +159,7 @@ macro_rules! layouts {
                 Ok(Self { memory: self.memory.insert(axis)?, ..self })
             }
 
-            /// The diagonal of two dimensions, as the last dimension instead of them.
+            /// Returns the diagonal of two dimensions, as the last dimension instead of them.
             ///
             /// # Errors
             /// [`Error::Axis`], [`Error::Overflow`].
@@ -170,7 +172,7 @@ macro_rules! layouts {
 layouts!(View ViewMut);
 
 impl View<'_> {
-    /// The tensor repeated for a shape.
+    /// Repeats the tensor for a shape.
     ///
     /// # Errors
     /// [`Error::Broadcast`].

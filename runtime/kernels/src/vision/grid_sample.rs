@@ -45,7 +45,7 @@ pub fn grid_sample(
     })
 }
 
-/// The gradients of [`grid_sample`] by the images and by the grid.
+/// Computes the gradients of [`grid_sample`] with respect to the images and the grid.
 ///
 /// The gradient by a coordinate that the padding moved to the border is zero, and all are for the nearest pixel.
 ///
@@ -181,7 +181,7 @@ impl Rules {
         }
     }
 
-    /// The pixels that a point sees.
+    /// Returns the pixels that a point sees.
     fn pixels<T: Float>(&self, coordinates: &[T]) -> SmallVec<[Pixel<T>; 16]> {
         let taps: Spatial<SmallVec<[Tap<T>; 4]>> =
             std::array::from_fn(|n| match coordinates.get(SPACE - 1 - n) {
@@ -208,7 +208,7 @@ impl Rules {
         pixels
     }
 
-    /// The indices in a dimension that a coordinate sees.
+    /// Returns the indices in a dimension that a coordinate sees.
     fn taps<T: Float>(&self, coordinate: T, len: usize) -> SmallVec<[Tap<T>; 4]> {
         let (half, size) = (T::of(0.5), T::of(len as f64));
         let (position, slope) = if self.align_corners {
@@ -241,7 +241,7 @@ impl Rules {
         }
     }
 
-    /// The position that the padding moves a position to, and the slope of that.
+    /// Returns the position that the padding moves a position to, and the slope of that.
     fn padded<T: Float>(&self, position: T, size: T) -> (T, T) {
         match self.padding {
             Padding::Zeros => (position, T::ONE),
@@ -257,7 +257,7 @@ impl Rules {
     }
 }
 
-/// The index of a position, if it is in the dimension. NaN is not.
+/// Returns the index of a position if it is in the dimension; NaN is not.
 fn index<T: Float>(position: T, len: usize) -> Option<usize> {
     let position: f64 = position.into();
     (position >= 0.0 && position < len as f64).then_some(position as usize)

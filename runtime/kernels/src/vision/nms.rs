@@ -7,7 +7,7 @@ use crate::slices::{Slot, store_integers};
 use crate::sorting::compare;
 use crate::tensor::{View, ViewMut};
 
-/// The number of boxes that [`nms`] selects, as a shape.
+/// Computes the number of boxes that [`nms`] selects, as a shape.
 ///
 /// # Errors
 /// As [`nms`].
@@ -71,7 +71,7 @@ fn area<T: Float>([x1, y1, x2, y2]: &[T; 4]) -> T {
     (*x2 - *x1) * (*y2 - *y1)
 }
 
-/// The quotient of the areas of intersection and union.
+/// Computes the quotient of the areas of intersection and union.
 fn overlap<T: Float>(a: &[T; 4], b: &[T; 4]) -> T {
     let width = (a[2].min(b[2]) - a[0].max(b[0])).max(T::ZERO);
     let height = (a[3].min(b[3]) - a[1].max(b[1])).max(T::ZERO);

@@ -53,7 +53,7 @@ pub fn roi_align(
     })
 }
 
-/// The gradient of [`roi_align`] by the images.
+/// Computes the gradient of [`roi_align`] with respect to the images.
 ///
 /// # Errors
 /// As [`roi_align`].
@@ -118,7 +118,7 @@ impl Rules {
         [regions, self.channels, self.pooled[0], self.pooled[1]]
     }
 
-    /// The image of each region.
+    /// Returns the image index of each region.
     fn images(&self, boxes: &View<'_>, boxes_num: Option<&View<'_>>) -> Result<Vec<usize>> {
         let columns = if boxes_num.is_some() { 4 } else { 5 };
         let regions = boxes.dims().first().copied().unwrap_or(0);
@@ -209,7 +209,8 @@ impl Rules {
         Ok(found)
     }
 
-    /// The samples of a cell that may lie in the image, so that the time does not depend on the size of a region.
+    /// Returns the samples of a cell that may lie in the image, so that the time does not depend on the size of a
+    /// region.
     fn seen(&self, start: f64, size: f64, samples: f64, len: usize) -> std::ops::Range<u64> {
         if len == 0 {
             return 0..0;
