@@ -193,13 +193,23 @@ pub fn page(spec: &Spec, operators: &Operators, id: OperatorId, marker: String) 
         gradients,
         reference: operator.reference.clone(),
         types: capital(&element_types(&operator.types)),
-        provider: match &operator.body {
-            Body::Formula(_) => "A loop that is generated from the formula.".to_owned(),
-            Body::Kernel(path) => format!("The function `tenon_kernels::{path}`."),
-        },
+        provider: provider(operator),
         random: operator.random,
         operands: operands(operator),
         kernels: bound(spec, id).map(|bound| kernel_row(spec, operators, bound, &path)).collect(),
+    }
+}
+
+/// Describes the computation on the CPU device, and on a device without the operator.
+fn provider(operator: &Operator) -> String {
+    let own = match &operator.body {
+        Body::Formula(_) => "A loop that is generated from the formula.".to_owned(),
+        Body::Kernel(path) => format!("The function `tenon_kernels::{path}`."),
+    };
+    let steps: Vec<String> = operator.sequence.iter().map(|step| format!("`{}`", step.text)).collect();
+    match steps.as_slice() {
+        [] => own,
+        steps => format!("{own} A device without it composes it: {}.", steps.join(", ")),
     }
 }
 
