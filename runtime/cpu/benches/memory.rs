@@ -77,7 +77,7 @@ fn copies(cpu: &Cpu) {
     }
 }
 
-/// The size from which a second core is faster: this is what `SPLIT_BYTES` was chosen by.
+/// Measures from which size a second core is faster; `SPLIT_BYTES` was chosen by this.
 fn split() {
     let pool = tuning::Pool::start();
     for fill in [false, true] {

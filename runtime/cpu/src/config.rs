@@ -121,8 +121,8 @@ fn unit_bytes(unit: &str) -> Option<usize> {
     })
 }
 
-/// Half of the machine, shared out: the other half stays with the host program, whose own
-/// tensors live in the same memory.
+/// Computes a device's share of half of the machine's memory, in bytes; the other half stays with the host program,
+/// whose own tensors live in the same memory.
 fn default_memory(devices: usize) -> usize {
     let share = crate::memory::physical_memory() / 2 / devices;
     (share / MIB * MIB).max(MIB)

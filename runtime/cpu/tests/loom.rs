@@ -26,6 +26,8 @@ impl Log {
     }
 }
 
+/// Checks a model with a bound of preemptions.
+///
 /// Two preemptions find nearly all bugs; three take minutes for the larger models.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();

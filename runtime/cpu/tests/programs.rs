@@ -63,14 +63,14 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
     vec((0..STREAMS, step), 1..120)
 }
 
-/// The body of the kernels: reads one buffer, changes the other.
+/// Runs the body of the kernels: reads one buffer, changes the other.
 fn mix(to: &mut [u8], from: &[u8]) {
     for (a, b) in to.iter_mut().zip(from) {
         *a = a.wrapping_mul(5).wrapping_add(*b).wrapping_add(1);
     }
 }
 
-/// The outcome, one step after the other.
+/// Computes the outcome, one step after the other.
 fn expected(steps: &[(usize, Step)], buffers: &mut [Vec<u8>]) {
     for (_, step) in steps {
         match *step {
@@ -214,8 +214,10 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The new block is not the old one while queued work may use that, so no event is needed.
-    /// Kernels of device 0 that use memory of device 1 are not seen by a free there.
+    /// Replaces a buffer by a new block.
+    ///
+    /// The new block is not the old one while queued work may use that, so no event is needed. Kernels of device 0 that
+    /// use memory of device 1 are not seen by a free there.
     fn renew(&mut self, to: usize) {
         let device = device_of(to);
         if device == 1 {

@@ -47,7 +47,7 @@ fn id(id: i32) -> ffi::C_Device_st {
     ffi::C_Device_st { id }
 }
 
-/// Memory of a device with these bytes in it.
+/// Allocates memory of a device with these bytes in it.
 fn filled(table: &ffi::C_DeviceInterface, device: i32, bytes: &[u8]) -> *mut c_void {
     let mut pointer = null_mut();
     ok!(table.device_memory_allocate(&mut id(device), &mut pointer, bytes.len()));
@@ -55,7 +55,7 @@ fn filled(table: &ffi::C_DeviceInterface, device: i32, bytes: &[u8]) -> *mut c_v
     pointer
 }
 
-/// Pinned host memory of a device with these bytes in it: copies with it do not wait.
+/// Allocates pinned host memory of a device with these bytes in it: copies with it do not wait.
 fn pinned<'a>(table: &ffi::C_DeviceInterface, device: i32, bytes: &[u8]) -> &'a mut [u8] {
     let mut pointer = null_mut();
     ok!(table.host_memory_allocate(&mut id(device), &mut pointer, bytes.len()));

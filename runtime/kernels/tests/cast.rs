@@ -7,7 +7,7 @@ use tensor::{REAL, Tensor};
 
 const VALUES: [f64; 6] = [0.0, 1.0, -2.5, 100.75, f64::INFINITY, f64::NAN];
 
-/// A number as an element of the type would hold it.
+/// Converts a number as an element of the type would hold it.
 fn number(dtype: DType, value: f64) -> Number {
     match dtype {
         _ if dtype.is_complex() => Number::Complex(Complex::new(value, 2.0)),

@@ -24,7 +24,7 @@ fn arguments() -> [Tensor; 3] {
     [integers(&[4, 2], padded), integers(&[4], LENGTHS), integers(&[4], lengths)]
 }
 
-/// The probability of all alignments of a sequence, whose labels have the logarithms of probabilities.
+/// Computes the probability of all alignments of a sequence, whose labels have the logarithms of probabilities.
 fn probability(of: impl Fn(usize, usize) -> f64, times: usize, target: &[i64]) -> f64 {
     let alignments = (0..LABELS.pow(times as u32)).map(|mut number| {
         let mut digits = vec![];

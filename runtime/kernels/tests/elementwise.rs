@@ -44,7 +44,7 @@ fn check(y: &Tensor, a: &Tensor, b: &Tensor) {
     assert_eq!(y.memory, wanted.memory, "{:?} {:?} {y:?} {a:?} {b:?}", y.values(), wanted.values());
 }
 
-/// Small numbers that every type can hold, some with a fraction.
+/// Returns small numbers that every type can hold, some with a fraction.
 fn some(count: usize, seed: usize) -> impl Iterator<Item = Number> {
     (0..count).map(move |n| match (n * 7 + seed * 5) % 23 {
         value if value % 3 == 0 => Number::Integer(value as i64),

@@ -88,7 +88,7 @@ fn variants_of_adam_follow_their_papers() {
     check(2, &[BETAS[0].powi(8), BETAS[1].powi(8), rho(8)], run_radam, radam);
 }
 
-/// The number of a step, times the power of the second beta, over the rest.
+/// Computes the number of a step, times the power of the second beta, over the rest.
 fn rho(step: i32) -> f64 {
     let power = BETAS[1].powi(step);
     f64::from(step) * power / (1.0 - power)

@@ -12,7 +12,7 @@ fn make(dtype: DType, len: usize) -> Tensor {
     Tensor::new(dtype, &[len], [])
 }
 
-/// The mean, the variance, and the third and fourth moments of the standardised numbers.
+/// Computes the mean, the variance, and the third and fourth moments of the standardised numbers.
 fn moments(values: &[f64]) -> [f64; 4] {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

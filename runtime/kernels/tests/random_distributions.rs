@@ -10,7 +10,7 @@ use tensor::Tensor;
 
 const COUNT: usize = 40_000;
 
-/// As many numbers as `COUNT`, drawn by an operator with an input that is the same everywhere.
+/// Draws `COUNT` numbers by an operator with an input that is the same everywhere.
 fn drawn(
     dtype: DType,
     parameter: f64,

@@ -79,7 +79,7 @@ fn some_dims(random: &mut Random) -> Vec<usize> {
     dims
 }
 
-/// A tensor of a shape with values.
+/// Creates a tensor of a shape with values.
 fn some_tensor(random: &mut Random, shared: Option<&Memory>, dtype: DType, dims: &[usize]) -> Tensor {
     let strides = random.strides(dims);
     let tensor = random.tensor(shared, dtype, dims, strides);

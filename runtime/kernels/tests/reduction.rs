@@ -15,7 +15,7 @@ type WithIndices =
     fn(Option<&mut ViewMut<'_>>, &mut ViewMut<'_>, &View<'_>, i64, bool, bool) -> Result<(), Error>;
 type Reduction = fn(&mut ViewMut<'_>, &View<'_>, &[i64], bool, bool) -> Result<(), Error>;
 
-/// The shape of the output, and for each of its elements those of the input.
+/// Returns the shape of the output, and for each of its elements those of the input.
 fn groups(x: &Tensor, axes: &[usize], keep: bool) -> (Vec<usize>, Vec<Vec<f64>>) {
     let rest: Vec<usize> = (0..x.dims.len()).filter(|axis| !axes.contains(axis)).collect();
     let short: Vec<usize> = rest.iter().map(|&axis| x.dims[axis]).collect();
@@ -28,7 +28,8 @@ fn groups(x: &Tensor, axes: &[usize], keep: bool) -> (Vec<usize>, Vec<Vec<f64>>)
     (if keep { long } else { short }, lists)
 }
 
-/// A random choice of axes: as they are, as numbers from the start or the end, and whether to keep dimensions.
+/// Chooses axes at random: as they are, as numbers from the start or the end, and the flags to keep dimensions and to
+/// reduce all.
 fn choice(random: &mut Random, rank: usize) -> (Vec<usize>, Vec<i64>, bool, bool) {
     let mut axes: Vec<usize> = (0..rank).filter(|_| random.one_in(2)).collect();
     let all = random.one_in(4);

@@ -21,7 +21,8 @@ fn filled(random: &mut Random, dtype: DType, dims: &[usize]) -> Tensor {
     tensor
 }
 
-/// For each row its elements and indices, chosen one after the other: the best of those that are left, the first of equal ones.
+/// Ranks the elements and indices of a row, chosen one after the other: the best of those that are left, the first of
+/// equal ones.
 fn ranked(x: &Tensor, axis: usize, descending: bool, place: &[usize]) -> Vec<(f64, usize)> {
     let len = x.dims.get(axis).copied().unwrap_or(1);
     let mut left: Vec<(f64, usize)> = (0..len)

@@ -19,7 +19,7 @@ struct Sampling {
 }
 
 impl Sampling {
-    /// The pixel of the image that is at an index of the image without an end.
+    /// Returns the pixel of the image that is at an index of the image without an end, `None` for a zero.
     fn pixel(self, index: i64, len: i64) -> Option<usize> {
         let inside = match self.padding {
             "zeros" => return (0..len).contains(&index).then_some(index as usize),
@@ -50,7 +50,7 @@ impl Sampling {
         }
     }
 
-    /// The pixels of a dimension, with their weights for a coordinate.
+    /// Returns the pixels of a dimension, with their weights for a coordinate.
     fn pixels(self, coordinate: f64, len: usize) -> Vec<(usize, f64)> {
         let size = len as f64;
         let position = if self.corners {
@@ -81,7 +81,7 @@ impl Sampling {
     }
 }
 
-/// Images, points, and all ways to sample them.
+/// Runs a function on images, points, and all ways to sample them.
 fn samplings(random: &mut Random, mut run: impl FnMut(&mut Random, &Tensor, &Tensor, Sampling)) {
     for case in 0..54 {
         let sampling =

@@ -84,8 +84,9 @@ impl Shape<'_> {
         dims
     }
 
-    /// A number for each dimension of the images. A depth that makes no difference is left out, because the library computes
-    /// flat images faster.
+    /// Returns a number for each dimension of the images.
+    ///
+    /// A depth that makes no difference is left out, because the library computes flat images faster.
     fn spatial(&self, of: impl Fn(usize) -> i64) -> Vec<i64> {
         let Geometry { large, small, kernel, paddings, .. } = self.0;
         let is_flat = [large[0], small[0], kernel[0]] == [1; 3] && paddings[0] == [0; 2];
@@ -206,7 +207,7 @@ fn describe(
     Ok(unsafe { Description::new(*context, handle) })
 }
 
-/// The layout of a contiguous tensor.
+/// Creates the layout of a contiguous tensor.
 pub(crate) fn plain(context: &Context, dtype: DType, dims: &[i64]) -> Result<Layout> {
     let mut strides = vec![1; dims.len()];
     for n in (1..dims.len()).rev() {

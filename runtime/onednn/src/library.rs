@@ -81,7 +81,7 @@ impl Library {
         LIBRARY.get_or_init(|| Self::find(tenon::trusted_variable(VARIABLE))).as_ref()
     }
 
-    /// The version: main version, release and correction.
+    /// Returns the version: main version, release and correction.
     #[must_use]
     pub fn version(&self) -> [i32; 3] {
         self.version

@@ -146,7 +146,7 @@ impl Layout {
 }
 
 impl Description {
-    /// The layout of one of its tensors.
+    /// Returns the layout of one of its tensors.
     pub(crate) fn layout(&self, what: Query) -> Result<Layout> {
         // SAFETY: the descriptor is live; the copy of its part is new.
         unsafe {

@@ -70,7 +70,7 @@ impl Plan {
         })
     }
 
-    /// Computes. The output is undefined if this fails.
+    /// Computes the output, which is undefined if this fails.
     ///
     /// # Safety
     /// The addresses lead to tensors of the given layouts. The output is written, and overlaps no input.

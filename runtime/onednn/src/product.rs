@@ -142,7 +142,7 @@ struct Order {
     distance: i64,
 }
 
-/// The order of a matrix, if it is row-major or column-major.
+/// Returns the order of a matrix if it is row-major or column-major.
 fn order([row, column]: [usize; 2], [rows, columns]: [usize; 2]) -> Option<Order> {
     // The stride of a dimension of length one makes no difference, but the library checks it.
     if (column == 1 || columns == 1) && (row >= columns || rows == 1) {

@@ -6,7 +6,7 @@ use tenon_kernels::provider::{Factor, Geometry, Pass};
 use tenon_kernels::{DType, View, ViewMut, bf16, conv, matmul};
 use tenon_onednn::{Library, Unusable};
 
-/// The library, or nothing if there is none.
+/// Returns the library, or `None` if there is none.
 fn library() -> Option<&'static Library> {
     match Library::get() {
         Ok(library) => Some(library),
@@ -15,7 +15,7 @@ fn library() -> Option<&'static Library> {
     }
 }
 
-/// Reproducible numbers from -1 to 1.
+/// Generates reproducible numbers from -1 to 1.
 fn numbers(count: usize, seed: u64) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
@@ -108,7 +108,7 @@ impl Case {
         library.convolve(pass, DType::F32, &self.geometry, bytes, operands).then_some(out)
     }
 
-    /// The result in `bfloat16`, of operands that are rounded to it.
+    /// Computes the result in `bfloat16`, of operands that are rounded to it.
     fn by_library_in_bf16(&self, library: &Library, pass: Pass) -> Option<Vec<f32>> {
         let rounded = |numbers: &[f32]| numbers.iter().copied().map(bf16::from_f32).collect::<Vec<_>>();
         let [result, left, right] = self.tensors(pass).map(rounded);
@@ -120,7 +120,7 @@ impl Case {
     }
 }
 
-/// A convolution of square images, with channels per group.
+/// Describes a convolution of square images, with channels per group.
 fn flat(
     channels: [usize; 2],
     size: usize,

@@ -28,7 +28,7 @@ pub fn compute_on_streams() {
 }
 
 impl Operators for CpuOperators {
-    /// Every operator has a kernel, for every type of elements that the spec lists.
+    /// Returns true: every operator has a kernel, for every type of elements that the spec lists.
     fn provides(&self, _: &str, _: DataType) -> bool {
         true
     }

@@ -15,7 +15,7 @@ const DEVICE: DeviceId = DeviceId(0);
 const STREAMS: usize = 3;
 const BUFFERS: usize = 5;
 
-/// A layout of one dimension.
+/// Returns a layout of one dimension.
 fn line(dims: &[usize; 1]) -> Layout<'_> {
     Layout::new(dims, &[1]).unwrap()
 }
@@ -69,7 +69,7 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
     vec((0..STREAMS, step), 1..60)
 }
 
-/// The contents of the buffers after a step.
+/// Computes the contents of the buffers after a step.
 fn apply(step: &Step, buffers: &mut [Vec<i32>]) {
     match *step {
         Step::Add { to, left, right } => {
@@ -264,7 +264,7 @@ fn check(len: usize, steps: &[(usize, Step)]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Each operator is worth a thread.
+    /// Runs operators each of which is worth a thread.
     #[test]
     fn large_operators_keep_the_order_of_the_program(steps in steps()) {
         check(20_000, &steps);

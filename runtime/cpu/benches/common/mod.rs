@@ -42,7 +42,7 @@ fn time(call: &mut dyn FnMut(), rounds: u32) -> Duration {
     start.elapsed()
 }
 
-/// The head of a table.
+/// Prints the head of a table.
 pub fn head(title: &str, ours: &str, theirs: &str) {
     println!("\n{title:<44} {ours:>14} {theirs:>14} {:>8}", "ratio");
 }

@@ -148,7 +148,7 @@ impl Core {
     }
 }
 
-/// There are 64 devices at most, so that each number is an id.
+/// Returns the ids of the first `count` devices; there are 64 at most, so that each number is an id.
 fn ids(count: usize) -> impl Iterator<Item = DeviceId> {
     (0..).map(DeviceId).take(count)
 }

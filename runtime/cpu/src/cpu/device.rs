@@ -42,6 +42,8 @@ impl From<crate::Error> for Error {
     }
 }
 
+/// Returns null instead of an error if memory is exhausted.
+///
 /// PaddlePaddle takes null for «out of memory», frees what it caches, and tries again.
 fn null_if_out_of_memory<P>(allocated: crate::Result<P>, null: P) -> Result<P> {
     match allocated {

@@ -31,7 +31,7 @@ mod imp {
         INSIDE.get()
     }
 
-    /// None if the thread is settling already.
+    /// Marks the thread as settling; returns `None` if it is settling already.
     pub(crate) fn settle() -> Option<Settling> {
         (!SETTLING.replace(true)).then_some(Settling(()))
     }

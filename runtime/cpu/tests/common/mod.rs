@@ -8,7 +8,7 @@ use tenon_cpu::{Config, Cpu};
 
 pub const MIB: usize = 1 << 20;
 
-/// Two devices of 64 MiB, two threads.
+/// Creates two devices of 64 MiB with two threads.
 pub fn cpu() -> Cpu {
     cpu_with(64 * MIB)
 }

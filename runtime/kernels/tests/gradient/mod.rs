@@ -5,7 +5,7 @@ use tenon_kernels::{DType, Number};
 
 use crate::tensor::{Random, Tensor};
 
-/// A tensor of doubles in any layout, no two of which are closer than 0.05, in `[-2, 2]` for up to 80 elements.
+/// Creates a tensor of doubles in any layout, no two of which are closer than 0.05, in `[-2, 2]` for up to 80 elements.
 pub fn spaced(random: &mut Random, dims: &[usize]) -> Tensor {
     let tensor = empty(random, DType::F64, dims);
     let count = tensor.indices().len();
@@ -17,7 +17,7 @@ pub fn spaced(random: &mut Random, dims: &[usize]) -> Tensor {
     tensor
 }
 
-/// A tensor of zeros in any layout.
+/// Creates a tensor in any layout.
 pub fn empty(random: &mut Random, dtype: DType, dims: &[usize]) -> Tensor {
     let strides = random.strides(dims);
     random.tensor(None, dtype, dims, strides)

@@ -32,7 +32,7 @@ impl Case {
         [self.batch, self.lengths[0], self.heads[0], self.widths[1]]
     }
 
-    /// The result, and behind it the logarithms of the sums.
+    /// Computes the result and the logarithms of the sums.
     fn forward(&self, inputs: &[Vec<f64>], mask: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let [q, k, v] = self.dims();
         let mut out = vec![0.0; self.result().iter().product()];

@@ -19,7 +19,7 @@ struct Case {
     last: bool,
 }
 
-/// All indices below limits, in row-major order.
+/// Returns all indices below limits, in row-major order.
 pub fn indices(limits: &[usize]) -> Vec<Vec<usize>> {
     limits.iter().fold(vec![vec![]], |indices, &limit| {
         indices.iter().flat_map(|index| (0..limit).map(|n| [&index[..], &[n]].concat())).collect()
@@ -46,7 +46,7 @@ impl Case {
         if self.algorithm == "SAME" { 1 } else { self.dilations[n] as usize }
     }
 
-    /// The padding before and behind, and the length of the result, of a dimension.
+    /// Computes the padding before a dimension and the length of the result.
     fn along(&self, n: usize) -> (usize, usize) {
         let (len, kernel, stride) = (self.image[n], self.kernel[n], self.strides[n] as usize);
         let span = (kernel - 1) * self.dilation(n) + 1;
@@ -110,7 +110,7 @@ impl Case {
         out
     }
 
-    /// The gradient by the image, of a result of any size.
+    /// Computes the gradient by the image, of a result of any size.
     fn transposed(&self, inputs: &[Vec<f64>], result: &[usize]) -> Vec<f64> {
         let mut image = vec![0.0; self.shape(self.channels[0], &self.image).iter().product()];
         self.each(result, |x, filter, at| image[x] += inputs[0][at] * inputs[1][filter]);

@@ -15,7 +15,7 @@ struct Case {
     last: bool,
 }
 
-/// The weight of the cubic kernel at a distance (Keys, 1981).
+/// Computes the weight of the cubic kernel at a distance (Keys, 1981).
 fn cubic(distance: f64) -> f64 {
     let (x, a) = (distance.abs(), -0.75);
     if x <= 1.0 {

@@ -8,7 +8,7 @@ use crate::support::{FLOATS, Random, gradient};
 
 const IGNORED: i64 = -100;
 
-/// The losses of all lines. Hard labels are classes.
+/// Computes the losses of all lines; hard labels are classes.
 fn entropy(
     x: &[f64],
     dims: &[usize],

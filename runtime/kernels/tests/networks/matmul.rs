@@ -6,7 +6,7 @@ use crate::support::{FLOATS, Random, gradient};
 /// The operands' shapes, and whether they are transposed.
 type Case = (Vec<usize>, Vec<usize>, bool, bool);
 
-/// The shape of the product, and the product, over indices.
+/// Computes the shape of the product, and the product, over indices.
 fn reference((x, y, transpose_x, transpose_y): &Case, values: &[Vec<f64>]) -> (Vec<usize>, Vec<f64>) {
     let as_matrix = |dims: &[usize], row: bool| match dims {
         [len] if row => vec![1, *len],

@@ -45,7 +45,7 @@ impl Places {
         [mean, variance]
     }
 
-    /// `x`, `scale` and `bias` are the inputs.
+    /// Normalizes `x`; `x`, `scale` and `bias` are the inputs.
     fn normalize(&self, inputs: &[Vec<f64>], [mean, variance]: &[Vec<f64>; 2]) -> Vec<f64> {
         let [x, scale, bias] = inputs else { unreachable!() };
         let places = x.iter().zip(self.sets.iter().zip(&self.parameters));

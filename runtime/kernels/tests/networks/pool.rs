@@ -29,7 +29,7 @@ impl Case {
         if self.largest { "max" } else { "avg" }
     }
 
-    /// For each window of a dimension its elements, and how many it has with padding.
+    /// Returns for each window of a dimension its elements, and how many it has with padding.
     fn windows(&self, n: usize) -> Vec<(Vec<usize>, usize)> {
         let len = self.image[n];
         let cells = |cells: Vec<usize>| (cells.clone(), cells.len());

@@ -50,13 +50,13 @@ impl Case {
         matrices.chain((0..2 * parts).map(|_| vec![wide])).collect()
     }
 
-    /// The shapes of `x`, the states and the weights.
+    /// Returns the shapes of `x`, the states and the weights.
     fn input_dims(&self) -> Vec<Vec<usize>> {
         let states = (0..self.states()).map(|_| self.state_dims().to_vec());
         [vec![TIME, BATCH, INPUT]].into_iter().chain(states).chain(self.weight_dims()).collect()
     }
 
-    /// The output, and behind it the last states, of one sample after the other and one number at a time.
+    /// Computes the output, and behind it the last states, of one sample after the other and one number at a time.
     fn forward(&self, inputs: &[Vec<f64>], uniform: &[f64]) -> Vec<f64> {
         let (x, weights) = (&inputs[0], &inputs[1 + self.states()..]);
         let parts = self.layers * self.directions;

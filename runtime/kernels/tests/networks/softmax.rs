@@ -9,7 +9,7 @@ type Backward = fn(&mut ViewMut<'_>, &View<'_>, &View<'_>, i64) -> Result<()>;
 const OPERATORS: [(Forward, Backward, bool); 2] =
     [(softmax, softmax_grad, false), (log_softmax, log_softmax_grad, true)];
 
-/// The numbers of the elements of each line along a dimension.
+/// Returns the positions of the elements of each line along a dimension.
 pub fn lines(dims: &[usize], axis: usize) -> Vec<Vec<usize>> {
     let inner: usize = dims[axis + 1..].iter().product();
     let starts =

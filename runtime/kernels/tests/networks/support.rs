@@ -8,7 +8,7 @@ pub const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::Bf16]
 pub struct Random(pub u64);
 
 impl Random {
-    /// A number below a limit.
+    /// Draws a number below a limit.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
@@ -18,7 +18,7 @@ impl Random {
         self.below(count) == 0
     }
 
-    /// A number from -2 to 2 that all floats have exactly.
+    /// Draws a number from -2 to 2 that all floats have exactly.
     pub fn number(&mut self) -> f64 {
         self.below(129) as f64 / 32.0 - 2.0
     }
@@ -27,13 +27,14 @@ impl Random {
         (0..count).map(|_| self.number()).collect()
     }
 
-    /// A tensor of random numbers in a random layout.
+    /// Creates a tensor of random numbers in a random layout.
     pub fn tensor(&mut self, dtype: DType, dims: &[usize]) -> Tensor {
         let values = self.numbers(dims.iter().product());
         self.tensor_of(dtype, dims, &values)
     }
 
-    /// A tensor in a random layout: row-major half of the time, else of any order and direction, at times with gaps.
+    /// Creates a tensor in a random layout: row-major half of the time, else of any order and direction, at times with
+    /// gaps.
     pub fn tensor_of(&mut self, dtype: DType, dims: &[usize], values: &[f64]) -> Tensor {
         let plain = self.one_in(2);
         let mut order: Vec<usize> = (0..dims.len()).rev().collect();
@@ -82,7 +83,7 @@ impl Tensor {
         unsafe { ViewMut::from_raw(first, self.dtype, &self.dims, &self.strides) }.unwrap()
     }
 
-    /// The tensor as input and as output: kernels in place.
+    /// Returns the tensor as output and as input: kernels in place.
     pub fn both(&mut self) -> (ViewMut<'_>, View<'_>) {
         let first = self.memory.as_mut_ptr().cast::<u8>().wrapping_add(self.first * self.dtype.size());
         // SAFETY: as above; both views are given to one operator only.
@@ -90,7 +91,7 @@ impl Tensor {
         (self.view_mut(), input)
     }
 
-    /// The place in memory of an element, by its number in row-major order.
+    /// Returns the position in memory of an element in bytes, by its number in row-major order.
     fn at(&self, mut number: usize) -> usize {
         let mut at = self.first as isize;
         for (&dim, &stride) in self.dims.iter().zip(&self.strides).rev() {
@@ -118,7 +119,7 @@ impl Tensor {
         bytemuck::cast_slice_mut::<u64, u8>(&mut self.memory)[at..][..bytes.len()].copy_from_slice(&bytes);
     }
 
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     pub fn values(&self) -> Vec<f64> {
         let memory: &[u8] = bytemuck::cast_slice(&self.memory);
         let count = self.dims.iter().product();
@@ -163,7 +164,7 @@ impl Tensor {
     }
 }
 
-/// The gradient of `sum(forward(inputs) * dout)` by one of the inputs, by central differences.
+/// Computes the gradient of `sum(forward(inputs) * dout)` by one of the inputs, by central differences.
 pub fn gradient(
     inputs: &[Vec<f64>],
     which: usize,

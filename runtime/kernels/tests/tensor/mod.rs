@@ -38,7 +38,7 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor without gaps in memory of its own.
+    /// Creates a tensor without gaps in memory of its own.
     pub fn new(dtype: DType, dims: &[usize], values: impl IntoIterator<Item = Number>) -> Self {
         let memory = memory(dims.iter().product::<usize>() * dtype.size());
         let tensor = Self { memory, dtype, dims: dims.to_vec(), strides: row_major(dims), first: 0 };
@@ -60,7 +60,7 @@ impl Tensor {
         unsafe { ViewMut::from_raw(first, self.dtype, &self.dims, &self.strides) }.unwrap()
     }
 
-    /// All indices in row-major order.
+    /// Returns all indices in row-major order.
     pub fn indices(&self) -> Vec<Vec<usize>> {
         self.dims.iter().fold(vec![vec![]], |indices, &dim| {
             indices
@@ -70,8 +70,10 @@ impl Tensor {
         })
     }
 
-    /// The first byte of an element. Leading indices that the tensor has no dimension for are dropped, those
-    /// of dimensions of length one are zero: NumPy's broadcasting.
+    /// Returns the position of the first byte of an element.
+    ///
+    /// Leading indices that the tensor has no dimension for are dropped, those of dimensions of length one are zero:
+    /// NumPy's broadcasting.
     fn at(&self, index: &[usize]) -> usize {
         let index = &index[index.len() - self.dims.len()..];
         let mut at = self.first as isize;
@@ -136,7 +138,7 @@ impl Tensor {
         self.indices().iter().map(|index| self.get(index)).collect()
     }
 
-    /// The same layout in a copy of the memory.
+    /// Returns the same layout in a copy of the memory.
     pub fn detached(&self) -> Self {
         Self { memory: Rc::new(RefCell::new(self.memory.borrow().clone())), ..self.clone() }
     }
@@ -155,7 +157,7 @@ pub fn is_float(dtype: DType) -> bool {
 pub struct Random(pub u64);
 
 impl Random {
-    /// A number below a limit.
+    /// Draws a number below a limit.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
@@ -165,7 +167,7 @@ impl Random {
         self.below(count) == 0
     }
 
-    /// A shape of up to four dimensions, at times with a zero.
+    /// Draws a shape of up to four dimensions, at times with a zero.
     pub fn dims(&mut self) -> Vec<usize> {
         let mut dims: Vec<usize> = (0..self.below(5)).map(|_| 1 + self.below(4)).collect();
         if let Some(dim) = dims.last_mut()
@@ -182,7 +184,7 @@ impl Random {
         dims
     }
 
-    /// A shape that is broadcast to another.
+    /// Draws a shape that is broadcast to another.
     pub fn narrower(&mut self, dims: &[usize]) -> Vec<usize> {
         let mut dims = dims.to_vec();
         while !dims.is_empty() && self.one_in(4) {
@@ -207,7 +209,7 @@ impl Random {
         strides
     }
 
-    /// A tensor somewhere in a memory, or in one of its own.
+    /// Creates a tensor somewhere in a memory, or in one of its own.
     pub fn tensor(
         &mut self,
         shared: Option<&Memory>,
