@@ -145,7 +145,8 @@ fn collect_value(value: &ComputeValue, parts: &mut Vec<Part>) {
     }
 }
 
-/// The formula of a method as calls; `None` if an operation in it is not an operator, or if it is one operation.
+/// Expresses the formula of a method as calls. Returns `None` if an operation in it is not an operator, or if the
+/// formula is one operation.
 fn of_formula<'a>(method: Method<'a>, primitives: &Primitives<'a>) -> Option<Composition<'a>> {
     let (formulas, formula) = method.formula()?;
     let operator = method.operator;
@@ -240,7 +241,7 @@ impl<'a> Lowering<'a, '_> {
         self.apply(operation, terms, of_truth)
     }
 
-    /// A function that is an operator, or a sequence of operations.
+    /// Expresses a function as an operator or as a sequence of operations.
     fn function(&mut self, function: &'static Function, arguments: &'a [Expr]) -> Option<Term<'a>> {
         let mut terms = arguments.iter().map(|argument| self.term(argument)).collect::<Option<Vec<_>>>()?;
         match (function.name, arguments) {
@@ -332,7 +333,7 @@ impl<'a> Primitives<'a> {
 }
 
 impl<'a> Primitive<'a> {
-    /// The operation of an operator; `None` if it is not a single one of all its inputs.
+    /// Describes an operator that is a single operation on all of its inputs; returns `None` for any other operator.
     fn of(operator: &'a Operator) -> Option<Self> {
         let formulas = operator.elementwise().filter(|_| operator.attributes.is_empty())?;
         let operands =
@@ -369,7 +370,7 @@ fn input(expr: &Expr) -> Option<usize> {
     }
 }
 
-/// The value that `value != 0` tests.
+/// Returns the value that an expression of the form `value != 0` tests.
 fn tested(expr: &Expr) -> Option<&Expr> {
     match &expr.kind {
         ExprKind::Binary(Binary::NotEqual, value, zero) if is_zero(zero) => Some(value),

@@ -9,7 +9,7 @@ use crate::emit::rust::formulas::binary;
 use crate::formula::{Constant, Expr, ExprKind, Ty, Variable};
 use crate::model::{Method, Term, Work};
 
-/// The body of a method.
+/// Emits the body of a method from the parts and the value of its formula.
 pub(super) fn body(method: &Method, parts: &[(&str, Term)], value: &Term) -> TokenStream {
     let mut writer = Writer { method, count: 0, statements: TokenStream::new() };
     for (name, part) in parts {
@@ -105,7 +105,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The statements of a branch with its value.
+    /// Emits a branch: the statements that `write` adds, then its value.
     fn branch(&mut self, write: impl FnOnce(&mut Self) -> TokenStream) -> TokenStream {
         let before = std::mem::take(&mut self.statements);
         let value = write(self);
@@ -113,7 +113,7 @@ impl Writer<'_> {
         quote!(#statements #value)
     }
 
-    /// A value as a reference.
+    /// Emits a value as a reference to a tensor.
     fn operand(&mut self, term: &Term) -> TokenStream {
         match term {
             Term::Tensor(variable) => self.tensor(*variable).into_token_stream(),
@@ -131,7 +131,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A value.
+    /// Emits a value as an owned tensor.
     fn owned(&mut self, term: &Term) -> TokenStream {
         match term {
             Term::Tensor(variable) => {
@@ -171,7 +171,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A value that is the same for all elements.
+    /// Emits a value that is the same for all elements.
     fn uniform(&self, expr: &Expr) -> TokenStream {
         match &expr.kind {
             ExprKind::Number(value) => number(*value),

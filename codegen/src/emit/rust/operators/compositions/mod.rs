@@ -115,7 +115,7 @@ fn module(operators: &Operators, group: &OperatorGroup, compositions: &Known) ->
     }
 }
 
-/// The traits of the methods that some compositions call, without that of their own group.
+/// Lists the traits of the methods that some compositions call, without that of their own group.
 fn trait_names<'a>(
     operators: &Operators,
     own: &OperatorGroup,
@@ -128,7 +128,7 @@ fn trait_names<'a>(
     used.map(trait_name).collect()
 }
 
-/// The methods that the body of a composition names.
+/// Lists the methods that the body of a composition names.
 fn called<'a>(composition: &'a Composition<'a>) -> Vec<&'a str> {
     match &composition.recipe {
         Recipe::Sequence(_) => composition.parts.iter().map(|part| part.method.as_str()).collect(),
@@ -141,14 +141,14 @@ fn called<'a>(composition: &'a Composition<'a>) -> Vec<&'a str> {
     }
 }
 
-/// The call of the device's own method.
+/// Emits the call of the device's own method.
 fn forward(method: &Method) -> TokenStream {
     let name = names::snake(&method.name);
     let arguments = method.parameters().into_iter().map(|parameter| names::snake(&parameter.name));
     quote!(own.#name(launch, #(#arguments),*))
 }
 
-/// The type of elements that decides whether the device has the method.
+/// Emits the type of elements that decides whether the device has the method.
 fn elements(method: &Method) -> TokenStream {
     let inputs = method.inputs.iter().filter(|variable| method.operator.arity(**variable) == Arity::One);
     let inputs: Vec<Ident> =
@@ -176,7 +176,7 @@ fn has_bool(operators: &Operators, composition: &Composition) -> bool {
     }
 }
 
-/// The type of the elements of a result.
+/// Emits the type of the elements of a result.
 fn result_type(ty: Ty) -> TokenStream {
     match ty {
         Ty::Truth => quote!(DataType::BOOL),

@@ -11,7 +11,7 @@ use crate::model::{
     ParamId, Parameter, ParameterKind, Recipe, Step, Target, TensorName, Work,
 };
 
-/// The body of a method.
+/// Emits the body of a method from its steps.
 pub(super) fn body(operators: &Operators, method: &Method, steps: &[Step]) -> TokenStream {
     let params = method.parameters();
     let refused = unused(&params, steps).map(|name| {
@@ -34,7 +34,7 @@ pub(super) fn body(operators: &Operators, method: &Method, steps: &[Step]) -> To
     quote!(#statements Ok(()))
 }
 
-/// The optional tensors that no step names.
+/// Returns the names of the optional tensors that no step uses.
 fn unused<'a>(params: &'a [Parameter], steps: &'a [Step]) -> impl Iterator<Item = &'a str> {
     let is_optional =
         |kind| matches!(kind, ParameterKind::Output(Arity::Optional) | ParameterKind::Input(Arity::Optional));
@@ -136,7 +136,7 @@ impl<'a> Writer<'a> {
         self.statements.extend(statement);
     }
 
-    /// A call whose targets have their shapes.
+    /// Emits a call whose targets have their shapes.
     fn kernel_step(&mut self, step: &Step, method: &Method) {
         let mut makes = TokenStream::new();
         let mut ends = TokenStream::new();
@@ -175,7 +175,7 @@ impl<'a> Writer<'a> {
         found.expect("the callee is resolved")
     }
 
-    /// The result of a formula in temporary memory.
+    /// Emits the result of a formula in temporary memory.
     fn formula(&mut self, call: &OperatorCall, method: &Method) -> TokenStream {
         let operands = self.operands(call);
         let work = self.call(call, method, &[quote!(result)], &operands);
@@ -214,7 +214,7 @@ impl<'a> Writer<'a> {
         call.arguments.iter().map(|value| self.operand(value)).collect()
     }
 
-    /// A value as a reference to a tensor.
+    /// Emits a value as a reference to a tensor.
     fn operand(&mut self, value: &ComputeValue) -> TokenStream {
         let value = match value {
             ComputeValue::Name(name) => match self.kind(name) {
@@ -255,7 +255,7 @@ impl<'a> Writer<'a> {
         part
     }
 
-    /// The call of a function that is written by hand.
+    /// Emits the call of a function that is written by hand.
     fn rule(&mut self, call: &OperatorCall) -> TokenStream {
         let Callee::Rule(path) = &call.callee else { return TokenStream::new() };
         let path = path.split("::").map(names::snake);
@@ -297,7 +297,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A name as a function gets it.
+    /// Emits a name as it is passed to a function.
     fn passed(&self, name: &TensorName) -> TokenStream {
         match name {
             TensorName::Local(name) => {
@@ -330,7 +330,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The type of an output of a kernel.
+/// Emits the type of elements of a kernel's output.
 fn output_type(ty: Option<OutputType>) -> TokenStream {
     match ty {
         Some(OutputType::Bool) => quote!(DataType::BOOL),
