@@ -132,10 +132,12 @@ impl Drop for Kept {
 }
 
 /// Runs an operator for an entry point, and raises its error in Paddle's way.
+///
+/// It takes trait objects, because the compiler would otherwise compile it for each of more than a thousand entry points.
 pub(crate) fn enter(
     name: &CStr,
-    context: impl FnOnce(&'static Host) -> Result<DeviceContext>,
-    run: impl FnOnce(&Call) -> Result<()>,
+    context: &dyn Fn(&'static Host) -> Result<DeviceContext>,
+    run: &dyn Fn(&Call) -> Result<()>,
 ) {
     let (Some(host), Some(provider)) = (Host::get(), provider::get()) else {
         // Only a detected host has the address of an entry point.

@@ -38,6 +38,28 @@ pub(crate) trait Kernel<T> {
     fn variadic() -> *mut c_void;
 }
 
+/// A kernel as it is registered.
+///
+/// The registry takes this struct instead of a type parameter, so that the compiler compiles its functions once.
+struct Declared {
+    name: &'static CStr,
+    /// The kinds of the inputs, the attributes and the outputs.
+    arguments: [&'static [KernelArgument]; 3],
+    by_context: PD_KernelFn,
+    variadic: *mut c_void,
+}
+
+impl Declared {
+    fn of<K: Kernel<T>, T>() -> Self {
+        Self {
+            name: K::NAME,
+            arguments: [K::INPUTS, K::ATTRIBUTES, K::OUTPUTS],
+            by_context: K::by_context(),
+            variadic: K::variadic(),
+        }
+    }
+}
+
 /// The registry of operators.
 #[derive(Clone, Copy)]
 pub(crate) struct Registry {
@@ -65,7 +87,7 @@ impl Registry {
     /// Registers a kernel for elements of type `T`, if the device has the methods that it calls.
     pub(crate) fn add<K: Kernel<T>, T: Element>(self, methods: &[&str]) -> Result<()> {
         match self.provider.provides(methods, T::DATA_TYPE) {
-            true => self.add_for::<K, T>(T::DATA_TYPE),
+            true => self.register(&Declared::of::<K, T>(), T::DATA_TYPE, leave_definitions),
             false => Ok(()),
         }
     }
@@ -73,11 +95,7 @@ impl Registry {
     /// Registers a kernel in every release for all types of elements for which the device has the methods that it
     /// calls.
     pub(crate) fn add_every<K: Kernel<Any>>(self, methods: &[&str]) -> Result<()> {
-        let mut taken = [FLOATS, INTEGERS, BOOL, COMPLEX].into_iter().flatten();
-        taken.try_for_each(|ty| match self.provider.provides(methods, *ty) {
-            true => self.add_for::<K, Any>(*ty),
-            false => Ok(()),
-        })
+        self.register_each(&Declared::of::<K, Any>(), methods, &[FLOATS, INTEGERS, BOOL, COMPLEX], true)
     }
 
     /// Registers a kernel for those of some types for which the device has the methods that it calls.
@@ -86,10 +104,20 @@ impl Registry {
     /// counters on the CPU there, and cannot assign to them what a device has computed.
     pub(crate) fn add_any<K: Kernel<Any>>(self, methods: &[&str], types: &[&[DataType]]) -> Result<()> {
         let takes_all = self.release() >= Release::V3_0 || WHOLE_BEFORE_3_0.contains(&K::NAME);
+        self.register_each(&Declared::of::<K, Any>(), methods, types, takes_all)
+    }
+
+    fn register_each(
+        self,
+        kernel: &Declared,
+        methods: &[&str],
+        types: &[&[DataType]],
+        takes_all: bool,
+    ) -> Result<()> {
         let is_taken =
             |ty: &DataType| (takes_all || FLOATS.contains(ty)) && self.provider.provides(methods, *ty);
         let mut taken = types.iter().copied().flatten().filter(|ty| is_taken(ty));
-        taken.try_for_each(|ty| self.add_for::<K, Any>(*ty))
+        taken.try_for_each(|ty| self.register(kernel, *ty, leave_definitions))
     }
 
     /// Registers a kernel that takes tensors of any strides as they are, for elements of type `T`, if the device has
@@ -98,22 +126,18 @@ impl Registry {
         if !self.provider.provides(methods, data_type) {
             return Ok(());
         }
-        self.add_for::<K, T>(data_type)?;
-        self.add_with::<K, T>(data_type, take_strides)
+        let kernel = Declared::of::<K, T>();
+        self.register(&kernel, data_type, leave_definitions)?;
+        self.register(&kernel, data_type, take_strides)
     }
 
-    fn add_for<K: Kernel<T>, T>(self, data_type: DataType) -> Result<()> {
-        self.add_with::<K, T>(data_type, leave_definitions)
-    }
-
-    fn add_with<K: Kernel<T>, T>(self, data_type: DataType, definitions: Definitions) -> Result<()> {
-        let [mut inputs, mut attributes, mut outputs] =
-            [K::INPUTS, K::ATTRIBUTES, K::OUTPUTS].map(<[_]>::to_vec);
+    fn register(self, kernel: &Declared, data_type: DataType, definitions: Definitions) -> Result<()> {
+        let [mut inputs, mut attributes, mut outputs] = kernel.arguments.map(<[_]>::to_vec);
         // SAFETY: the kinds are as many as said, and only read; the entry points take arguments of these kinds,
         // and live as long as the process, since the library is never unloaded.
         unsafe {
             self.host.api.register_phi_kernel(
-                K::NAME.as_ptr(),
+                kernel.name.as_ptr(),
                 self.device_type.as_ptr(),
                 data_type,
                 DataLayout::ANY,
@@ -124,8 +148,8 @@ impl Registry {
                 outputs.len(),
                 outputs.as_mut_ptr(),
                 Some(definitions),
-                K::by_context(),
-                K::variadic(),
+                kernel.by_context,
+                kernel.variadic,
             )
         }?;
         Ok(())
@@ -254,8 +278,8 @@ macro_rules! kernel {
                 enter(
                     $name,
                     // SAFETY: the context is Paddle's.
-                    |host| Ok(unsafe { host.api.kernel_context_get_device_context(context) }?),
-                    |call| {
+                    &|host| Ok(unsafe { host.api.kernel_context_get_device_context(context) }?),
+                    &|call| {
                         // SAFETY: the context is Paddle's, with the arguments that are registered.
                         let arguments = unsafe { gather(call, context) }?;
                         Run::<T>::run(arguments, call)
@@ -291,8 +315,8 @@ macro_rules! kernel {
             {
                 enter(
                     $name,
-                    |_| Ok(DeviceContext::from_raw(context)),
-                    |call| {
+                    &|_| Ok(DeviceContext::from_raw(context)),
+                    &|call| {
                         // SAFETY: these are the arguments that Paddle passed.
                         let arguments = unsafe {
                             $kernel {
