@@ -77,7 +77,7 @@ assert refusal(kit.text.name, BOX, "a\0b") == "kit.text.name args parse failed"
 # By hand, and not at all.
 assert kit.visit("visitor", 7) == ("visitor", 7)
 assert kit.bench.BY_HAND and not hasattr(kit, "__wrapped__")
-assert kit.hammer(1, 2) == 200001 and kit.empty.nothing() == 200001
+assert not hasattr(kit, "hammer") and kit.empty.nothing() == 200001
 assert {"kit.text", "kit.bench", "kit.empty"} <= set(sys.modules)
 assert inspect.getdoc(kit.measure).startswith("measure(box, wanted) -> (weight, size, ret)\n")
 assert inspect.getdoc(kit.open).startswith("open([path]) -> ret\n")

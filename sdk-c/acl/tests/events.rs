@@ -155,22 +155,23 @@ fn reset_event_is_unrecorded_in_stream_order() {
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
     let plain = world.rt_create_event().unwrap();
-    refused(AclError::RT_FEATURE_NOT_SUPPORT, world.rt_reset_event(plain, stream));
     let timed = world.rt_create_event_with_flag(TIME_LINE).unwrap();
-    refused(AclError::RT_FEATURE_NOT_SUPPORT, world.rt_reset_event(timed, stream));
-    let event = world.rt_create_event_with_flag(SYNC | TIME_LINE).unwrap();
-    world.rt_record_event(event, stream).unwrap();
-    world.rt_synchronize_stream(stream).unwrap();
-    world.rt_event_get_timestamp(event).unwrap();
-    let hold = Hold::on(&world, stream);
-    world.rt_reset_event(event, stream).unwrap();
-    world.rt_event_get_timestamp(event).unwrap();
-    hold.open();
-    world.rt_synchronize_stream(stream).unwrap();
-    refused(AclError::RT_INTERNAL_ERROR, world.rt_event_get_timestamp(event));
-    world.rt_record_event(event, stream).unwrap();
-    world.rt_synchronize_event(event).unwrap();
-    world.rt_event_get_timestamp(event).unwrap();
+    let repeated = world.rt_create_event_ex_with_flag(SYNC | TIME_LINE).unwrap();
+    for event in [plain, timed, repeated] {
+        world.rt_reset_event(event, stream).unwrap();
+        world.rt_record_event(event, stream).unwrap();
+        world.rt_synchronize_stream(stream).unwrap();
+        world.rt_event_get_timestamp(event).unwrap();
+        let hold = Hold::on(&world, stream);
+        world.rt_reset_event(event, stream).unwrap();
+        world.rt_event_get_timestamp(event).unwrap();
+        hold.open();
+        world.rt_synchronize_stream(stream).unwrap();
+        refused(AclError::RT_INTERNAL_ERROR, world.rt_event_get_timestamp(event));
+        world.rt_record_event(event, stream).unwrap();
+        world.rt_synchronize_event(event).unwrap();
+        world.rt_event_get_timestamp(event).unwrap();
+    }
     world.rt_reset_device(0).unwrap();
     world.end();
 }

@@ -13,11 +13,12 @@ fn stream_limits_precede_device_limits() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let all = world.rt_get_device_res_limit(0, CORES).unwrap();
-    assert!(all >= 1);
+    assert_eq!(all, 48);
     let stream = world.rt_create_stream().unwrap();
     world.rt_set_device_res_limit(0, CORES, 1).unwrap();
     assert_eq!(world.rt_get_stream_res_limit(stream, CORES), Ok(1));
-    assert_eq!(world.rt_get_device_res_limit(0, DevResLimitType::CUBE_CORE), Ok(all), "each by itself");
+    assert_eq!(world.rt_get_device_res_limit(0, DevResLimitType::CUBE_CORE), Ok(24), "each by itself");
+    refused(AclError::RT_PARAM_INVALID, world.rt_set_device_res_limit(0, DevResLimitType::CUBE_CORE, 25));
     world.rt_set_stream_res_limit(stream, CORES, all).unwrap();
     assert_eq!(world.rt_get_stream_res_limit(stream, CORES), Ok(all));
     assert_eq!(world.rt_get_res_in_current_thread(CORES), Ok(1));

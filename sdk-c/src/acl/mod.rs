@@ -34,6 +34,23 @@ static BEGAN: AtomicBool = AtomicBool::new(false);
 /// Handle of the plugin whose device was opened first; 0 before that, and after a shutdown.
 static CHOSEN: AtomicUsize = AtomicUsize::new(0);
 
+/// The variable with the numbers of the devices that programs see, such as `2,0`. Programs number them from 0.
+const VISIBLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
+
+/// Returns the numbers of the visible devices of a plugin, in the order of `listed`; without a list, of all. As on Ascend,
+/// the list ends before the first entry that is no device or is there already.
+fn visible(listed: Option<&str>, count: u32) -> Vec<u32> {
+    let Some(listed) = listed else { return (0..count).collect() };
+    let mut numbers = Vec::new();
+    for entry in listed.split(',') {
+        match entry.trim().parse() {
+            Ok(number) if number < count && !numbers.contains(&number) => numbers.push(number),
+            _ => break,
+        }
+    }
+    numbers
+}
+
 /// The devices of one plugin.
 struct OfLibrary;
 
@@ -63,18 +80,36 @@ impl OfLibrary {
     }
 }
 
+impl OfLibrary {
+    /// Returns the list of visible devices, if there is one.
+    fn listed() -> Option<String> {
+        std::env::var(VISIBLE).ok().filter(|listed| !listed.trim().is_empty())
+    }
+
+    /// Returns the plugin's number of a device that programs see.
+    fn number(plugin: &Arc<LoadedPlugin>, ordinal: u32) -> Result<u32, Failure> {
+        let Some(listed) = Self::listed() else { return Ok(ordinal) };
+        let plugin = hold_ready(plugin.handle)?;
+        let count = u32::try_from(device_count(&plugin)?).unwrap_or(u32::MAX);
+        // A device that is not visible becomes one that does not exist, which opening refuses.
+        Ok(visible(Some(&listed), count).get(ordinal as usize).copied().unwrap_or(u32::MAX))
+    }
+}
+
 impl Devices for OfLibrary {
     fn count(&self) -> device::Result<u32> {
         let count = || {
             let plugin = hold_ready(Self::plugin()?.handle)?;
             device_count(&plugin)
         };
-        count().map_err(as_device).map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+        let count = count().map_err(as_device).map(|count| u32::try_from(count).unwrap_or(u32::MAX))?;
+        Ok(u32::try_from(visible(Self::listed().as_deref(), count).len()).unwrap_or(count))
     }
 
     fn open(&self, ordinal: u32) -> device::Result<Arc<dyn OpenDevice>> {
         let open = || {
             let plugin = Self::plugin()?;
+            let ordinal = Self::number(&plugin, ordinal)?;
             let lifecycle = Lifecycle::begin()?;
             let handle = open_of(&lifecycle, &plugin, i32::try_from(ordinal).unwrap_or(i32::MAX))?;
             CHOSEN.store(plugin.handle, Ordering::Release);
@@ -146,4 +181,18 @@ fn as_device(failure: Failure) -> device::Error {
 fn instance() -> &'static Runtime {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new(Arc::new(OfLibrary)));
     &RUNTIME
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn visible_devices_are_those_of_the_list_in_its_order() {
+        assert_eq!(visible(None, 3), [0, 1, 2]);
+        assert_eq!(visible(Some("2, 0"), 3), [2, 0]);
+        assert_eq!(visible(Some("1,7,0"), 3), [1], "7 ends the list");
+        assert_eq!(visible(Some("1,1,0"), 3), [1], "a repetition ends the list");
+        assert!(visible(Some("-1"), 3).is_empty());
+    }
 }

@@ -10,6 +10,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import Array, Structure, Union
+from difflib import get_close_matches
 from operator import index
 from types import ModuleType
 from typing import Any, NoReturn
@@ -61,16 +62,28 @@ def again(function: Callable[..., Any], count: int, args: tuple[Any, ...], optio
     arity(count, args, optional)
     plain = tuple(map(_plain, args))
     if all(new is old for new, old in zip(plain, args)):
+        _raise_overflow(function)
         raise parse_failed(function) from None
     return function(*plain)
 
 
+def _raise_overflow(function: Callable[..., Any]) -> None:
+    """Raises an OverflowError if the exception that is being handled is one of an integer that does not fit."""
+    text = str(sys.exc_info()[1])
+    if "OverflowError" in text:
+        reason = text.rpartition("OverflowError: ")[2].rstrip(")>'\"")
+        raise OverflowError(f"{_name(function)}: {reason}") from None
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """Returns the name of a function as programs use it."""
+    home, _, hand = function.__module__.partition("._hand")
+    return f"{'acl.rt' if hand and hand != '.acl' else home}.{function.__name__}"
+
+
 def parse_failed(function: Callable[..., Any]) -> TypeError:
     """Returns the exception for an argument of the wrong type, with the function's name as programs use it."""
-    home, _, hand = function.__module__.partition("._hand")
-    if hand and hand != ".acl":
-        home = "acl.rt"
-    return TypeError(f"{home}.{function.__name__} args parse failed")
+    return TypeError(f"{_name(function)} args parse failed")
 
 
 def accepts(kind: str, value: Any) -> bool:
@@ -206,7 +219,10 @@ def unpacked(struct: Structure) -> dict[str, Any]:
 
 
 def absent(module: str) -> Callable[[str], Callable[..., int]]:
-    """Creates the `__getattr__` of a module: for each unknown name it returns a function that returns 200001.
+    """Creates the `__getattr__` of a module, for the functions that C does not have.
+
+    In a module without functions, or with only some of them, each name is a function that returns 200001, because its
+    functions are not described. In the others, an unknown name is an AttributeError with the nearest name.
 
     Args:
         module: The name of the module.
@@ -219,6 +235,8 @@ def absent(module: str) -> Callable[[str], Callable[..., int]]:
         if name in beside(module):
             function: Callable[..., int] = beside(module)[name]
             return function
+        if module not in _PARTIAL and dir(sys.modules[module]):
+            _no_attribute(module, name)
 
         def not_supported(*args: Any) -> int:
             leave(f"{module}.{name}: there is no such function in this library")
@@ -266,5 +284,11 @@ def contents(names: Mapping[str, Any]) -> Callable[[], list[str]]:
     return __dir__
 
 
+_PARTIAL = frozenset({"acl.media"})
+"""The modules of which only some functions are described."""
+
+
 def _no_attribute(module: str, name: str) -> NoReturn:
-    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    nearest = [] if name.startswith("_") else get_close_matches(name, dir(sys.modules[module]), n=1)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")

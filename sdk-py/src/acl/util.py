@@ -32,6 +32,9 @@ _DTYPES = {
 }  # fmt: skip
 """The types of elements, by the numbers that NumPy has for them in C."""
 
+_LONGEST = (1 << 31) - 1
+"""The most bytes that ctypes copies at once."""
+
 _asked = threading.local()
 """The object whose address each thread took last."""
 
@@ -149,6 +152,7 @@ def ptr_to_bytes(*args: Any) -> bytes:
     Raises:
         TypeError: One of them is not a number.
         ValueError: The address is null, or the length is negative.
+        OverflowError: The length exceeds 2^31 - 1 bytes, or the address 64 bits.
     """
     arity(2, args)
     try:
@@ -157,10 +161,14 @@ def ptr_to_bytes(*args: Any) -> bytes:
         raise parse_failed(ptr_to_bytes) from None
     if size < 0:
         raise ValueError("the size is negative")
+    if size > _LONGEST:
+        raise OverflowError(f"acl.util.ptr_to_bytes: {size} is not in the range from 0 to {_LONGEST}")
     return ctypes.string_at(_address(pointer), size)
 
 
 def _address(pointer: int) -> int:
+    if not -1 << 63 <= pointer < 1 << 64:
+        raise OverflowError(f"{pointer:#x} has more than 64 bits, so it is no address")
     address = pointer & (1 << 64) - 1
     if address == 0:
         raise ValueError("the address is null")

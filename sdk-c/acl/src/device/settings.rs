@@ -75,9 +75,15 @@ impl Timeouts {
     }
 }
 
-/// Returns the number of processors of the machine, which is the highest core limit.
-fn cores() -> u32 {
-    std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
+/// Matrix cores of a usual chip, which is the highest limit. Programs for such a chip set limits that a host CPU
+/// would not allow, and the limits have no effect here.
+const CUBE_CORES: u32 = 24;
+/// Vector cores of a usual chip, as above.
+const VECTOR_CORES: u32 = 48;
+
+/// Returns the highest limit of a kind of core.
+fn cores(kind: i64) -> u32 {
+    if kind == i64::from(DevResLimitType::VECTOR_CORE.0) { VECTOR_CORES } else { CUBE_CORES }
 }
 
 fn expect_resource(kind: DevResLimitType) -> Result<i64> {
@@ -87,11 +93,12 @@ fn expect_resource(kind: DevResLimitType) -> Result<i64> {
     }
 }
 
-fn expect_cores(value: u32) -> Result<i64> {
-    if (1..=cores()).contains(&value) {
+fn expect_cores(kind: i64, value: u32) -> Result<i64> {
+    let most = cores(kind);
+    if (1..=most).contains(&value) {
         return Ok(value.into());
     }
-    refuse(AclError::RT_PARAM_INVALID, format!("`value` is {value}; it must be from 1 to {}", cores()))
+    refuse(AclError::RT_PARAM_INVALID, format!("`value` is {value}; it must be from 1 to {most}"))
 }
 
 fn number(stored: i64) -> u32 {
@@ -99,7 +106,7 @@ fn number(stored: i64) -> u32 {
 }
 
 fn cores_of(device: &DeviceState, kind: i64) -> u32 {
-    device.usage().settings.get(&(setting::CORES, kind)).map_or_else(cores, |stored| number(*stored))
+    device.usage().settings.get(&(setting::CORES, kind)).map_or_else(|| cores(kind), |stored| number(*stored))
 }
 
 /// Returns the core limit of a device.
@@ -110,7 +117,8 @@ pub(crate) fn device_cores(state: &State, device: i32, kind: DevResLimitType) ->
 
 /// Sets the core limit of a device.
 pub(crate) fn set_device_cores(state: &State, device: i32, kind: DevResLimitType, value: u32) -> Result<()> {
-    let (kind, value) = (expect_resource(kind)?, expect_cores(value)?);
+    let kind = expect_resource(kind)?;
+    let value = expect_cores(kind, value)?;
     state.device(device)?.usage().settings.insert((setting::CORES, kind), value);
     Ok(())
 }
@@ -142,7 +150,8 @@ pub(crate) fn set_stream_cores(
     kind: DevResLimitType,
     value: u32,
 ) -> Result<()> {
-    let (kind, value) = (expect_resource(kind)?, expect_cores(value)?);
+    let kind = expect_resource(kind)?;
+    let value = expect_cores(kind, value)?;
     state.stream_of_any_context(stream)?.settings().insert((setting::CORES, kind), value);
     Ok(())
 }

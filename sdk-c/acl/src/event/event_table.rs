@@ -214,12 +214,6 @@ impl Events {
     /// Resets an event to "not recorded" when a stream reaches this point.
     pub(crate) fn reset(&self, state: &State, event: usize, stream: usize) -> Result<()> {
         let (event, stream) = (self.get(event)?, state.stream(stream)?);
-        if event.kind == EventKind::Plain || event.flags & flag::SYNC == 0 {
-            return refuse(
-                AclError::RT_FEATURE_NOT_SUPPORT,
-                "`event` cannot be reset; only events created with the flag `ACL_EVENT_SYNC` can",
-            );
-        }
         let Some(recording) = event.last_recording() else { return Ok(()) };
         stream.submit(move |stream| {
             completion::when_reached(stream, move || {

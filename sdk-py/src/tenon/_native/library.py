@@ -87,9 +87,48 @@ def bind(symbol: str, *argtypes: Any, restype: Any = ctypes.c_int) -> Callable[.
         function = LIBRARY[symbol]
     except AttributeError:
         raise LibraryError(f"`{PATH}` has no function `{symbol}`", path=str(PATH)) from None
-    function.argtypes = argtypes
+    function.argtypes = tuple(_CHECKED.get(argtype, argtype) for argtype in argtypes)
     function.restype = restype
     return function
+
+
+def _checked(integer: Any) -> Any:
+    """Returns an argument type like an integer type of ctypes, which refuses numbers that do not fit.
+
+    ctypes drops the upper bits of such a number without an error.
+    """
+    bits = 8 * ctypes.sizeof(integer)
+    is_signed = integer(-1).value < 0
+    # An unsigned type takes negative numbers of its width, as in C: -1 is its largest number.
+    least, most = -1 << bits - 1, (1 << bits - is_signed) - 1
+    convert = integer.from_param
+
+    class Checked:
+        @staticmethod
+        def from_param(value: Any) -> Any:
+            if type(value) is int and not least <= value <= most:
+                # ctypes turns it into an `ArgumentError` with this text.
+                raise OverflowError(f"{value} is not in the range from {least} to {most}")
+            return convert(value)
+
+    return Checked
+
+
+_CHECKED = {
+    integer: _checked(integer)
+    for integer in (
+        ctypes.c_int8,
+        ctypes.c_int16,
+        ctypes.c_int32,
+        ctypes.c_int64,
+        ctypes.c_uint8,
+        ctypes.c_uint16,
+        ctypes.c_uint32,
+        ctypes.c_uint64,
+        ctypes.c_size_t,
+    )
+}
+"""The checked type for each integer type. Types of the same size are the same type."""
 
 
 def _dotted(version: tuple[int, ...]) -> str:

@@ -3,13 +3,13 @@
 
 Words are UTF-8.
 
-Arguments go by their position. Handles and addresses are numbers, and 0 is null; a number that is
-too large for its type loses its upper bits, as in C. What C writes through a pointer is returned,
-and the status comes last: 0 is success. A wrong number of arguments or one of another type is a
-``TypeError``.
+Arguments go by their position. Handles and addresses are numbers, and 0 is null. What C writes
+through a pointer is returned, and the status comes last: 0 is success. A wrong number of arguments
+or one of another type is a ``TypeError``. A number that does not fit its type is an
+``OverflowError``; a negative number is accepted for an unsigned type of the same width, as in C.
 
 While a function runs, other threads of Python do too: the interpreter's lock is released in each of
-them. A name that is not here is a function that answers that it is not supported.
+them.
 """
 
 from __future__ import annotations
