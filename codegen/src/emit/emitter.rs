@@ -5,6 +5,7 @@ use minijinja::Environment;
 use super::{EmitError, Stamp};
 use crate::Loaded;
 use crate::exports::Exports;
+use crate::grammar::optional;
 use crate::model::{OutputPlace, Spec};
 use crate::out::Output;
 use crate::source::shape::{Key, Shape, Value};
@@ -105,5 +106,5 @@ pub(super) const fn key_of<E: Emitter>() -> Key {
         Takes::OwnFolderOrFiles => Value::Any(&[Value::Line, FILES]),
         Takes::FileFrom(shape) => Value::Shape(shape),
     };
-    Key { name: E::KEY, doc: E::DOC, value, needed: false, example: None }
+    Key { name: E::KEY, doc: E::DOC, ..optional(value) }
 }

@@ -23,6 +23,7 @@ pub use emitter::{Emitter, Inputs, Job, Registered, Takes};
 pub use run::{EmitError, emit};
 pub use stamp::{Stamp, marker};
 
+use crate::grammar::optional;
 use crate::source::shape::{Key, Value};
 
 macro_rules! register {
@@ -36,9 +37,7 @@ macro_rules! register {
             Key {
                 name: "uncommitted",
                 doc: "Outputs that are not committed: `--check` skips them.",
-                value: Value::List(&Value::Word(&[$(<$emitter as Emitter>::KEY),*])),
-                needed: false,
-                example: None,
+                ..optional(Value::List(&Value::Word(&[$(<$emitter as Emitter>::KEY),*])))
             },
         ];
     };

@@ -1,60 +1,43 @@
 //! The grammar of kernels, which maps kernels of a host to operators.
 
-use super::{DOC, SINCE, SUMMARY, UNTIL, key, needed};
-use crate::source::shape::{Shape, Value};
+use super::{DOC, SINCE, SUMMARY, UNTIL, needed, optional};
+use crate::source::shape::Value::*;
 
-/// A file of kernels.
-pub static KERNEL_GROUP: Shape = Shape {
-    name: "a group of kernels",
-    keys: &[
-        needed("group", Value::Snake, "Name of the group; also of its file."),
-        needed("title", Value::Line, "Heading in the docs."),
+shapes! {
+    /// A file of kernels.
+    pub static KERNEL_GROUP = "a group of kernels" {
+        /// Name of the group; also of its file.
+        group: needed(Snake),
+        /// Heading in the docs.
+        title: needed(Line),
         SUMMARY,
         DOC,
-        needed("kernels", Value::List(&Value::Shape(&KERNEL)), "Kernels, in the order of the docs."),
-    ],
-};
+        /// Kernels, in the order of the docs.
+        kernels: needed(List(&Shape(&KERNEL))),
+    }
 
-static KERNEL: Shape = Shape {
-    name: "a kernel",
-    keys: &[
-        needed("kernel", Value::Snake, "Its name in the host."),
-        key("op", Value::Snake, "The operator; default: the one with the same name."),
-        key(
-            "inputs",
-            Value::List(&Value::Any(&[Value::Snake, Value::Shape(&TENSOR)])),
-            "Its tensors, in the order of the host: inputs of the operator, its output `y` or the gradient `dy` of it; default: the inputs of the operator.",
-        ),
-        key(
-            "attributes",
-            Value::Map(&Value::Any(&[Value::Word(TYPES), Value::Shape(&ATTRIBUTE)])),
-            "Its attributes, in the order of the host: name of the operator's attribute → the type in the host. The name `axis` is for the first dimension of the larger shape that the smaller one is aligned with, the name `seed` for a seed of random numbers in place of the generator's.",
-        ),
-        key(
-            "outputs",
-            Value::List(&Value::Any(&[Value::Snake, Value::Shape(&TENSOR)])),
-            "Its results: outputs of the operator, or gradients such as `dx`; default: the outputs.",
-        ),
-        key(
-            "constants",
-            Value::Map(&Value::Any(&[
-                Value::Bool,
-                Value::Integer,
-                Value::Float,
-                Value::Line,
-                Value::List(&Value::Any(&[Value::Integer, Value::Float])),
-            ])),
-            "Attribute of the operator that the host does not pass → its value.",
-        ),
-        key(
-            "types",
-            Value::List(&Value::Word(&["float", "integer", "bool", "complex"])),
-            "The types of elements for which the host requests it; default: those of the operator.",
-        ),
+    static KERNEL = "a kernel" {
+        /// Its name in the host.
+        kernel: needed(Snake),
+        /// The operator; default: the one with the same name.
+        op: optional(Snake),
+        /// Its tensors, in the order of the host: inputs of the operator, its output `y` or the gradient `dy`
+        /// of it; default: the inputs of the operator.
+        inputs: optional(List(&Any(&[Snake, Shape(&TENSOR)]))),
+        /// Its attributes, in the order of the host: name of the operator's attribute → the type in the host.
+        /// The name `axis` is for the first dimension of the larger shape that the smaller one is aligned
+        /// with, the name `seed` for a seed of random numbers in place of the generator's.
+        attributes: optional(Map(&Any(&[Word(TYPES), Shape(&ATTRIBUTE)]))),
+        /// Its results: outputs of the operator, or gradients such as `dx`; default: the outputs.
+        outputs: optional(List(&Any(&[Snake, Shape(&TENSOR)]))),
+        /// Attribute of the operator that the host does not pass → its value.
+        constants: optional(Map(&Any(&[Bool, Integer, Float, Line, List(&Any(&[Integer, Float]))]))),
+        /// The types of elements for which the host requests it; default: those of the operator.
+        types: optional(List(&Word(&["float", "integer", "bool", "complex"]))),
         SINCE,
         UNTIL,
-    ],
-};
+    }
+}
 
 /// The types of attributes.
 pub(crate) const TYPES: &[&str] = &[
@@ -74,20 +57,22 @@ pub(crate) const TYPES: &[&str] = &[
     "list_string",
 ];
 
-static TENSOR: Shape = Shape {
-    name: "a tensor without effect",
-    keys: &[
-        needed("name", Value::Snake, "Its name."),
-        needed("ignored", Value::Line, "The reason for which it has no effect."),
-        key("optional", Value::Bool, "True if it may be absent."),
-        key("list", Value::Bool, "True if it is any number of tensors."),
-    ],
-};
+shapes! {
+    static TENSOR = "a tensor without effect" {
+        /// Its name.
+        name: needed(Snake),
+        /// The reason for which it has no effect.
+        ignored: needed(Line),
+        /// True if it may be absent.
+        optional: optional(Bool),
+        /// True if it is any number of tensors.
+        list: optional(Bool),
+    }
 
-static ATTRIBUTE: Shape = Shape {
-    name: "an attribute of a kernel",
-    keys: &[
-        needed("type", Value::Word(TYPES), "The type in the host."),
-        needed("ignored", Value::Line, "The reason for which its value has no effect."),
-    ],
-};
+    static ATTRIBUTE = "an attribute of a kernel" {
+        /// The type in the host.
+        type: needed(Word(TYPES)),
+        /// The reason for which its value has no effect.
+        ignored: needed(Line),
+    }
+}

@@ -1,149 +1,112 @@
 //! The grammar of operators.
 
-use super::{DOC, SUMMARY, key, needed};
-use crate::source::shape::{Shape, Value};
+use super::{DOC, SUMMARY, needed, optional};
+use crate::source::shape::Value::{self, *};
 
-/// `operators.yaml`.
-pub static OPERATORS: Shape = Shape {
-    name: "a list of operators",
-    keys: &[
-        needed("operators", Value::Snake, "Name of the list; also of its folder."),
-        needed("title", Value::Line, "Heading in the docs."),
+shapes! {
+    /// `operators.yaml`.
+    pub static OPERATORS = "a list of operators" {
+        /// Name of the list; also of its folder.
+        operators: needed(Snake),
+        /// Heading in the docs.
+        title: needed(Line),
         SUMMARY,
         DOC,
-        needed("groups", Value::List(&Value::Snake), "Files, in the order of the docs."),
-    ],
-};
+        /// Files, in the order of the docs.
+        groups: needed(List(&Snake)),
+    }
 
-/// A group file of operators.
-pub static OPERATOR_GROUP: Shape = Shape {
-    name: "a group of operators",
-    keys: &[
-        needed("group", Value::Snake, "Name of the group; also of its file."),
-        needed("title", Value::Line, "Heading in the docs."),
+    /// A group file of operators.
+    pub static OPERATOR_GROUP = "a group of operators" {
+        /// Name of the group; also of its file.
+        group: needed(Snake),
+        /// Heading in the docs.
+        title: needed(Line),
         SUMMARY,
         DOC,
-        needed("operators", Value::List(&Value::Shape(&OPERATOR)), "Operators, in the order of the docs."),
-    ],
-};
+        /// Operators, in the order of the docs.
+        operators: needed(List(&Shape(&OPERATOR))),
+    }
 
-static OPERATOR: Shape = Shape {
-    name: "an operator",
-    keys: &[
-        needed("op", Value::Snake, "Its name, which is unique."),
+    static OPERATOR = "an operator" {
+        /// Its name, which is unique.
+        op: needed(Snake),
         SUMMARY,
         DOC,
-        needed(
-            "types",
-            Value::List(&Value::Word(&["float", "integer", "bool", "complex"])),
-            "The types of elements that the inputs may have.",
-        ),
-        needed(
-            "inputs",
-            Value::Map(&Value::Any(&[Value::Prose, Value::Shape(&INPUT)])),
-            "Name of each input → its meaning.",
-        ),
-        key(
-            "attributes",
-            Value::Map(&Value::Shape(&ATTRIBUTE)),
-            "Values that are the same for all elements; formulas take numbers and truth values.",
-        ),
-        needed(
-            "outputs",
-            Value::Map(&Value::Any(&[Value::Prose, Value::Shape(&OUTPUT)])),
-            "Name of each output → its meaning; a formula has one output.",
-        ),
-        key(
-            "where",
-            Value::Map(&Value::Line),
-            "Named parts of the formula and the gradients; a part may use earlier parts.",
-        ),
-        key("formula", Value::Line, "An element of the output, from the elements of the inputs."),
-        key(
-            "kernel",
-            Value::Line,
-            "Instead of a formula: the function of `runtime/kernels` that computes the outputs, such as `softmax::softmax`. It takes the outputs, the inputs and the attributes.",
-        ),
-        key(
-            "sequence",
-            Value::Any(&[Value::Line, Value::List(&Value::Line)]),
-            "Steps such as `out = divide(e, total)` that compute the outputs by other operators, for devices without this one. The function of a formula needs none.",
-        ),
-        key(
-            "random",
-            Value::Bool,
-            "True if the kernel also takes a seed and an offset, both `i64`, after the attributes. They come from the host's generator.",
-        ),
-        key(
-            "checks_elements",
-            Value::Bool,
-            "Errors of the kernel, or the shapes of its outputs, depend on elements of the inputs, such as indices. The CPU device computes it before the call returns, so that the call reports the error.",
-        ),
-        key(
-            "gradient",
-            Value::Map(&Value::Line),
-            "Input → an element of its gradient. `dy` is an element of the gradient of an output `y`. The gradient of a kernel is an operator of its own.",
-        ),
-        key(
-            "reference",
-            Value::Line,
-            "The same computation in Python with `numpy` and `scipy.special` as `special`, in another way, for tests. Required for a formula.",
-        ),
-        key("domain", Value::Map(&INTERVAL), "Input → the least and the largest number that tests pass."),
-        key("kinks", Value::Line, "An expression that is zero where the gradient does not exist."),
-    ],
-};
+        /// The types of elements that the inputs may have.
+        types: needed(List(&Word(&["float", "integer", "bool", "complex"]))),
+        /// Name of each input → its meaning.
+        inputs: needed(Map(&Any(&[Prose, Shape(&INPUT)]))),
+        /// Values that are the same for all elements; formulas take numbers and truth values.
+        attributes: optional(Map(&Shape(&ATTRIBUTE))),
+        /// Name of each output → its meaning; a formula has one output.
+        outputs: needed(Map(&Any(&[Prose, Shape(&OUTPUT)]))),
+        /// Named parts of the formula and the gradients; a part may use earlier parts.
+        where: optional(Map(&Line)),
+        /// An element of the output, from the elements of the inputs.
+        formula: optional(Line),
+        /// Instead of a formula: the function of `runtime/kernels` that computes the outputs, such as
+        /// `softmax::softmax`. It takes the outputs, the inputs and the attributes.
+        kernel: optional(Line),
+        /// Steps such as `out = divide(e, total)` that compute the outputs by other operators, for devices
+        /// without this one. The function of a formula needs none.
+        sequence: optional(Any(&[Line, List(&Line)])),
+        /// True if the kernel also takes a seed and an offset, both `i64`, after the attributes. They come
+        /// from the host's generator.
+        random: optional(Bool),
+        /// Errors of the kernel, or the shapes of its outputs, depend on elements of the inputs, such as
+        /// indices. The CPU device computes it before the call returns, so that the call reports the error.
+        checks_elements: optional(Bool),
+        /// Input → an element of its gradient. `dy` is an element of the gradient of an output `y`. The
+        /// gradient of a kernel is an operator of its own.
+        gradient: optional(Map(&Line)),
+        /// The same computation in Python with `numpy` and `scipy.special` as `special`, in another way, for
+        /// tests. Required for a formula.
+        reference: optional(Line),
+        /// Input → the least and the largest number that tests pass.
+        domain: optional(Map(&INTERVAL)),
+        /// An expression that is zero where the gradient does not exist.
+        kinks: optional(Line),
+    }
+}
 
-const NUMBER: Value = Value::Any(&[Value::Integer, Value::Float]);
-const INTERVAL: Value = Value::List(&NUMBER);
+const NUMBER: Value = Any(&[Integer, Float]);
+const INTERVAL: Value = List(&NUMBER);
 
-static INPUT: Shape = Shape {
-    name: "an input",
-    keys: &[
-        needed("doc", Value::Prose, "Its meaning."),
-        key("optional", Value::Bool, "True if it may be absent."),
-        key("list", Value::Bool, "True if it is any number of tensors."),
-    ],
-};
+shapes! {
+    static INPUT = "an input" {
+        /// Its meaning.
+        doc: needed(Prose),
+        /// True if it may be absent.
+        optional: optional(Bool),
+        /// True if it is any number of tensors.
+        list: optional(Bool),
+    }
 
-static ATTRIBUTE: Shape = Shape {
-    name: "an attribute",
-    keys: &[
-        needed(
-            "type",
-            Value::Word(&["f64", "bool", "i64", "integers", "numbers", "text", "texts"]),
-            "The type of its value.",
-        ),
-        key(
-            "default",
-            Value::Any(&[Value::Bool, Value::Integer, Value::Float, Value::Line, Value::List(&NUMBER)]),
-            "Its value if a caller passes none.",
-        ),
-        needed("doc", Value::Prose, "Its effect."),
-    ],
-};
+    static ATTRIBUTE = "an attribute" {
+        /// The type of its value.
+        type: needed(Word(&["f64", "bool", "i64", "integers", "numbers", "text", "texts"])),
+        /// Its value if a caller passes none.
+        default: optional(Any(&[Bool, Integer, Float, Line, List(&NUMBER)])),
+        /// Its effect.
+        doc: needed(Prose),
+    }
 
-static OUTPUT: Shape = Shape {
-    name: "an output",
-    keys: &[
-        needed("doc", Value::Prose, "Its meaning."),
-        key(
-            "type",
-            Value::Word(&["bool", "i32", "i64", "f32", "any"]),
-            "The type of its elements; default: that of the first input. `any`: the caller chooses it.",
-        ),
-        key("like", Value::Snake, "The input with the same type of elements."),
-        key(
-            "shape",
-            Value::Line,
-            "The function of `runtime/kernels` that computes its shape from the inputs and the attributes, if hosts do not.",
-        ),
-        key(
-            "wide",
-            Value::Snake,
-            "The input with the same type of elements; `f32` if that type is narrower.",
-        ),
-        key("optional", Value::Bool, "True if it may be absent."),
-        key("list", Value::Bool, "True if it is any number of tensors."),
-    ],
-};
+    static OUTPUT = "an output" {
+        /// Its meaning.
+        doc: needed(Prose),
+        /// The type of its elements; default: that of the first input. `any`: the caller chooses it.
+        type: optional(Word(&["bool", "i32", "i64", "f32", "any"])),
+        /// The input with the same type of elements.
+        like: optional(Snake),
+        /// The function of `runtime/kernels` that computes its shape from the inputs and the attributes, if
+        /// hosts do not.
+        shape: optional(Line),
+        /// The input with the same type of elements; `f32` if that type is narrower.
+        wide: optional(Snake),
+        /// True if it may be absent.
+        optional: optional(Bool),
+        /// True if it is any number of tensors.
+        list: optional(Bool),
+    }
+}

@@ -22,12 +22,12 @@ pub use types::{Dialect, Speller};
 
 use super::text::count;
 use super::{EmitError, Emitter, Job, Takes};
-use crate::grammar::needed;
+use crate::grammar::{needed, shapes};
 use crate::language::headers;
 use crate::model::{Function, Interface, OutputPlace, ReleaseId, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
-use crate::source::shape::{Shape, Value};
+use crate::source::shape::Value;
 
 /// The headers of interfaces and of the SDK.
 pub struct Headers;
@@ -72,14 +72,16 @@ impl Emitter for HandWritten {
     }
 }
 
-static EXPORTS_FILE: Shape = Shape {
-    name: "a header of exports",
-    keys: &[
-        needed("from", Value::Line, "The root of the crate with the exports."),
-        needed("config", Value::Line, "The configuration of cbindgen."),
-        needed("to", Value::Line, "The header."),
-    ],
-};
+shapes! {
+    static EXPORTS_FILE = "a header of exports" {
+        /// The root of the crate with the exports.
+        from: needed(Value::Line),
+        /// The configuration of cbindgen.
+        config: needed(Value::Line),
+        /// The header.
+        to: needed(Value::Line),
+    }
+}
 
 /// Returns the C declaration of a function in a release: a member of the table, or a prototype.
 ///

@@ -15,11 +15,11 @@ use serde_json::json;
 use super::text::{capital, count, sentence};
 use super::{EmitError, Emitter, Job, Takes};
 use crate::diagnostic::Code;
-use crate::grammar::needed;
+use crate::grammar::{needed, shapes};
 use crate::model::{FunctionId, GroupId, Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
-use crate::source::shape::{Shape, Value};
+use crate::source::shape::Value;
 use links::{
     c_api_page, function_page, group_page, interface_page, layout_page, operator_group_page,
     operator_list_page, operator_page, operators_page, relative,
@@ -204,17 +204,14 @@ impl Emitter for Contents {
     }
 }
 
-static SUMMARY_FILE: Shape = Shape {
-    name: "a table of contents",
-    keys: &[
-        needed(
-            "template",
-            Value::Line,
-            "The file with the hand-written chapters and a line `{{ reference }}`.",
-        ),
-        needed("to", Value::Line, "The file that mdBook reads."),
-    ],
-};
+shapes! {
+    static SUMMARY_FILE = "a table of contents" {
+        /// The file with the hand-written chapters and a line `{{ reference }}`.
+        template: needed(Value::Line),
+        /// The file that mdBook reads.
+        to: needed(Value::Line),
+    }
+}
 
 /// Returns `None` if the template has no line for the reference.
 fn contents(job: &Job, folder: &str, to: &str, template: &str) -> Option<Output> {
