@@ -6,76 +6,56 @@ use crate::model::{EnumValue, Meaning, Type, TypeKind};
 use super::Check;
 
 /// Checks that the values of an enum have different numbers, except for an `alias`.
-pub(super) fn check_numbers_are_distinct(check: &Check) {
-    for (_, values) in enums(check) {
-        for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.alias) {
-            let Some(before) = same_number(check, &values[..index], value) else { continue };
-            let message = format!("`{}` has the same number as `{}`", value.name.value, before.name.value);
-            Diagnostic::new(Code::DuplicateValue, value.places.span("value"), message)
-                .label("a second name for a number needs `alias: true`")
-                .related(before.places.span("value"), "first defined here")
+pub(super) fn check_numbers_are_distinct(check: &Check, ty: &Type) {
+    let values = ty.enum_values();
+    for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.alias) {
+        let Some(before) = same_number(check, &values[..index], value) else { continue };
+        let message = format!("`{}` has the same number as `{}`", value.name.value, before.name.value);
+        Diagnostic::new(Code::DuplicateValue, value.places.span("value"), message)
+            .label("a second name for a number needs `alias: true`")
+            .related(before.places.span("value"), "first defined here")
+            .report(check);
+    }
+}
+
+/// Checks that an alias comes after the value whose number it repeats.
+pub(super) fn check_aliases(check: &Check, ty: &Type) {
+    let values = ty.enum_values();
+    for (index, value) in values.iter().enumerate().filter(|(_, value)| value.alias) {
+        if is_numbered(check, value) && same_number(check, &values[..index], value).is_none() {
+            let message = format!("no value before `{}` has the number {}", value.name.value, value.value);
+            Diagnostic::new(Code::DuplicateValue, value.places.at("alias").key, message)
+                .label("so this is not an alias")
                 .report(check);
         }
     }
 }
 
-/// Checks that an alias comes after the value whose number it repeats.
-pub(super) fn check_aliases(check: &Check) {
-    for (_, values) in enums(check) {
-        for (index, value) in values.iter().enumerate().filter(|(_, value)| value.alias) {
-            if is_numbered(check, value) && same_number(check, &values[..index], value).is_none() {
-                let message =
-                    format!("no value before `{}` has the number {}", value.name.value, value.value);
-                Diagnostic::new(Code::DuplicateValue, value.places.at("alias").key, message)
-                    .label("so this is not an alias")
-                    .report(check);
-            }
-        }
-    }
-}
-
 /// Checks that the number of an enum value fits into C's `int`; a bit set may use the sign bit too.
-pub(super) fn check_range(check: &Check) {
-    for (flags, values) in enums(check) {
-        let largest = if flags { i64::from(u32::MAX) } else { i64::from(i32::MAX) };
-        for value in values.iter().filter(|value| !(i64::from(i32::MIN)..=largest).contains(&value.value)) {
-            let message = format!("{} does not fit into an enum of C", value.value);
-            let span = value.places.span("value");
-            check.report(
-                Diagnostic::new(Code::WrongValue, span, message).label("out of the range of an `int`"),
-            );
-        }
+pub(super) fn check_range(check: &Check, ty: &Type) {
+    let TypeKind::Enum { flags, values, .. } = &ty.kind else { return };
+    let largest = if *flags { i64::from(u32::MAX) } else { i64::from(i32::MAX) };
+    for value in values.iter().filter(|value| !(i64::from(i32::MIN)..=largest).contains(&value.value)) {
+        let message = format!("{} does not fit into an enum of C", value.value);
+        Diagnostic::new(Code::WrongValue, value.places.span("value"), message)
+            .label("out of the range of an `int`")
+            .report(check);
     }
 }
 
 /// Checks that each meaning belongs to at most one value, because generated code returns that value.
-pub(super) fn check_meanings(check: &Check) {
-    for (_, values) in enums(check) {
-        for meaning in [Meaning::InvalidArgument, Meaning::Unsupported, Meaning::Internal] {
-            let mut with = values.iter().filter(|value| value.means == Some(meaning));
-            let Some(first) = with.next() else { continue };
-            for second in with {
-                let message = format!("`{}` means the same as `{}`", second.name.value, first.name.value);
-                Diagnostic::new(Code::DuplicateValue, second.places.span("means"), message)
-                    .label("at most one value may have a meaning")
-                    .related(first.places.span("means"), "first given here")
-                    .report(check);
-            }
+pub(super) fn check_meanings(check: &Check, ty: &Type) {
+    for meaning in [Meaning::InvalidArgument, Meaning::Unsupported, Meaning::Internal] {
+        let mut with = ty.enum_values().iter().filter(|value| value.means == Some(meaning));
+        let Some(first) = with.next() else { continue };
+        for second in with {
+            let message = format!("`{}` means the same as `{}`", second.name.value, first.name.value);
+            Diagnostic::new(Code::DuplicateValue, second.places.span("means"), message)
+                .label("at most one value may have a meaning")
+                .related(first.places.span("means"), "first given here")
+                .report(check);
         }
     }
-}
-
-fn enums<'a>(check: &Check<'a>) -> Vec<(bool, &'a [EnumValue])> {
-    let kinds = check.interface.types.iter().map(|Type { kind, .. }| kind);
-    kinds
-        .filter_map(|kind| match kind {
-            TypeKind::Enum { flags, values, .. } => Some((*flags, &values[..])),
-            TypeKind::Handle { .. }
-            | TypeKind::Id { .. }
-            | TypeKind::Struct { .. }
-            | TypeKind::Callback { .. } => None,
-        })
-        .collect()
 }
 
 fn same_number<'a>(check: &Check, before: &'a [EnumValue], value: &EnumValue) -> Option<&'a EnumValue> {

@@ -30,126 +30,141 @@ use std::cell::RefCell;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{Function, Interface, InterfaceId, Param, Places, Spec, Ty, Type, TypeKind};
 use crate::source::Sources;
+use fallbacks::Site;
+
+/// A rule: a function, by what it checks.
+#[derive(Clone, Copy)]
+enum Rule {
+    Interface(fn(&Check)),
+    Type(fn(&Check, &Type)),
+    Function(fn(&Check, &Function)),
+    /// A parameter or a field whose type is known, with the list that contains it.
+    Param(fn(&Check, ParamList, &Param)),
+    /// A parameter, a field or a result whose type is known.
+    Value(fn(&Check, &Param)),
+    Fallback(fn(&Check, Site)),
+}
 
 /// Rules about types, functions and tables.
-const DESCRIPTIONS: &[fn(&Check)] = &[
-    names::check_names_are_distinct,
-    names::check_values_are_distinct,
-    names::check_symbols_are_distinct,
-    names::check_tags_are_distinct,
-    names::check_members_are_distinct,
-    names::check_outputs_are_distinct,
-    names::check_keywords,
-    types::check_status,
-    types::check_success,
-    types::check_id,
-    types::check_containment,
-    types::check_unnamed,
-    handles::check_form,
-    handles::check_use,
-    handles::check_objects,
-    enums::check_numbers_are_distinct,
-    enums::check_aliases,
-    enums::check_range,
-    enums::check_meanings,
-    params::check_direction,
-    params::check_life,
-    params::check_space,
-    params::check_null,
-    params::check_length_place,
-    params::check_length_type,
-    params::check_length_call,
-    params::check_status_parameter,
-    params::check_keys,
-    owners::check_owner,
-    owners::check_holder,
-    owners::check_order,
-    owners::check_context,
-    order::check_waits_or_queues,
-    order::check_streams,
-    order::check_held,
-    lives::check_handles_live,
-    lives::check_ends_fit,
-    lives::check_handle_names,
-    lives::check_roles_are_named,
-    sizes::check_arrays,
-    sizes::check_reserves,
-    sizes::check_sizes_are_lengths,
-    releases::check_types_are_there,
-    releases::check_absent_is_given,
-    releases::check_absent_is_of_use,
-    releases::check_absent_fits,
-    releases::check_hosts,
-    functions::check_required_has_no_fallback,
-    functions::check_fill,
-    functions::check_unsound_null,
-    functions::check_refused_plugin,
-    functions::check_question,
-    functions::check_question_is_upright,
-    functions::check_answers,
-    table::check_slot_owners,
-    table::check_slots_are_distinct,
-    table::check_every_function_has_a_slot,
-    table::check_extension,
-    table::check_reserves,
-    table::check_plugin_struct,
-    table::check_plugin_fields,
-    shapes::check_table_fields,
-    shapes::check_owned_version,
-    shapes::check_owned_growth,
-    shapes::check_error_object,
-    shapes::check_args,
-    shapes::check_lent,
-    sdk::check_place,
-    sdk::check_device,
-    sdk::check_statuses,
-    sdk::check_functions,
-    sdk::check_callbacks,
-    sdk::check_fields,
-    sdk::check_symbols,
-    headers::check_place,
-    headers::check_no_circle,
-    python::check_place,
-    python::check_names,
-    python::check_parameters,
-    python::check_forms,
-    rust::check_types,
-    rust::check_functions,
-    rust::check_variables,
-    rust::check_symbols,
-    rust::check_interface,
-    rust::check_standard_headers,
+const DESCRIPTIONS: &[Rule] = &[
+    Rule::Interface(names::check_names_are_distinct),
+    Rule::Type(names::check_values_are_distinct),
+    Rule::Interface(names::check_symbols_are_distinct),
+    Rule::Interface(names::check_tags_are_distinct),
+    Rule::Interface(names::check_members_are_distinct),
+    Rule::Interface(names::check_outputs_are_distinct),
+    Rule::Interface(names::check_keywords),
+    Rule::Interface(types::check_status),
+    Rule::Interface(types::check_success),
+    Rule::Type(types::check_id),
+    Rule::Interface(types::check_containment),
+    Rule::Interface(types::check_unnamed),
+    Rule::Type(handles::check_form),
+    Rule::Value(handles::check_use),
+    Rule::Value(handles::check_objects),
+    Rule::Type(enums::check_numbers_are_distinct),
+    Rule::Type(enums::check_aliases),
+    Rule::Type(enums::check_range),
+    Rule::Type(enums::check_meanings),
+    Rule::Param(params::check_direction),
+    Rule::Param(params::check_life),
+    Rule::Value(params::check_role),
+    Rule::Value(params::check_space),
+    Rule::Value(params::check_null),
+    Rule::Value(params::check_length_place),
+    Rule::Param(params::check_length_type),
+    Rule::Param(params::check_length_call),
+    Rule::Interface(params::check_status_parameter),
+    Rule::Interface(params::check_keys),
+    Rule::Param(owners::check_owner),
+    Rule::Param(owners::check_holder),
+    Rule::Function(owners::check_order),
+    Rule::Param(owners::check_context),
+    Rule::Function(order::check_waits_or_queues),
+    Rule::Interface(order::check_streams),
+    Rule::Param(order::check_held),
+    Rule::Interface(lives::check_handles_live),
+    Rule::Interface(lives::check_ends_fit),
+    Rule::Interface(lives::check_handle_names),
+    Rule::Interface(lives::check_roles_are_named),
+    Rule::Value(sizes::check_arrays),
+    Rule::Interface(sizes::check_reserves),
+    Rule::Function(sizes::check_sizes_are_lengths),
+    Rule::Interface(releases::check_types_are_there),
+    Rule::Function(releases::check_absent_is_given),
+    Rule::Param(releases::check_absent_is_of_use),
+    Rule::Param(releases::check_absent_fits),
+    Rule::Interface(releases::check_hosts),
+    Rule::Function(functions::check_required_has_no_fallback),
+    Rule::Function(functions::check_fill),
+    Rule::Function(functions::check_unsound_null),
+    Rule::Function(functions::check_refused_plugin),
+    Rule::Function(functions::check_question),
+    Rule::Function(functions::check_question_is_upright),
+    Rule::Function(functions::check_answers),
+    Rule::Interface(table::check_slot_owners),
+    Rule::Interface(table::check_slots_are_distinct),
+    Rule::Interface(table::check_every_function_has_a_slot),
+    Rule::Interface(table::check_extension),
+    Rule::Interface(table::check_reserves),
+    Rule::Interface(table::check_plugin_struct),
+    Rule::Interface(table::check_plugin_fields),
+    Rule::Interface(shapes::check_table_fields),
+    Rule::Interface(shapes::check_owned_version),
+    Rule::Interface(shapes::check_owned_growth),
+    Rule::Interface(shapes::check_error_object),
+    Rule::Function(shapes::check_args),
+    Rule::Param(shapes::check_lent),
+    Rule::Interface(sdk::check_place),
+    Rule::Interface(sdk::check_device),
+    Rule::Interface(sdk::check_statuses),
+    Rule::Interface(sdk::check_functions),
+    Rule::Interface(sdk::check_callbacks),
+    Rule::Interface(sdk::check_fields),
+    Rule::Interface(sdk::check_symbols),
+    Rule::Interface(headers::check_place),
+    Rule::Interface(headers::check_no_circle),
+    Rule::Interface(python::check_place),
+    Rule::Interface(python::check_names),
+    Rule::Function(python::check_parameters),
+    Rule::Function(python::check_forms),
+    Rule::Interface(rust::check_types),
+    Rule::Interface(rust::check_functions),
+    Rule::Interface(rust::check_variables),
+    Rule::Interface(rust::check_symbols),
+    Rule::Interface(rust::check_interface),
+    Rule::Interface(rust::check_standard_headers),
 ];
 
 /// Rules about fallbacks. They assume that the rules about descriptions passed.
-const FALLBACKS: &[fn(&Check)] = &[
-    fallbacks::form::check_keys,
-    fallbacks::form::check_reason,
-    fallbacks::form::check_refusal,
-    fallbacks::form::check_strategy,
-    fallbacks::form::check_buffers,
-    fallbacks::needs::check_cycles,
-    fallbacks::needs::check_absent,
-    fallbacks::needs::check_newer,
-    fallbacks::arguments::check_given,
-    fallbacks::arguments::check_arguments,
-    fallbacks::owners::check_owners,
-    fallbacks::order::check_waits,
-    fallbacks::results::check_constants,
-    fallbacks::results::check_results,
-    fallbacks::results::check_answer,
+const FALLBACKS: &[Rule] = &[
+    Rule::Fallback(fallbacks::form::check_keys),
+    Rule::Fallback(fallbacks::form::check_reason),
+    Rule::Fallback(fallbacks::form::check_refusal),
+    Rule::Fallback(fallbacks::form::check_strategy),
+    Rule::Fallback(fallbacks::form::check_buffers),
+    Rule::Interface(fallbacks::needs::check_cycles),
+    Rule::Fallback(fallbacks::needs::check_absent),
+    Rule::Fallback(fallbacks::needs::check_newer),
+    Rule::Fallback(fallbacks::arguments::check_given),
+    Rule::Fallback(fallbacks::arguments::check_arguments),
+    Rule::Fallback(fallbacks::owners::check_owners),
+    Rule::Fallback(fallbacks::order::check_waits),
+    Rule::Fallback(fallbacks::results::check_constants),
+    Rule::Fallback(fallbacks::results::check_results),
+    Rule::Fallback(fallbacks::results::check_answer),
 ];
 
 /// Rules about missing text. They run only if there are no other errors, because a wrong entry should be corrected
 /// before it is documented.
-const COMPLETENESS: &[fn(&Check)] = &[
-    functions::check_fallback_is_there,
-    functions::check_null_is_explained,
-    owners::check_owner_is_named,
-    prose::check_docs_are_there,
-    prose::check_docs_are_done,
-    prose::check_summaries,
-    prose::check_names_exist,
+const COMPLETENESS: &[Rule] = &[
+    Rule::Function(functions::check_fallback_is_there),
+    Rule::Interface(functions::check_null_is_explained),
+    Rule::Function(owners::check_owner_is_named),
+    Rule::Interface(prose::check_docs_are_there),
+    Rule::Interface(prose::check_docs_are_done),
+    Rule::Interface(prose::check_summaries),
+    Rule::Interface(prose::check_names_exist),
 ];
 
 /// Applies the rules to a spec.
@@ -165,7 +180,7 @@ pub fn check(spec: &Spec, sources: &Sources, diagnostics: &mut Diagnostics) {
     }
 }
 
-fn apply(rules: &[fn(&Check)], spec: &Spec, sources: &Sources, diagnostics: &mut Diagnostics) {
+fn apply(rules: &[Rule], spec: &Spec, sources: &Sources, diagnostics: &mut Diagnostics) {
     let mut found = Vec::new();
     for (index, interface) in spec.interfaces.iter().enumerate() {
         let check = Check {
@@ -176,7 +191,7 @@ fn apply(rules: &[fn(&Check)], spec: &Spec, sources: &Sources, diagnostics: &mut
             before: diagnostics,
             found: RefCell::default(),
         };
-        rules.iter().for_each(|rule| rule(&check));
+        rules.iter().for_each(|rule| check.apply(*rule));
         found.extend(check.found.into_inner());
     }
     found.into_iter().for_each(|diagnostic| diagnostics.push(diagnostic));
@@ -201,6 +216,18 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
+    /// Applies a rule to everything of its kind.
+    fn apply(&self, rule: Rule) {
+        match rule {
+            Rule::Interface(rule) => rule(self),
+            Rule::Type(rule) => self.interface.types.iter().for_each(|ty| rule(self, ty)),
+            Rule::Function(rule) => self.interface.functions.iter().for_each(|function| rule(self, function)),
+            Rule::Param(rule) => self.params().into_iter().for_each(|(list, param)| rule(self, list, param)),
+            Rule::Value(rule) => self.values().for_each(|param| rule(self, param)),
+            Rule::Fallback(rule) => fallbacks::sites(self).into_iter().for_each(|site| rule(self, site)),
+        }
+    }
+
     fn report(&self, diagnostic: Diagnostic) {
         self.found.borrow_mut().push(diagnostic);
     }
@@ -243,6 +270,11 @@ impl<'a> Check<'a> {
         let functions = self.interface.functions.iter().filter_map(|function| function.result.value());
         let callbacks = self.interface.types.iter().filter_map(Type::result);
         functions.chain(callbacks).filter(|result| self.knows_type(result)).collect()
+    }
+
+    /// Returns every parameter, field and result whose type is known.
+    fn values(&self) -> impl Iterator<Item = &'a Param> {
+        self.params().into_iter().map(|(_, param)| param).chain(self.results())
     }
 
     /// Returns the kind of a described type.

@@ -20,14 +20,10 @@ pub(super) fn check_names_are_distinct(check: &Check) {
 }
 
 /// Checks that the names of values are unique in their enum.
-pub(super) fn check_values_are_distinct(check: &Check) {
-    for ty in &check.interface.types {
-        let names = ty
-            .enum_values()
-            .iter()
-            .map(|value| (&*value.name.value, value.name.span, Availability::default()));
-        check.report_repeats("the value", names);
-    }
+pub(super) fn check_values_are_distinct(check: &Check, ty: &Type) {
+    let names =
+        ty.enum_values().iter().map(|value| (&*value.name.value, value.name.span, Availability::default()));
+    check.report_repeats("the value", names);
 }
 
 /// Checks that C symbols are unique: types, enumerators and exported functions share C's global namespace, also with

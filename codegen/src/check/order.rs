@@ -4,21 +4,19 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Function, Param, ParamId, Role, Ty, TypeKind};
 use crate::source::Span;
 
-use super::{Check, ParamsOf};
+use super::{Check, ParamList, ParamsOf};
 
 /// Checks that a function either waits for its work or queues it.
-pub(super) fn check_waits_or_queues(check: &Check) {
-    for function in &check.interface.functions {
-        if let (true, Some(_)) = (function.blocking, function.stream_ordered) {
-            let message = format!("`{}` waits for work that it only queues", function.name.value);
-            Diagnostic::new(Code::BlockingOrder, function.places.at("blocking").key, message)
-                .label("the caller waits")
-                .related(
-                    function.places.at("stream_ordered").key,
-                    "the call may return before the work is complete",
-                )
-                .report(check);
-        }
+pub(super) fn check_waits_or_queues(check: &Check, function: &Function) {
+    if let (true, Some(_)) = (function.blocking, function.stream_ordered) {
+        let message = format!("`{}` waits for work that it only queues", function.name.value);
+        Diagnostic::new(Code::BlockingOrder, function.places.at("blocking").key, message)
+            .label("the caller waits")
+            .related(
+                function.places.at("stream_ordered").key,
+                "the call may return before the work is complete",
+            )
+            .report(check);
     }
 }
 
@@ -61,30 +59,28 @@ fn check_stream(check: &Check, stream: &Param, span: Span) -> bool {
 }
 
 /// Checks that a parameter is `held` if and only if the function queues work that uses it.
-pub(super) fn check_held(check: &Check) {
-    for (list, param) in check.params() {
-        let ParamsOf::Function(function) = list.of else { continue };
-        let span = param.places.at("held").key;
-        match (param.held, function.stream_ordered) {
-            (Some(held), Some(stream)) if held != stream && orders(check, &list.params[held.0]) => {
-                let message =
-                    format!("`{}` is held by a stream that is not the stream of the work", param.name.value);
-                Diagnostic::new(Code::HeldOrder, param.places.span("held"), message)
-                    .label(format!("`{}` is expected", function.param(stream).name.value))
-                    .related(function.places.span("stream_ordered"), "the stream of the work")
-                    .report(check);
-            }
-            (Some(_), None) if !function.places.has("stream_ordered") => {
-                let message = format!("`{}` is held, but `{}` queues no work", param.name.value, list.name());
-                Diagnostic::new(Code::HeldOrder, span, message)
-                    .label("remove this, or add `stream_ordered` to the function")
-                    .report(check);
-            }
-            (None, Some(stream)) if is_used_later(param) && !param.places.has("held") => {
-                report_loose(check, function, param, stream);
-            }
-            _ => {}
+pub(super) fn check_held(check: &Check, list: ParamList, param: &Param) {
+    let ParamsOf::Function(function) = list.of else { return };
+    let span = param.places.at("held").key;
+    match (param.held, function.stream_ordered) {
+        (Some(held), Some(stream)) if held != stream && orders(check, &list.params[held.0]) => {
+            let message =
+                format!("`{}` is held by a stream that is not the stream of the work", param.name.value);
+            Diagnostic::new(Code::HeldOrder, param.places.span("held"), message)
+                .label(format!("`{}` is expected", function.param(stream).name.value))
+                .related(function.places.span("stream_ordered"), "the stream of the work")
+                .report(check);
         }
+        (Some(_), None) if !function.places.has("stream_ordered") => {
+            let message = format!("`{}` is held, but `{}` queues no work", param.name.value, list.name());
+            Diagnostic::new(Code::HeldOrder, span, message)
+                .label("remove this, or add `stream_ordered` to the function")
+                .report(check);
+        }
+        (None, Some(stream)) if is_used_later(param) && !param.places.has("held") => {
+            report_loose(check, function, param, stream);
+        }
+        _ => {}
     }
 }
 

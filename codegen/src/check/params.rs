@@ -3,55 +3,53 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, FunctionId, Length, Param, ResultKind, Role, Ty, TypeKind};
 
-use super::{Check, ParamsOf};
+use super::{Check, ParamList, ParamsOf};
 
 /// Checks that only parameters that C passes by pointer are outputs.
-pub(super) fn check_direction(check: &Check) {
-    for (list, param) in check.params() {
-        if param.dir == Direction::In {
-            continue;
-        }
-        let span = param.places.span("dir");
-        let name = &param.name.value;
-        if let Some(TypeKind::Callback { .. }) = check.kind(param.ty) {
-            let message = format!("`{name}` is a callback, which `{}` cannot write", list.name());
-            let diagnostic =
-                Diagnostic::new(Code::Direction, span, message).label("a callback is always `in`");
-            check.report(diagnostic.related(param.places.span("type"), "the type of the parameter"));
-        }
-        if param.ty == Ty::String && !param.places.has("bytes") {
-            let message = format!("the size of the buffer `{name}` is not stated");
-            Diagnostic::new(Code::Direction, span, message)
-                .label("a `string` output needs `bytes`, the size of its buffer")
-                .related(param.places.span("type"), "the type of the parameter")
-                .report(check);
-        }
+pub(super) fn check_direction(check: &Check, list: ParamList, param: &Param) {
+    if param.dir == Direction::In {
+        return;
+    }
+    let span = param.places.span("dir");
+    let name = &param.name.value;
+    if let Some(TypeKind::Callback { .. }) = check.kind(param.ty) {
+        let message = format!("`{name}` is a callback, which `{}` cannot write", list.name());
+        let diagnostic = Diagnostic::new(Code::Direction, span, message).label("a callback is always `in`");
+        check.report(diagnostic.related(param.places.span("type"), "the type of the parameter"));
+    }
+    if param.ty == Ty::String && !param.places.has("bytes") {
+        let message = format!("the size of the buffer `{name}` is not stated");
+        Diagnostic::new(Code::Direction, span, message)
+            .label("a `string` output needs `bytes`, the size of its buffer")
+            .related(param.places.span("type"), "the type of the parameter")
+            .report(check);
     }
 }
 
 /// Checks that `role: creates` is used with an output, and `role: destroys` with an input.
-pub(super) fn check_life(check: &Check) {
-    for (_, param) in check.params() {
-        let (ending, right) = match (param.role, param.dir) {
-            (Role::Creates, Direction::In) => ("is created by the call, so it cannot be `in`", "`dir: out`"),
-            (Role::Destroys, Direction::Out) => {
-                ("is destroyed by the call, so it cannot be `out`", "`dir: in` or `dir: inout`")
-            }
-            (Role::Creates | Role::Destroys | Role::Uses, _) => continue,
-        };
-        let message = format!("`{}` {ending}", param.name.value);
-        let diagnostic = Diagnostic::new(Code::Direction, param.places.span("role"), message);
-        let dir = param.places.get("dir").map(|dir| dir.value);
-        check.report(diagnostic.label(format!("this needs {right}")).related_if(dir, "the direction"));
-    }
-    let params = check.params().into_iter().map(|(_, param)| param);
-    for param in params.chain(check.results()) {
-        if param.role != Role::Uses && !has_life(check, param.ty) {
-            let message = format!("{} is not created or destroyed", check.show_a(param.ty));
-            let span = param.places.span("role");
-            let diagnostic = Diagnostic::new(Code::LifeMisplaced, span, message).label("leave this out");
-            check.report(diagnostic.related(param.places.span("type"), "the type"));
+pub(super) fn check_life(check: &Check, _: ParamList, param: &Param) {
+    let (ending, right) = match (param.role, param.dir) {
+        (Role::Creates, Direction::In) => ("is created by the call, so it cannot be `in`", "`dir: out`"),
+        (Role::Destroys, Direction::Out) => {
+            ("is destroyed by the call, so it cannot be `out`", "`dir: in` or `dir: inout`")
         }
+        (Role::Creates | Role::Destroys | Role::Uses, _) => return,
+    };
+    let message = format!("`{}` {ending}", param.name.value);
+    Diagnostic::new(Code::Direction, param.places.span("role"), message)
+        .label(format!("this needs {right}"))
+        .related_if(param.places.get("dir").map(|dir| dir.value), "the direction")
+        .report(check);
+}
+
+/// Checks that only what is created and destroyed has a role.
+pub(super) fn check_role(check: &Check, param: &Param) {
+    if param.role != Role::Uses && !has_life(check, param.ty) {
+        let message = format!("{} is not created or destroyed", check.show_a(param.ty));
+        Diagnostic::new(Code::LifeMisplaced, param.places.span("role"), message)
+            .label("leave this out")
+            .related(param.places.span("type"), "the type")
+            .report(check);
     }
 }
 
@@ -67,33 +65,27 @@ fn has_life(check: &Check, ty: Ty) -> bool {
 }
 
 /// Checks that only a pointer has a memory space.
-pub(super) fn check_space(check: &Check) {
-    let params = check.params().into_iter().map(|(_, param)| param);
-    for param in params.chain(check.results()) {
-        if param.space.is_some() && param.ty != Ty::Pointer {
-            let message = format!("{} has no memory space", check.show_a(param.ty));
-            Diagnostic::new(Code::SpaceWithoutPointer, param.places.span("space"), message)
-                .label("only a `pointer` has one")
-                .related(param.places.span("type"), "the type")
-                .report(check);
-        }
+pub(super) fn check_space(check: &Check, param: &Param) {
+    if param.space.is_some() && param.ty != Ty::Pointer {
+        let message = format!("{} has no memory space", check.show_a(param.ty));
+        Diagnostic::new(Code::SpaceWithoutPointer, param.places.span("space"), message)
+            .label("only a `pointer` has one")
+            .related(param.places.span("type"), "the type")
+            .report(check);
     }
 }
 
 /// Checks that only a parameter that is passed by pointer can be null.
-pub(super) fn check_null(check: &Check) {
-    let params = check.params().into_iter().map(|(_, param)| param);
-    for param in params.chain(check.results()) {
-        let by_pointer = param.dir != Direction::In
-            || param.by_pointer
-            || param.length.is_some()
-            || can_be_null(check, param.ty);
-        if param.nullable && !by_pointer {
-            let message = format!("{} is passed by value, so it cannot be null", check.show_a(param.ty));
-            let span = param.places.at("nullable").key;
-            let diagnostic = Diagnostic::new(Code::NullByValue, span, message).label("leave this out");
-            check.report(diagnostic.related(param.places.span("type"), "the type"));
-        }
+pub(super) fn check_null(check: &Check, param: &Param) {
+    let by_pointer = param.dir != Direction::In
+        || param.by_pointer
+        || param.length.is_some()
+        || can_be_null(check, param.ty);
+    if param.nullable && !by_pointer {
+        let message = format!("{} is passed by value, so it cannot be null", check.show_a(param.ty));
+        let span = param.places.at("nullable").key;
+        let diagnostic = Diagnostic::new(Code::NullByValue, span, message).label("leave this out");
+        check.report(diagnostic.related(param.places.span("type"), "the type"));
     }
 }
 
@@ -109,76 +101,69 @@ fn can_be_null(check: &Check, ty: Ty) -> bool {
 }
 
 /// Checks that only untyped memory has a length in bytes, and that a `char` has a length.
-pub(super) fn check_length_place(check: &Check) {
-    let params = check.params().into_iter().map(|(_, param)| param);
-    for param in params.chain(check.results()) {
-        match (param.ty, &param.length) {
-            (Ty::Char, None) if !param.places.has("bytes") && !param.places.has("count") => {
-                let message = format!("the length of the `char` array `{}` is not stated", param.name.value);
-                Diagnostic::new(Code::LengthMisplaced, param.places.span("type"), message)
-                    .label("a `char` needs `bytes` or `count`; NUL-terminated text is a `string`")
-                    .report(check);
-            }
-            (Ty::Pointer | Ty::String | Ty::Char, _) | (_, None | Some(Length::Count(_))) => {}
-            (_, Some(Length::Bytes(_))) => {
-                let message = format!("{} has no length in bytes", check.show_a(param.ty));
-                Diagnostic::new(Code::LengthMisplaced, param.places.at("bytes").key, message)
-                    .label("`count`, a number of elements, is expected")
-                    .related(param.places.span("type"), "the type")
-                    .report(check);
-            }
+pub(super) fn check_length_place(check: &Check, param: &Param) {
+    match (param.ty, &param.length) {
+        (Ty::Char, None) if !param.places.has("bytes") && !param.places.has("count") => {
+            let message = format!("the length of the `char` array `{}` is not stated", param.name.value);
+            Diagnostic::new(Code::LengthMisplaced, param.places.span("type"), message)
+                .label("a `char` needs `bytes` or `count`; NUL-terminated text is a `string`")
+                .report(check);
+        }
+        (Ty::Pointer | Ty::String | Ty::Char, _) | (_, None | Some(Length::Count(_))) => {}
+        (_, Some(Length::Bytes(_))) => {
+            let message = format!("{} has no length in bytes", check.show_a(param.ty));
+            Diagnostic::new(Code::LengthMisplaced, param.places.at("bytes").key, message)
+                .label("`count`, a number of elements, is expected")
+                .related(param.places.span("type"), "the type")
+                .report(check);
         }
     }
 }
 
 /// Checks that a length is an integer that the caller passes.
-pub(super) fn check_length_type(check: &Check) {
-    for (list, param) in check.params() {
-        let Some((Extent::Param(id), key)) = extent(param) else { continue };
-        let length = &list.params[id.0];
-        let message = match () {
-            () if !check.knows_type(length) => continue,
-            () if std::ptr::eq(length, param) => format!("`{}` cannot be its own length", length.name.value),
-            () if !length.ty.is_length() || length.length.is_some() => {
-                format!("`{}` is not an integer, so it cannot be a length", length.name.value)
-            }
-            () if length.dir == Direction::Out && !param.lent => {
-                format!("`{}` is known only after the call, so it cannot be a length", length.name.value)
-            }
-            () => continue,
-        };
-        Diagnostic::new(Code::LengthType, param.places.span(key), message)
-            .label("expected a `size` or another integer that the caller passes")
-            .related(length.name.span, format!("this is {}", check.show_param(length)))
-            .report(check);
-    }
+pub(super) fn check_length_type(check: &Check, list: ParamList, param: &Param) {
+    let Some((Extent::Param(id), key)) = extent(param) else { return };
+    let length = &list.params[id.0];
+    let message = match () {
+        () if !check.knows_type(length) => return,
+        () if std::ptr::eq(length, param) => format!("`{}` cannot be its own length", length.name.value),
+        () if !length.ty.is_length() || length.length.is_some() => {
+            format!("`{}` is not an integer, so it cannot be a length", length.name.value)
+        }
+        () if length.dir == Direction::Out && !param.lent => {
+            format!("`{}` is known only after the call, so it cannot be a length", length.name.value)
+        }
+        () => return,
+    };
+    Diagnostic::new(Code::LengthType, param.places.span(key), message)
+        .label("expected a `size` or another integer that the caller passes")
+        .related(length.name.span, format!("this is {}", check.show_param(length)))
+        .report(check);
 }
 
 /// Checks that a `call` length names a function with no inputs and exactly one integer output.
-pub(super) fn check_length_call(check: &Check) {
-    for (list, param) in check.params() {
-        let Some((Extent::Call(id), key)) = extent(param) else { continue };
-        let teller = check.interface.function(*id);
-        if !check.before.trusts(teller.places.extent) {
-            continue;
-        }
-        let message = match (list.of, check.told(*id)) {
-            (ParamsOf::Callback(_) | ParamsOf::Struct(_), _) => {
-                format!(
-                    "`{}` is not a parameter of a function, so its length cannot be a `call`",
-                    param.name.value
-                )
-            }
-            (ParamsOf::Function(_), Some(told)) if told.ty.is_length() => continue,
-            (ParamsOf::Function(_), _) => {
-                format!("`{}` does not have exactly one integer result and no inputs", teller.name.value)
-            }
-        };
-        Diagnostic::new(Code::LengthType, param.places.at(key).span("call"), message)
-            .label("expected a function without inputs that yields one integer")
-            .related(teller.name.span, "defined here")
-            .report(check);
+pub(super) fn check_length_call(check: &Check, list: ParamList, param: &Param) {
+    let Some((Extent::Call(id), key)) = extent(param) else { return };
+    let teller = check.interface.function(*id);
+    if !check.before.trusts(teller.places.extent) {
+        return;
     }
+    let message = match (list.of, check.told(*id)) {
+        (ParamsOf::Callback(_) | ParamsOf::Struct(_), _) => {
+            format!(
+                "`{}` is not a parameter of a function, so its length cannot be a `call`",
+                param.name.value
+            )
+        }
+        (ParamsOf::Function(_), Some(told)) if told.ty.is_length() => return,
+        (ParamsOf::Function(_), _) => {
+            format!("`{}` does not have exactly one integer result and no inputs", teller.name.value)
+        }
+    };
+    Diagnostic::new(Code::LengthType, param.places.at(key).span("call"), message)
+        .label("expected a function without inputs that yields one integer")
+        .related(teller.name.span, "defined here")
+        .report(check);
 }
 
 fn extent(param: &Param) -> Option<(&Extent, &'static str)> {

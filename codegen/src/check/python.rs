@@ -20,83 +20,79 @@ pub(super) fn check_place(check: &Check) {
 }
 
 /// Checks that each parameter is either an argument, if C reads it, or a result, if C writes it.
-pub(super) fn check_parameters(check: &Check) {
-    for (function, python) in generated(check) {
-        let Some(place) = function.places.get("python") else { continue };
-        let error =
-            |key: &str, message: String| Diagnostic::new(Code::PythonParameters, place.span(key), message);
-        for (index, id) in python.args.iter().enumerate() {
-            let param = function.param(*id);
-            let name = &param.name.value;
-            if is_output(param) {
-                let message = format!("`{name}` is written by `{}`", function.name.value);
-                error("args", message)
-                    .label("so it is a result, not an argument")
-                    .related(param.name.span, "the parameter")
-                    .report(check);
-            } else if list_of(&function.params, *id).is_some() {
-                let message = format!("`{name}` is the length of a list, which Python passes implicitly");
-                error("args", message)
-                    .label("so it is not an argument")
-                    .related(param.name.span, "the parameter")
-                    .report(check);
-            } else if python.args[..index].contains(id) {
-                error("args", format!("`{name}` is listed twice"))
-                    .label("each parameter is one argument")
-                    .report(check);
-            }
+pub(super) fn check_parameters(check: &Check, function: &Function) {
+    let Some((place, python)) = function.places.get("python").zip(generated(check, function)) else { return };
+    let error =
+        |key: &str, message: String| Diagnostic::new(Code::PythonParameters, place.span(key), message);
+    for (index, id) in python.args.iter().enumerate() {
+        let param = function.param(*id);
+        let name = &param.name.value;
+        if is_output(param) {
+            let message = format!("`{name}` is written by `{}`", function.name.value);
+            error("args", message)
+                .label("so it is a result, not an argument")
+                .related(param.name.span, "the parameter")
+                .report(check);
+        } else if list_of(&function.params, *id).is_some() {
+            let message = format!("`{name}` is the length of a list, which Python passes implicitly");
+            error("args", message)
+                .label("so it is not an argument")
+                .related(param.name.span, "the parameter")
+                .report(check);
+        } else if python.args[..index].contains(id) {
+            error("args", format!("`{name}` is listed twice"))
+                .label("each parameter is one argument")
+                .report(check);
         }
-        for (index, id) in python.returns.iter().enumerate() {
-            let param = function.param(*id);
-            let name = &param.name.value;
-            if param.dir == Direction::In && !python.args.contains(id) {
-                let message =
-                    format!("`{name}` is neither an argument nor written by `{}`", function.name.value);
-                let diagnostic = error("returns", message).label("so it cannot be returned");
-                check.report(diagnostic.related(param.name.span, "the parameter"));
-            } else if python.returns[..index].contains(id) {
-                error("returns", format!("`{name}` is listed twice"))
-                    .label("each parameter is one result")
-                    .report(check);
-            }
+    }
+    for (index, id) in python.returns.iter().enumerate() {
+        let param = function.param(*id);
+        let name = &param.name.value;
+        if param.dir == Direction::In && !python.args.contains(id) {
+            let message = format!("`{name}` is neither an argument nor written by `{}`", function.name.value);
+            let diagnostic = error("returns", message).label("so it cannot be returned");
+            check.report(diagnostic.related(param.name.span, "the parameter"));
+        } else if python.returns[..index].contains(id) {
+            error("returns", format!("`{name}` is listed twice"))
+                .label("each parameter is one result")
+                .report(check);
         }
-        for (index, param) in function.params.iter().enumerate() {
-            let id = ParamId(index);
-            let is_used = python.args.contains(&id)
-                || python.returns.contains(&id)
-                || list_of(&function.params, id).is_some();
-            if !is_used && !check.may_be_null(param) {
-                let message = format!("Python neither passes nor returns `{}`", param.name.value);
-                Diagnostic::new(Code::PythonParameters, place.key, message)
-                    .label("add it to `args` or `returns`")
-                    .related(param.name.span, "this parameter may not be null")
-                    .report(check);
-            }
+    }
+    for (index, param) in function.params.iter().enumerate() {
+        let id = ParamId(index);
+        let is_used = python.args.contains(&id)
+            || python.returns.contains(&id)
+            || list_of(&function.params, id).is_some();
+        if !is_used && !check.may_be_null(param) {
+            let message = format!("Python neither passes nor returns `{}`", param.name.value);
+            Diagnostic::new(Code::PythonParameters, place.key, message)
+                .label("add it to `args` or `returns`")
+                .related(param.name.span, "this parameter may not be null")
+                .report(check);
         }
     }
 }
 
 /// Checks that every argument and result can be converted to Python.
-pub(super) fn check_forms(check: &Check) {
-    for (function, python) in generated(check) {
-        check_room(check, function, python);
-        let result = function.result.value();
-        if result.is_some() && !python.returns.is_empty() {
-            let message = format!("`{}` both returns a value and has outputs", function.name.value);
-            Diagnostic::new(Code::PythonForm, function.places.at("result").key, message)
-                .label("a generated function can return one or the other")
-                .help("set `by_hand: true`, and write the function by hand")
-                .report(check);
-        }
-        let passed = python.args.iter().chain(&python.returns).map(|id| function.param(*id));
-        let sound = passed.chain(result).filter(|param| check.knows_type(param));
-        for param in sound.filter(|param| form(check.spec, param).is_none()) {
-            let message = format!("{} has no equivalent in Python", check.show_param(param));
-            Diagnostic::new(Code::PythonForm, param.places.span("type"), message)
-                .label("supported are numbers, strings, lists and dicts")
-                .help("set `by_hand: true`, and write the function by hand")
-                .report(check);
-        }
+pub(super) fn check_forms(check: &Check, function: &Function) {
+    let Some(python) = generated(check, function) else { return };
+    check_room(check, function, python);
+    let result = function.result.value();
+    if result.is_some() && !python.returns.is_empty() {
+        let message = format!("`{}` both returns a value and has outputs", function.name.value);
+        Diagnostic::new(Code::PythonForm, function.places.at("result").key, message)
+            .label("a generated function can return one or the other")
+            .help("set `by_hand: true`, and write the function by hand")
+            .report(check);
+    }
+    let passed = python.args.iter().chain(&python.returns).map(|id| function.param(*id));
+    let sound = passed.chain(result).filter(|param| check.knows_type(param));
+    for param in sound.filter(|param| form(check.spec, param).is_none()) {
+        let message = format!("{} has no equivalent in Python", check.show_param(param));
+        Diagnostic::new(Code::PythonForm, param.places.span("type"), message)
+            .label("supported are numbers, strings, lists and dicts")
+            .help("set `by_hand: true`, and write the function by hand")
+            .report(check);
     }
 }
 
@@ -152,12 +148,9 @@ pub(super) fn check_names(check: &Check) {
     }
 }
 
-/// Returns the functions whose bodies are generated.
-fn generated<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a Function, &'a PythonFunction)> {
-    let functions = check.interface.functions.iter();
-    functions
-        .filter(|function| check.trusts(&function.places, "python"))
-        .filter(|function| function.params.iter().all(|param| check.is_sound(param)))
-        .filter_map(|function| Some((function, function.python.as_ref()?)))
-        .filter(|(_, python)| !python.by_hand)
+/// Returns the Python form of a function whose body is generated.
+fn generated<'a>(check: &Check, function: &'a Function) -> Option<&'a PythonFunction> {
+    let is_sound =
+        check.trusts(&function.places, "python") && function.params.iter().all(|param| check.is_sound(param));
+    function.python.as_ref().filter(|python| is_sound && !python.by_hand)
 }

@@ -8,7 +8,7 @@ use crate::model::{
 use crate::source::At;
 
 use super::show::show_constant;
-use super::{Check, ParamsOf, fallbacks};
+use super::{Check, ParamList, ParamsOf, fallbacks};
 
 /// Checks that each use of a type exists only in releases that have the type.
 pub(super) fn check_types_are_there(check: &Check) {
@@ -81,22 +81,18 @@ impl Check<'_> {
 
 /// Checks that a parameter that a release lacks has `absent`: an implementation uses the newest signature, so it needs
 /// a value for every parameter in every release.
-pub(super) fn check_absent_is_given(check: &Check) {
+pub(super) fn check_absent_is_given(check: &Check, function: &Function) {
     if let InterfaceKind::Import { .. } = check.interface.kind {
         return;
     }
-    for function in &check.interface.functions {
-        for param in function.params.iter().filter(|param| is_given(param) && !param.places.has("absent")) {
-            let Some(gap) = check.gap(function.availability, param.availability) else { continue };
-            let key = if gap.starts_with("before") { "since" } else { "until" };
-            let message = format!("`{}` has no value {gap}", param.name.value);
-            Diagnostic::new(Code::Absent, param.places.span(key), message)
-                .label("`absent` is missing")
-                .help(
-                    "write `absent: { call: … }` for the result of a function, or `absent: 0` for a constant",
-                )
-                .report(check);
-        }
+    for param in function.params.iter().filter(|param| is_given(param) && !param.places.has("absent")) {
+        let Some(gap) = check.gap(function.availability, param.availability) else { continue };
+        let key = if gap.starts_with("before") { "since" } else { "until" };
+        let message = format!("`{}` has no value {gap}", param.name.value);
+        Diagnostic::new(Code::Absent, param.places.span(key), message)
+            .label("`absent` is missing")
+            .help("write `absent: { call: … }` for the result of a function, or `absent: 0` for a constant")
+            .report(check);
     }
 }
 
@@ -108,48 +104,43 @@ fn is_given(param: &Param) -> bool {
 }
 
 /// Checks that `absent` is used only if a release lacks the parameter.
-pub(super) fn check_absent_is_of_use(check: &Check) {
-    for (list, param) in check.params() {
-        let Some(place) = param.places.get("absent") else { continue };
-        let message = match list.of {
-            ParamsOf::Callback(_) => {
-                format!("`{}` is a parameter of a callback, not of a function", param.name.value)
-            }
-            ParamsOf::Struct(_) => format!("the field `{}` is not passed to a function", param.name.value),
-            ParamsOf::Function(_) if !is_given(param) => {
-                format!("`{}` is an output, which a host does not pass", param.name.value)
-            }
-            ParamsOf::Function(_) if param.places.has("since") || param.places.has("until") => continue,
-            ParamsOf::Function(_) => format!("`{}` exists in every release", param.name.value),
-        };
-        Diagnostic::new(Code::Absent, place.key, message)
-            .label("only a parameter with `since` or `until` can have this")
-            .report(check);
-    }
+pub(super) fn check_absent_is_of_use(check: &Check, list: ParamList, param: &Param) {
+    let Some(place) = param.places.get("absent") else { return };
+    let message = match list.of {
+        ParamsOf::Callback(_) => {
+            format!("`{}` is a parameter of a callback, not of a function", param.name.value)
+        }
+        ParamsOf::Struct(_) => format!("the field `{}` is not passed to a function", param.name.value),
+        ParamsOf::Function(_) if !is_given(param) => {
+            format!("`{}` is an output, which a host does not pass", param.name.value)
+        }
+        ParamsOf::Function(_) if param.places.has("since") || param.places.has("until") => return,
+        ParamsOf::Function(_) => format!("`{}` exists in every release", param.name.value),
+    };
+    Diagnostic::new(Code::Absent, place.key, message)
+        .label("only a parameter with `since` or `until` can have this")
+        .report(check);
 }
 
 /// Checks that the replacement of a missing parameter has its type, and exists in the releases that need it.
-pub(super) fn check_absent_fits(check: &Check) {
-    for (list, param) in check.params() {
-        let ParamsOf::Function(function) = list.of else { continue };
-        match param.absent {
-            Some(Absent::Call(id)) => {
-                let teller = check.interface.function(id);
-                if check.before.trusts(teller.places.extent) {
-                    check.check_teller(function, param, teller, check.told(id));
-                }
+pub(super) fn check_absent_fits(check: &Check, list: ParamList, param: &Param) {
+    let ParamsOf::Function(function) = list.of else { return };
+    match param.absent {
+        Some(Absent::Call(id)) => {
+            let teller = check.interface.function(id);
+            if check.before.trusts(teller.places.extent) {
+                check.check_teller(function, param, teller, check.told(id));
             }
-            Some(Absent::Constant(constant)) if !fallbacks::fits(check, constant, param.ty) => {
-                let message =
-                    format!("`{}` is not a value of `{}`", show_constant(constant), param.name.value);
-                let span = param.places.span("absent");
-                Diagnostic::new(Code::Absent, span, message)
-                    .label(format!("{} is expected", check.show_a(param.ty)))
-                    .related(param.places.span("type"), "the type")
-                    .report(check);
-            }
-            Some(Absent::Constant(_)) | None => {}
         }
+        Some(Absent::Constant(constant)) if !fallbacks::fits(check, constant, param.ty) => {
+            let message = format!("`{}` is not a value of `{}`", show_constant(constant), param.name.value);
+            let span = param.places.span("absent");
+            Diagnostic::new(Code::Absent, span, message)
+                .label(format!("{} is expected", check.show_a(param.ty)))
+                .related(param.places.span("type"), "the type")
+                .report(check);
+        }
+        Some(Absent::Constant(_)) | None => {}
     }
 }
 

@@ -7,7 +7,7 @@ use crate::model::{
     TypeKind,
 };
 
-use super::Check;
+use super::{Check, ParamList};
 
 /// Checks that a data member of a table is a value of fixed size that exists in every release.
 pub(super) fn check_table_fields(check: &Check) {
@@ -120,44 +120,41 @@ pub(super) fn check_error_object(check: &Check) {
 }
 
 /// Checks that a struct of arguments grows only at its end.
-pub(super) fn check_args(check: &Check) {
-    for function in check.interface.functions.iter().filter(|function| function.args.is_some()) {
-        let mut last = None;
-        for param in &function.params {
-            let message = match () {
-                () if param.availability.until.is_some() => "goes",
-                () if param.availability.since < last => "is added in between",
-                () => {
-                    last = param.availability.since;
-                    continue;
-                }
-            };
-            let message = format!("`{}` {message}, which moves later members", param.name.value);
-            Diagnostic::new(Code::ArgsStruct, param.name.span, message)
-                .label(format!("a member of `{}`", function.args.as_ref().map_or("", |args| &args.c_name)))
-                .help("add members at the end, and remove none")
-                .report(check);
-        }
+pub(super) fn check_args(check: &Check, function: &Function) {
+    let Some(args) = &function.args else { return };
+    let mut last = None;
+    for param in &function.params {
+        let message = match () {
+            () if param.availability.until.is_some() => "goes",
+            () if param.availability.since < last => "is added in between",
+            () => {
+                last = param.availability.since;
+                continue;
+            }
+        };
+        let message = format!("`{}` {message}, which moves later members", param.name.value);
+        Diagnostic::new(Code::ArgsStruct, param.name.span, message)
+            .label(format!("a member of `{}`", args.c_name))
+            .help("add members at the end, and remove none")
+            .report(check);
     }
 }
 
 /// Checks that a borrowed list is an output of a function, together with its length.
-pub(super) fn check_lent(check: &Check) {
-    for (list, param) in check.params() {
-        let Some(place) = param.places.get("lent").filter(|_| param.lent) else { continue };
-        let counts = |id: crate::model::ParamId| {
-            let count = &list.params[id.0];
-            count.dir == Direction::Out && count.ty == Ty::Size && count.length.is_none()
-        };
-        let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(id))) if counts(id));
-        let is_handle = matches!(check.kind(param.ty), Some(TypeKind::Handle { .. }));
-        let is_function = matches!(list.of, super::ParamsOf::Function(_));
-        if param.dir == Direction::Out && is_counted && is_handle && is_function && !param.nullable {
-            continue;
-        }
-        let message = format!("`{}` is not a list that can be lent", param.name.value);
-        Diagnostic::new(Code::Lent, place.key, message)
-            .label("an `out` array of handles, with an `out` `size` as its `count`, is expected")
-            .report(check);
+pub(super) fn check_lent(check: &Check, list: ParamList, param: &Param) {
+    let Some(place) = param.places.get("lent").filter(|_| param.lent) else { return };
+    let counts = |id: crate::model::ParamId| {
+        let count = &list.params[id.0];
+        count.dir == Direction::Out && count.ty == Ty::Size && count.length.is_none()
+    };
+    let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(id))) if counts(id));
+    let is_handle = matches!(check.kind(param.ty), Some(TypeKind::Handle { .. }));
+    let is_function = matches!(list.of, super::ParamsOf::Function(_));
+    if param.dir == Direction::Out && is_counted && is_handle && is_function && !param.nullable {
+        return;
     }
+    let message = format!("`{}` is not a list that can be lent", param.name.value);
+    Diagnostic::new(Code::Lent, place.key, message)
+        .label("an `out` array of handles, with an `out` `size` as its `count`, is expected")
+        .report(check);
 }

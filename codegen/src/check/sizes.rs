@@ -12,20 +12,17 @@ const MOST_ELEMENTS: u64 = 65_536;
 const MOST_SLOTS: u64 = 1024;
 
 /// Checks that a fixed array fits into a struct or onto the stack.
-pub(super) fn check_arrays(check: &Check) {
-    let params = check.params().into_iter().map(|(_, param)| param);
-    for param in params.chain(check.results()) {
-        let (key, number) = match param.length {
-            Some(Length::Bytes(Extent::Number(number))) => ("bytes", number),
-            Some(Length::Count(Extent::Number(number))) => ("count", number),
-            _ => continue,
-        };
-        if number > MOST_ELEMENTS {
-            let message = format!("`{}` is too long", param.name.value);
-            Diagnostic::new(Code::TooLarge, param.places.span(key), message)
-                .label(format!("at most {MOST_ELEMENTS}"))
-                .report(check);
-        }
+pub(super) fn check_arrays(check: &Check, param: &Param) {
+    let (key, number) = match param.length {
+        Some(Length::Bytes(Extent::Number(number))) => ("bytes", number),
+        Some(Length::Count(Extent::Number(number))) => ("count", number),
+        _ => return,
+    };
+    if number > MOST_ELEMENTS {
+        let message = format!("`{}` is too long", param.name.value);
+        Diagnostic::new(Code::TooLarge, param.places.span(key), message)
+            .label(format!("at most {MOST_ELEMENTS}"))
+            .report(check);
     }
 }
 
@@ -43,28 +40,26 @@ pub(super) fn check_reserves(check: &Check) {
 }
 
 /// Checks that a `size` parameter is the length of some pointer parameter.
-pub(super) fn check_sizes_are_lengths(check: &Check) {
-    for function in &check.interface.functions {
-        let Some(pointer) = function.params.iter().find(|param| has_no_length(check, param)) else {
-            continue;
-        };
-        let sizes = function.params.iter().enumerate().filter(|(index, param)| {
-            let names_a_size = ["size", "bytes"].iter().any(|word| param.name.value.contains(word));
-            let is_input = param.ty == Ty::Size && param.dir == Direction::In && names_a_size;
-            is_input && !is_length(function, ParamId(*index))
-        });
-        for (_, size) in sizes {
-            let message = format!("`{}` is not the length of any parameter", size.name.value);
-            let help = format!(
-                "write `bytes: {}` at `{}` if it is the size of that memory",
-                size.name.value, pointer.name.value
-            );
-            Diagnostic::new(Code::UnusedSize, size.name.span, message)
-                .label("nothing refers to this size")
-                .related(pointer.name.span, "this pointer has no length")
-                .help(help)
-                .report(check);
-        }
+pub(super) fn check_sizes_are_lengths(check: &Check, function: &Function) {
+    let Some(pointer) = function.params.iter().find(|param| has_no_length(check, param)) else {
+        return;
+    };
+    let sizes = function.params.iter().enumerate().filter(|(index, param)| {
+        let names_a_size = ["size", "bytes"].iter().any(|word| param.name.value.contains(word));
+        let is_input = param.ty == Ty::Size && param.dir == Direction::In && names_a_size;
+        is_input && !is_length(function, ParamId(*index))
+    });
+    for (_, size) in sizes {
+        let message = format!("`{}` is not the length of any parameter", size.name.value);
+        let help = format!(
+            "write `bytes: {}` at `{}` if it is the size of that memory",
+            size.name.value, pointer.name.value
+        );
+        Diagnostic::new(Code::UnusedSize, size.name.span, message)
+            .label("nothing refers to this size")
+            .related(pointer.name.span, "this pointer has no length")
+            .help(help)
+            .report(check);
     }
 }
 

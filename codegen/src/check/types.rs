@@ -1,7 +1,7 @@
 //! Types: the status of an interface, ids, and members.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Direction, Extent, Length, Param, Ty, TypeId, TypeKind};
+use crate::model::{Direction, Extent, Length, Param, Ty, Type, TypeId, TypeKind};
 
 use super::{Check, ParamsOf};
 
@@ -37,16 +37,12 @@ pub(super) fn check_success(check: &Check) {
 }
 
 /// Checks that an id is an integer.
-pub(super) fn check_id(check: &Check) {
-    for ty in &check.interface.types {
-        let TypeKind::Id { ty: number, .. } = ty.kind else { continue };
-        let field = ty.places.at("field");
-        if check.trusts(&ty.places, "field") && field.has("type") && !number.is_length() {
-            let message = format!("an id is an integer, not {}", check.show_type(number));
-            check.report(
-                Diagnostic::new(Code::WrongValue, field.span("type"), message).label("such as `i32`"),
-            );
-        }
+pub(super) fn check_id(check: &Check, ty: &Type) {
+    let TypeKind::Id { ty: number, .. } = ty.kind else { return };
+    let field = ty.places.at("field");
+    if check.trusts(&ty.places, "field") && field.has("type") && !number.is_length() {
+        let message = format!("an id is an integer, not {}", check.show_type(number));
+        check.report(Diagnostic::new(Code::WrongValue, field.span("type"), message).label("such as `i32`"));
     }
 }
 

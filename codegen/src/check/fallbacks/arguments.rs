@@ -8,45 +8,41 @@ use crate::source::At;
 
 use super::super::Check;
 use super::super::show::{show_constant, show_list};
-use super::{Site, fits, sites};
+use super::{Site, fits};
 
 /// Checks that a call passes an argument for every parameter of the called function.
-pub(in super::super) fn check_given(check: &Check) {
-    for site in sites(check) {
-        for call in site.calls() {
-            let callee = check.interface.function(call.function.value);
-            let missing = callee.params.iter().enumerate().filter(|(index, param)| {
-                let is_passed_on = site.passes_outputs_on() && param.is_output();
-                !param.is_status && !is_passed_on && !call.arguments.iter().any(|(id, _)| id.0 == *index)
-            });
-            let missing: Vec<&Param> = missing.map(|(_, param)| param).collect();
-            if let [first, ..] = missing[..] {
-                let names = show_list(missing.iter().map(|param| param.name.value.as_str()));
-                let message = format!("the call of `{}` does not pass {names}", callee.name.value);
-                Diagnostic::new(Code::FallbackIncomplete, call.function.span, message)
-                    .label("arguments are missing")
-                    .related(first.name.span, "this parameter")
-                    .report(check);
-            }
+pub(in super::super) fn check_given(check: &Check, site: Site) {
+    for call in site.calls() {
+        let callee = check.interface.function(call.function.value);
+        let missing = callee.params.iter().enumerate().filter(|(index, param)| {
+            let is_passed_on = site.passes_outputs_on() && param.is_output();
+            !param.is_status && !is_passed_on && !call.arguments.iter().any(|(id, _)| id.0 == *index)
+        });
+        let missing: Vec<&Param> = missing.map(|(_, param)| param).collect();
+        if let [first, ..] = missing[..] {
+            let names = show_list(missing.iter().map(|param| param.name.value.as_str()));
+            let message = format!("the call of `{}` does not pass {names}", callee.name.value);
+            Diagnostic::new(Code::FallbackIncomplete, call.function.span, message)
+                .label("arguments are missing")
+                .related(first.name.span, "this parameter")
+                .report(check);
         }
     }
 }
 
 /// Checks that an argument has the type, memory space and nullability that the parameter requires.
-pub(in super::super) fn check_arguments(check: &Check) {
-    for site in sites(check) {
-        let mut written: Vec<Argument> = Vec::new();
-        for call in site.calls() {
-            let callee = check.interface.function(call.function.value);
-            for (id, argument) in &call.arguments {
-                let passing = Passing { site, call, callee, param: callee.param(*id), argument };
-                if let Some(diagnostic) = passing.mistake(check, &written) {
-                    check.report(diagnostic);
-                }
+pub(in super::super) fn check_arguments(check: &Check, site: Site) {
+    let mut written: Vec<Argument> = Vec::new();
+    for call in site.calls() {
+        let callee = check.interface.function(call.function.value);
+        for (id, argument) in &call.arguments {
+            let passing = Passing { site, call, callee, param: callee.param(*id), argument };
+            if let Some(diagnostic) = passing.mistake(check, &written) {
+                check.report(diagnostic);
             }
-            let writes = |(id, _): &&(ParamId, At<Argument>)| callee.param(*id).dir != Direction::In;
-            written.extend(call.arguments.iter().filter(writes).map(|(_, argument)| argument.value));
         }
+        let writes = |(id, _): &&(ParamId, At<Argument>)| callee.param(*id).dir != Direction::In;
+        written.extend(call.arguments.iter().filter(writes).map(|(_, argument)| argument.value));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::source::At;
 
 /// A function whose fallback was parsed without errors.
 #[derive(Clone, Copy)]
-struct Site<'a> {
+pub(super) struct Site<'a> {
     id: FunctionId,
     function: &'a Function,
     fallback: &'a Fallback,
@@ -54,7 +54,7 @@ impl<'a> Site<'a> {
 }
 
 /// Returns every fallback that was parsed without errors and may run.
-fn sites<'a>(check: &Check<'a>) -> Vec<Site<'a>> {
+pub(super) fn sites<'a>(check: &Check<'a>) -> Vec<Site<'a>> {
     let interface = check.interface;
     let site = |(id, function): (FunctionId, &'a Function)| {
         let places = function.places.get("fallback")?;

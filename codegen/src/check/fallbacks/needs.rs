@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::FunctionId;
-use crate::source::{At, Span};
+use crate::source::Span;
 
 use super::super::Check;
 use super::{Site, may_be_absent, sites};
@@ -73,8 +73,8 @@ fn leads_to(
 }
 
 /// Checks that each function that a fallback calls is required or has a fallback.
-pub(in super::super) fn check_absent(check: &Check) {
-    for (site, need) in needs(check) {
+pub(in super::super) fn check_absent(check: &Check, site: Site) {
+    for need in site.needs() {
         let callee = check.interface.function(need.value);
         if may_be_absent(check, callee) {
             let (name, callee_name) = (&site.function.name.value, &callee.name.value);
@@ -88,8 +88,8 @@ pub(in super::super) fn check_absent(check: &Check) {
 }
 
 /// Checks that each function that a fallback calls exists in every release that has the calling function.
-pub(in super::super) fn check_newer(check: &Check) {
-    for (site, need) in needs(check) {
+pub(in super::super) fn check_newer(check: &Check, site: Site) {
+    for need in site.needs() {
         let callee = check.interface.function(need.value);
         let Some(gap) = check.gap(site.function.availability, callee.availability) else { continue };
         let (name, callee_name) = (&site.function.name.value, &callee.name.value);
@@ -100,9 +100,4 @@ pub(in super::super) fn check_newer(check: &Check) {
             .related(callee.places.span(key), "declared here")
             .report(check);
     }
-}
-
-fn needs<'a>(check: &Check<'a>) -> Vec<(Site<'a>, &'a At<FunctionId>)> {
-    let sites = sites(check).into_iter();
-    sites.flat_map(|site| site.needs().into_iter().map(move |need| (site, need))).collect()
 }

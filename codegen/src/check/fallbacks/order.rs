@@ -4,28 +4,23 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Call, Direction, FallbackKind, Function, Param, ParamId, TypeKind};
 
 use super::super::Check;
-use super::{Site, sites};
+use super::Site;
 
 /// Checks that a fallback uses memory of a stream only after all queued work of the stream is complete.
-pub(in super::super) fn check_waits(check: &Check) {
-    for site in sites(check) {
-        let Some(stream) = site.function.stream_ordered else { continue };
-        if !matches!(site.fallback.kind, FallbackKind::Call(_) | FallbackKind::Sequence { .. }) {
-            continue;
-        }
-        let Some(early) = first_too_early(check, site, stream) else { continue };
-        let name = &site.function.param(stream).name.value;
-        let callee = &check.interface.function(early.function.value).name.value;
-        let message = format!("`{callee}` runs before the work on `{name}` is complete");
-        Diagnostic::new(Code::FallbackOrder, early.function.span, message)
-            .label(format!("no earlier step waits for `{name}`"))
-            .related(
-                site.function.places.at("stream_ordered").key,
-                "the work runs in the order of the stream",
-            )
-            .help(help(check, site.function, stream))
-            .report(check);
+pub(in super::super) fn check_waits(check: &Check, site: Site) {
+    let Some(stream) = site.function.stream_ordered else { return };
+    if !matches!(site.fallback.kind, FallbackKind::Call(_) | FallbackKind::Sequence { .. }) {
+        return;
     }
+    let Some(early) = first_too_early(check, site, stream) else { return };
+    let name = &site.function.param(stream).name.value;
+    let callee = &check.interface.function(early.function.value).name.value;
+    let message = format!("`{callee}` runs before the work on `{name}` is complete");
+    Diagnostic::new(Code::FallbackOrder, early.function.span, message)
+        .label(format!("no earlier step waits for `{name}`"))
+        .related(site.function.places.at("stream_ordered").key, "the work runs in the order of the stream")
+        .help(help(check, site.function, stream))
+        .report(check);
 }
 
 fn help(check: &Check, function: &Function, stream: ParamId) -> String {

@@ -6,21 +6,19 @@ use crate::source::Span;
 
 use super::super::Check;
 use super::super::show::{show_constant, show_list};
-use super::{Site, fits, sites};
+use super::{Site, fits};
 
 /// Checks that a constant is a valid value of its out-parameter.
-pub(in super::super) fn check_constants(check: &Check) {
-    for site in sites(check) {
-        let FallbackKind::Constant(values) = &site.fallback.kind else { continue };
-        for (id, constant) in values {
-            let param = site.function.param(*id);
-            let span = site.places.at("constant").span(&param.name.value);
-            let place = site.places.at("constant");
-            // For a single constant, the place is the value of the key; in a map, it is the entry of the parameter.
-            let span = if place.has(&param.name.value) { span } else { place.value };
-            if let Some(diagnostic) = misfit(check, param, *constant, span) {
-                check.report(diagnostic);
-            }
+pub(in super::super) fn check_constants(check: &Check, site: Site) {
+    let FallbackKind::Constant(values) = &site.fallback.kind else { return };
+    for (id, constant) in values {
+        let param = site.function.param(*id);
+        let span = site.places.at("constant").span(&param.name.value);
+        let place = site.places.at("constant");
+        // For a single constant, the place is the value of the key; in a map, it is the entry of the parameter.
+        let span = if place.has(&param.name.value) { span } else { place.value };
+        if let Some(diagnostic) = misfit(check, param, *constant, span) {
+            check.report(diagnostic);
         }
     }
 }
@@ -45,33 +43,31 @@ fn misfit(check: &Check, param: &Param, constant: Constant, span: Span) -> Optio
 }
 
 /// Checks that the fallback yields each result of the function.
-pub(in super::super) fn check_results(check: &Check) {
-    for site in sites(check) {
-        let diagnostic = match &site.fallback.kind {
-            FallbackKind::Constant(values) => {
-                let given: Vec<ParamId> = values.iter().map(|(id, _)| *id).collect();
-                pointless(site).or_else(|| left_out(site, &given))
-            }
-            FallbackKind::Call(call) => {
-                let given = passed(check, call);
-                let rest = results(site.function, &given);
-                handed_on(check, site, call, rest)
-            }
-            FallbackKind::Sequence { calls, answer: None, .. } if calls.is_empty() => Some(
-                Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, "this sequence has no steps")
-                    .label("empty")
-                    .help("write `nothing: true` to do nothing and succeed"),
-            ),
-            FallbackKind::Sequence { calls, .. } => {
-                let given: Vec<ParamId> = calls.iter().flat_map(|call| passed(check, call)).collect();
-                left_out(site, &given)
-            }
-            FallbackKind::Nothing => left_out(site, &[]),
-            FallbackKind::Strategy { .. } | FallbackKind::Refuse { .. } => None,
-        };
-        if let Some(diagnostic) = diagnostic {
-            check.report(diagnostic);
+pub(in super::super) fn check_results(check: &Check, site: Site) {
+    let diagnostic = match &site.fallback.kind {
+        FallbackKind::Constant(values) => {
+            let given: Vec<ParamId> = values.iter().map(|(id, _)| *id).collect();
+            pointless(site).or_else(|| left_out(site, &given))
         }
+        FallbackKind::Call(call) => {
+            let given = passed(check, call);
+            let rest = results(site.function, &given);
+            handed_on(check, site, call, rest)
+        }
+        FallbackKind::Sequence { calls, answer: None, .. } if calls.is_empty() => Some(
+            Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, "this sequence has no steps")
+                .label("empty")
+                .help("write `nothing: true` to do nothing and succeed"),
+        ),
+        FallbackKind::Sequence { calls, .. } => {
+            let given: Vec<ParamId> = calls.iter().flat_map(|call| passed(check, call)).collect();
+            left_out(site, &given)
+        }
+        FallbackKind::Nothing => left_out(site, &[]),
+        FallbackKind::Strategy { .. } | FallbackKind::Refuse { .. } => None,
+    };
+    if let Some(diagnostic) = diagnostic {
+        check.report(diagnostic);
     }
 }
 
@@ -158,37 +154,33 @@ fn handed_on<'a>(
 }
 
 /// Checks that a fallback has a boolean answer if and only if the function has `status_as_bool`.
-pub(in super::super) fn check_answer(check: &Check) {
-    for site in sites(check) {
-        let name = &site.function.name.value;
-        let then = site.places.get("then");
-        let error = |span, message| Diagnostic::new(Code::FallbackIncomplete, span, message);
-        let diagnostic = match (is_question(site.function), &site.fallback.kind) {
-            (false, FallbackKind::Sequence { .. }) => {
-                let Some(then) = then else { continue };
-                error(then.key, format!("`{name}` has no `status_as_bool`, so it has no answer"))
-                    .label("only allowed with `status_as_bool`")
-            }
-            (true, FallbackKind::Sequence { .. }) if then.is_some() => continue,
-            (true, FallbackKind::Call(call))
-                if is_question(check.interface.function(call.function.value)) =>
-            {
-                continue;
-            }
-            (true, FallbackKind::Strategy { .. } | FallbackKind::Refuse { .. }) | (false, _) => continue,
-            (
-                true,
-                FallbackKind::Constant(_)
-                | FallbackKind::Call(_)
-                | FallbackKind::Sequence { .. }
-                | FallbackKind::Nothing,
-            ) => error(site.fallback.span, format!("the fallback of `{name}` gives no answer"))
-                .label("no answer here")
-                .related(site.function.places.at("status_as_bool").key, "the answer is the status")
-                .help("use a `sequence`, which may be empty, with `then: true` or `then: false`"),
-        };
-        check.report(diagnostic);
-    }
+pub(in super::super) fn check_answer(check: &Check, site: Site) {
+    let name = &site.function.name.value;
+    let then = site.places.get("then");
+    let error = |span, message| Diagnostic::new(Code::FallbackIncomplete, span, message);
+    let diagnostic = match (is_question(site.function), &site.fallback.kind) {
+        (false, FallbackKind::Sequence { .. }) => {
+            let Some(then) = then else { return };
+            error(then.key, format!("`{name}` has no `status_as_bool`, so it has no answer"))
+                .label("only allowed with `status_as_bool`")
+        }
+        (true, FallbackKind::Sequence { .. }) if then.is_some() => return,
+        (true, FallbackKind::Call(call)) if is_question(check.interface.function(call.function.value)) => {
+            return;
+        }
+        (true, FallbackKind::Strategy { .. } | FallbackKind::Refuse { .. }) | (false, _) => return,
+        (
+            true,
+            FallbackKind::Constant(_)
+            | FallbackKind::Call(_)
+            | FallbackKind::Sequence { .. }
+            | FallbackKind::Nothing,
+        ) => error(site.fallback.span, format!("the fallback of `{name}` gives no answer"))
+            .label("no answer here")
+            .related(site.function.places.at("status_as_bool").key, "the answer is the status")
+            .help("use a `sequence`, which may be empty, with `then: true` or `then: false`"),
+    };
+    check.report(diagnostic);
 }
 
 fn is_question(function: &Function) -> bool {
