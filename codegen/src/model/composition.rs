@@ -133,8 +133,7 @@ fn collect_call(call: &OperatorCall, parts: &mut Vec<Part>) {
     if let Callee::Method { name, .. } = &call.callee {
         parts.push(Part { method: name.clone(), of_truth: false });
     }
-    let values = call.arguments.iter().chain(call.attributes.iter().map(|(_, value)| value));
-    values.for_each(|value| collect_value(value, parts));
+    call.values().for_each(|value| collect_value(value, parts));
 }
 
 fn collect_value(value: &ComputeValue, parts: &mut Vec<Part>) {

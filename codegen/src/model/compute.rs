@@ -169,10 +169,17 @@ impl OperatorCall {
 
     /// Returns true if a value of the call is the parameter or the tensor.
     pub fn names(&self, name: &TensorName) -> bool {
-        self.arguments
-            .iter()
-            .chain(self.attributes.iter().map(|(_, value)| value))
-            .any(|value| value.names(name))
+        self.values().any(|value| value.names(name))
+    }
+
+    /// Returns the values of the call: first those without a name.
+    pub fn values(&self) -> impl Iterator<Item = &ComputeValue> {
+        self.arguments.iter().chain(self.attributes.iter().map(|(_, value)| value))
+    }
+
+    /// Returns the value of an attribute, if the call names it.
+    pub fn attribute(&self, name: &str) -> Option<&ComputeValue> {
+        self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 }
 
@@ -182,11 +189,7 @@ impl ComputeValue {
             ComputeValue::Name(name) => name == wanted,
             ComputeValue::List(values) => values.iter().any(|value| value.names(wanted)),
             ComputeValue::Call(call) => call.names(wanted),
-            ComputeValue::Integer(_)
-            | ComputeValue::Number(_)
-            | ComputeValue::Truth(_)
-            | ComputeValue::Text(_)
-            | ComputeValue::Absent => false,
+            _ => false,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Methods: the functions in which a provider computes operators.
 
 use super::{
-    Arity, AttributeType, Body, Elementwise, Kernel, KernelOutput, Operand, Operator, gradient_name,
+    Arity, AttributeType, Body, Callee, Elementwise, Kernel, KernelOutput, Operand, Operator, Operators,
+    gradient_name,
 };
 use crate::formula::Variable;
 
@@ -128,6 +129,18 @@ impl Operator {
         match variable {
             Variable::Input(index) => self.inputs[index].arity,
             _ => Arity::One,
+        }
+    }
+}
+
+impl Operators {
+    /// Returns the method that a step calls; `None` if it calls a function that is written by hand.
+    pub fn method(&self, callee: &Callee) -> Option<Method<'_>> {
+        match callee {
+            Callee::Method { operator, name } => {
+                self.operator(*operator).methods().into_iter().find(|method| method.name == *name)
+            }
+            Callee::Rule(_) => None,
         }
     }
 }

@@ -1,6 +1,12 @@
 //! Queries of the model that several emitters need.
 
-use super::*;
+use super::{
+    Availability, Direction, EnumValue, Extension, Extent, Form, Function, FunctionId, Group, GroupId,
+    HandOver, HandleForm, Interface, InterfaceKind, Length, Need, OutputPlace, Outputs, OwnedTable, Param,
+    ParamId, PlaceKind, Places, Plugin, Release, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type, TypeId,
+    TypeKind,
+};
+use crate::source::{At, Span};
 
 impl Spec {
     /// Returns the type with an id.
@@ -335,6 +341,16 @@ impl Function {
         &self.params[id.0]
     }
 
+    /// Returns the parameters with their forms.
+    pub fn formed(&self) -> impl Iterator<Item = (&Param, &Form)> + Clone {
+        self.params.iter().zip(&self.forms)
+    }
+
+    /// Returns the parameters with their ids.
+    pub fn param_ids(&self) -> impl Iterator<Item = (ParamId, &Param)> {
+        self.params.iter().enumerate().map(|(index, param)| (ParamId(index), param))
+    }
+
     /// Returns the parameters of its signature in a release.
     pub fn params_in(&self, release: Option<ReleaseId>) -> impl Iterator<Item = &Param> {
         self.params
@@ -345,11 +361,7 @@ impl Function {
     /// Returns the results other than its return value: the out-parameters that are neither the status nor memory of
     /// the caller.
     pub fn outputs(&self) -> impl Iterator<Item = (ParamId, &Param)> {
-        self.params
-            .iter()
-            .enumerate()
-            .filter(|(_, param)| param.is_output())
-            .map(|(index, param)| (ParamId(index), param))
+        self.param_ids().filter(|(_, param)| param.is_output())
     }
 
     /// Returns the releases in which its signature changes, each with the release before it.

@@ -83,6 +83,26 @@ impl Node {
         self.entries().iter().find(|(name, _)| name.value == key).map(|(_, node)| node)
     }
 
+    /// Returns the text of a key, if this is a mapping that has it.
+    pub fn text_of(&self, key: &str) -> Option<&str> {
+        self.get(key)?.text()
+    }
+
+    /// Returns the text of a key with its location, if this is a mapping that has it.
+    pub fn name_of(&self, key: &str) -> Option<At<String>> {
+        self.get(key)?.at()
+    }
+
+    /// Returns the elements of the sequence at a key; none if there is no such key.
+    pub fn items_of(&self, key: &str) -> &[Node] {
+        self.get(key).map_or(&[], Node::items)
+    }
+
+    /// Returns the entries of the mapping at a key; none if there is no such key.
+    pub fn entries_of(&self, key: &str) -> &[(At<String>, Node)] {
+        self.get(key).map_or(&[], Node::entries)
+    }
+
     /// Returns the entries of a mapping; none for other values.
     pub fn entries(&self) -> &[(At<String>, Node)] {
         match &self.content {

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::{Context, names};
-use crate::model::{HandleForm, Space, Ty, TypeId, TypeKind};
+use crate::model::{HandleForm, Space, StatusValue, Ty, TypeId, TypeKind};
 
 /// Returns true if C passes a handle as `Name*`.
 pub(super) fn is_by_pointer(kind: &TypeKind) -> bool {
@@ -19,9 +19,21 @@ pub(super) fn type_path(context: Context, id: TypeId) -> TokenStream {
     if std::ptr::eq(owner, context.interface) {
         quote!(#name)
     } else {
-        let module = names::snake(&owner.name.value);
+        let module = owner.ident();
         quote!(#module::#name)
     }
+}
+
+/// Returns the type of the interface's status, if it has one.
+pub(super) fn status_type(context: Context) -> Option<TokenStream> {
+    context.interface.status.map(|id| type_path(context, id))
+}
+
+/// Returns the path of a value of the interface's status.
+pub(super) fn status_value(context: Context, value: StatusValue) -> TokenStream {
+    let path = status_type(context);
+    let name = names::constant(&context.spec.status_values(context.interface)[value.0].name.value);
+    quote!(#path::#name)
 }
 
 /// Returns a type by value in the Rust API; for a pointer, it depends on the memory that it points to.

@@ -3,6 +3,7 @@
 //! The struct begins with its size in the caller's release. Members beyond that size are not accessed: inputs have
 //! the spec's default or zero, and outputs are written to a local variable.
 
+use super::ffi::{Member, layout_struct};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
@@ -17,53 +18,35 @@ use crate::model::{Absent, ArgsStruct, Constant, Direction, Function, Param, Typ
 
 /// Emits the structs whose members are the parameters of a function.
 pub(super) fn structs(context: Context) -> TokenStream {
-    let with_args = context.interface.functions.iter();
-    let structs = with_args.filter_map(|function| {
+    let structs = context.interface.functions.iter().filter_map(|function| {
         let args = function.args.as_ref()?;
-        let name = names::symbol(&args.c_name);
         let layout = abi::args_layout(context.spec, function, args);
-        let mut members = Vec::new();
-        let mut asserts = Vec::new();
-        for (member, offset, _) in &layout.members {
-            let (field, ty, docs) = match member {
-                abi::ArgsMember::Size => (
-                    args.size_field.as_str(),
+        let members = layout.members.iter().map(|&(member, offset, _)| {
+            let (name, ty, docs) = match member {
+                ArgsMember::Size => (
+                    names::snake(&args.size_field),
                     quote!(usize),
                     "Size of this struct in bytes in the caller's release.".to_owned(),
                 ),
-                abi::ArgsMember::Extension => (
-                    args.extension.as_deref().unwrap_or_default(),
+                ArgsMember::Extension => (
+                    names::snake(args.extension.as_deref().unwrap_or_default()),
                     quote!(*mut ::core::ffi::c_void),
                     "Reserved; null.".to_owned(),
                 ),
-                abi::ArgsMember::Param(id) => {
-                    let param = function.param(*id);
+                ArgsMember::Param(id) => {
+                    let param = function.param(id);
                     let ty = match context.spec.is_written_in_args(param) {
                         true => raw_written(context, param),
                         false => raw_param(context, param),
                     };
-                    (param.name.value.as_str(), ty, field_text(param))
+                    (param.ident(), ty, field_text(param))
                 }
             };
-            let (field, docs, offset) = (names::snake(field), doc(&docs, ""), names::number(*offset));
-            asserts.push(quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); });
-            members.push(quote! { #docs pub #field: #ty, });
-        }
-        let size = names::number(layout.size);
-        let docs = format!(" The arguments of `{}`.", function.name.value);
-        Some(quote! {
-            #[doc = #docs]
-            #[derive(Clone, Copy, Debug)]
-            #[repr(C)]
-            pub struct #name {
-                #(#members)*
-            }
-
-            const _: () = {
-                ::core::assert!(::core::mem::size_of::<#name>() == #size);
-                #(#asserts)*
-            };
-        })
+            Member { name, ty, docs, offset: Some(offset) }
+        });
+        let members: Vec<Member> = members.collect();
+        let docs = doc(&format!("The arguments of `{}`", function.name.value), "");
+        Some(layout_struct(&names::symbol(&args.c_name), &docs, &members, layout.size))
     });
     quote! { #(#structs)* }
 }
@@ -100,7 +83,7 @@ pub(super) fn unpack(
 }
 
 fn unpack_member(context: Context, param: &Param, end: u64, this: &TokenStream) -> TokenStream {
-    let name = names::snake(&param.name.value);
+    let name = param.ident();
     let is_written = context.spec.is_written_in_args(param);
     let member = match is_written {
         true => quote!(&raw mut (*__packed).#name),
@@ -130,8 +113,7 @@ fn absent(context: Context, param: &Param, this: &TokenStream) -> Option<TokenSt
     Some(match &param.absent {
         Some(Absent::Call(function)) => {
             let function = context.interface.function(*function);
-            let (trait_name, method) =
-                (names::trait_with(context.interface, function), names::snake(&function.name.value));
+            let (trait_name, method) = (names::trait_with(context.interface, function), function.ident());
             to_raw(context, param, &quote!(#trait_name::#method(#this)?))
         }
         Some(Absent::Constant(Constant::Integer(number))) => {
@@ -159,7 +141,6 @@ pub(super) fn pack(
     context: Context,
     function: &Function,
     args: &ArgsStruct,
-    forms: &[Form],
     passed: impl Fn(&Param, &Form) -> TokenStream,
 ) -> TokenStream {
     let (name, size_field) = (names::symbol(&args.c_name), names::snake(&args.size_field));
@@ -167,8 +148,8 @@ pub(super) fn pack(
         let extension = names::snake(extension);
         quote! { #extension: ::core::ptr::null_mut(), }
     });
-    let members = function.params.iter().zip(forms).map(|(param, form)| {
-        let field = names::snake(&param.name.value);
+    let members = function.formed().map(|(param, form)| {
+        let field = param.ident();
         let value = match (context.spec.is_written_in_args(param), form) {
             (true, Form::InOut) => {
                 let local = local(param);
@@ -188,10 +169,10 @@ pub(super) fn pack(
 }
 
 /// Moves the outputs from the struct to variables, as if the function had written them.
-pub(super) fn written(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
-    let moved = function.params.iter().zip(forms).filter(|(param, _)| context.spec.is_written_in_args(param));
+pub(super) fn written(context: Context, function: &Function) -> TokenStream {
+    let moved = function.formed().filter(|(param, _)| context.spec.is_written_in_args(param));
     let moved = moved.filter_map(|(param, form)| {
-        let (field, local) = (names::snake(&param.name.value), local(param));
+        let (field, local) = (param.ident(), local(param));
         match form {
             Form::InOut => Some(quote! { #local = __packed.#field; }),
             Form::Output(Output::Value | Output::Lent { .. }) | Form::Carried(_) => {

@@ -3,7 +3,7 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, quote};
 
-use crate::model::AttributeValue;
+use crate::model::{AttributeValue, OutputType};
 
 /// Returns the value of an attribute.
 pub(super) fn constant(value: &AttributeValue) -> TokenStream {
@@ -31,5 +31,16 @@ pub(super) fn number(value: f64) -> TokenStream {
         f64::NEG_INFINITY => quote!(f64::NEG_INFINITY),
         value if value.is_nan() => quote!(f64::NAN),
         value => Literal::f64_unsuffixed(value).into_token_stream(),
+    }
+}
+
+/// Emits the element type of an output; nothing if it is not the same in each call.
+pub(super) fn data_type(ty: OutputType) -> TokenStream {
+    match ty {
+        OutputType::Bool => quote!(DataType::BOOL),
+        OutputType::I32 => quote!(DataType::INT32),
+        OutputType::I64 => quote!(DataType::INT64),
+        OutputType::F32 => quote!(DataType::FLOAT32),
+        OutputType::Like(_) | OutputType::Wide(_) | OutputType::Any => TokenStream::new(),
     }
 }

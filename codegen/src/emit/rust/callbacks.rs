@@ -82,7 +82,7 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
     let mut prepare = Vec::new();
     let mut arguments = Vec::new();
     for param in params {
-        let name = names::snake(&param.name.value);
+        let name = param.ident();
         if param.is_status {
             arguments.push(quote!(&raw mut __status_of_call));
         } else if param.is_context() {

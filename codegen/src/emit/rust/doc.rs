@@ -3,6 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::emit::text::sentence;
 use crate::model::Param;
 
 /// Emits the doc attributes of a field: the spec's documentation, or its name.
@@ -31,4 +32,16 @@ pub(super) fn doc(summary: &str, more: &str) -> TokenStream {
     }
     let lines = text.lines().map(|line| format!(" {line}"));
     quote! { #(#[doc = #lines])* }
+}
+
+/// Emits lines of Markdown as doc attributes.
+pub(super) fn markdown(text: &str) -> TokenStream {
+    let lines = text.lines().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
+    quote!(#(#[doc = #lines])*)
+}
+
+/// Emits the documentation of a file: one sentence.
+pub(super) fn of_file(summary: &str) -> TokenStream {
+    let doc = format!(" {}", sentence(summary));
+    quote!(#![doc = #doc])
 }

@@ -3,9 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::api_type::type_path;
+use super::Context;
+use super::api_type::status_type;
 use super::raw_types::{convention, raw_inputs, raw_result};
-use super::{Context, names};
 use crate::model::{ErrorObject, Function, FunctionId};
 
 /// Emits one of the three functions of error objects. Implementations do not have them.
@@ -15,12 +15,12 @@ pub(super) fn thunk(
     id: FunctionId,
     function: &Function,
 ) -> TokenStream {
-    let (name, convention) = (names::snake(&function.name.value), convention(context));
+    let (name, convention) = (function.ident(), convention(context));
     let inputs = raw_inputs(context, function, None);
     let output = raw_result(context, function);
     let address = quote!(error as *const ::core::ffi::c_void);
     let body = if id == error.code {
-        let status = context.interface.status.map(|id| type_path(context, id));
+        let status = status_type(context);
         quote!(#status(::tenon::support::error_object_code(#address)))
     } else if id == error.message {
         quote!(::tenon::support::error_object_message(#address))
@@ -40,15 +40,15 @@ pub(super) fn reader(context: Context, error: ErrorObject) -> TokenStream {
     let convention = convention(context);
     let slot = |id: FunctionId| {
         let function = context.interface.function(id);
-        let variant = names::pascal(&function.name.value);
+        let variant = function.variant();
         let (inputs, output) = (raw_inputs(context, function, None), raw_result(context, function));
         let ty = quote!(unsafe extern #convention fn(#(#inputs),*) #output);
         quote!(::core::mem::transmute::<*const ::core::ffi::c_void, #ty>(self.slots[Function::#variant as usize]))
     };
     let (code, message, destroy) = (slot(error.code), slot(error.message), slot(error.destroy));
-    let variants = [error.code, error.message, error.destroy]
-        .map(|id| names::pascal(&context.interface.function(id).name.value));
-    let status = context.interface.status.map(|id| type_path(context, id));
+    let variants =
+        [error.code, error.message, error.destroy].map(|id| context.interface.function(id).variant());
+    let status = status_type(context);
     quote! {
         fn check(&self, function: &'static str, object: *mut ::core::ffi::c_void) -> Result<()> {
             self.refused(function, object).map_or(::core::result::Result::Ok(()), ::core::result::Result::Err)

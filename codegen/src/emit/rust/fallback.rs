@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::api_type::type_path;
+use super::api_type::status_value;
 use super::form::{Form, Output, is_fallible, outputs, parameters};
 use super::traits::signature;
 use super::{Context, names};
@@ -47,16 +47,15 @@ pub(super) fn emit(context: Context) -> TokenStream {
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
-    let forms = &function.forms;
-    let signature = signature(context, function, forms);
+    let signature = signature(context, function);
     let trait_name = names::trait_of(context.interface);
-    let name = names::snake(&function.name.value);
-    let arguments: Vec<_> = parameters(context, function, forms).map(|(name, _)| name).collect();
+    let name = function.ident();
+    let arguments: Vec<_> = parameters(context, function).map(|(name, _)| name).collect();
     let Some(fallback) = &function.fallback else {
         return quote! { #signature { #trait_name::#name(&*self.0, #(#arguments),*) } };
     };
-    let variant = names::pascal(&function.name.value);
-    let body = body(context, function, forms, &fallback.kind);
+    let variant = function.variant();
+    let body = body(context, function, &fallback.kind);
     quote! {
         #signature {
             if Partial::provides(&*self.0, Function::#variant) {
@@ -68,19 +67,14 @@ fn method(context: Context, function: &Function) -> TokenStream {
 }
 
 /// Returns the fallback of a function.
-pub(super) fn body(
-    context: Context,
-    function: &Function,
-    forms: &[Form],
-    kind: &FallbackKind,
-) -> TokenStream {
+pub(super) fn body(context: Context, function: &Function, kind: &FallbackKind) -> TokenStream {
     let wrap = |value: TokenStream| {
         if is_fallible(context, function) { quote!(::core::result::Result::Ok(#value)) } else { value }
     };
     match kind {
         FallbackKind::Nothing => wrap(quote!(())),
         FallbackKind::Constant(constants) => {
-            let value = assemble(function, forms, |id, param, output| {
+            let value = assemble(function, |id, param, output| {
                 let constant =
                     constants.iter().find(|(known, _)| *known == id).map(|(_, constant)| *constant);
                 constant_value(context, param, output, constant.unwrap_or(Constant::Integer(0)))
@@ -88,26 +82,24 @@ pub(super) fn body(
             wrap(value)
         }
         FallbackKind::Refuse { status, message } => {
-            let values = context.spec.status_values(context.interface);
-            let name = names::constant(&values[status.0].name.value);
-            let path = context.interface.status.map(|id| type_path(context, id));
-            quote! { ::core::result::Result::Err(Error::new(#path::#name, #message)) }
+            let status = status_value(context, *status);
+            quote! { ::core::result::Result::Err(Error::new(#status, #message)) }
         }
         FallbackKind::Strategy { name, .. } => {
             let strategy = names::snake(&name.value);
-            let arguments = parameters(context, function, forms).map(|(name, _)| name);
+            let arguments = parameters(context, function).map(|(name, _)| name);
             quote! { strategy::#strategy(self, #(#arguments),*) }
         }
         FallbackKind::Call(call) => {
-            let lengths = lengths(function, forms);
-            let call = emit_call(context, Caller { function, forms, buffers: &[] }, call);
+            let lengths = lengths(function);
+            let call = emit_call(context, Caller { function, buffers: &[] }, call);
             quote! { #lengths #call }
         }
         FallbackKind::Sequence { buffers, calls, answer } => {
-            let lengths = lengths(function, forms);
+            let lengths = lengths(function);
             let made = buffers.iter().map(|buffer| make_buffer(function, buffer));
             let steps = calls.iter().map(|call| {
-                let tokens = emit_call(context, Caller { function, forms, buffers }, call);
+                let tokens = emit_call(context, Caller { function, buffers }, call);
                 match yielded_name(context, function, call) {
                     Some(name) => quote! { let #name = #tokens?; },
                     None => quote! { #tokens?; },
@@ -115,8 +107,8 @@ pub(super) fn body(
             });
             let value = match answer {
                 Some(answer) => quote!(#answer),
-                None => assemble(function, forms, |_, param, _| {
-                    let name = names::snake(&param.name.value);
+                None => assemble(function, |_, param, _| {
+                    let name = param.ident();
                     quote!(#name)
                 }),
             };
@@ -126,18 +118,14 @@ pub(super) fn body(
 }
 
 /// Returns the result of a function, assembled from the values of its outputs.
-fn assemble(
-    function: &Function,
-    forms: &[Form],
-    value: impl Fn(ParamId, &Param, &Output) -> TokenStream,
-) -> TokenStream {
-    match outputs(function, forms).as_slice() {
+fn assemble(function: &Function, value: impl Fn(ParamId, &Param, &Output) -> TokenStream) -> TokenStream {
+    match outputs(function).as_slice() {
         [] => quote!(()),
         [(id, param, output)] => value(*id, param, output),
         several => {
-            let name = names::pascal(&function.name.value);
+            let name = function.variant();
             let fields = several.iter().map(|(id, param, output)| {
-                let (field, value) = (names::snake(&param.name.value), value(*id, param, output));
+                let (field, value) = (param.ident(), value(*id, param, output));
                 quote!(#field: #value)
             });
             quote!(#name { #(#fields),* })
@@ -179,11 +167,11 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
 }
 
 /// Binds the lengths of slices to their names in the spec.
-fn lengths(function: &Function, forms: &[Form]) -> TokenStream {
-    let named = function.params.iter().zip(forms).filter_map(|(param, form)| {
+fn lengths(function: &Function) -> TokenStream {
+    let named = function.formed().filter_map(|(param, form)| {
         let Form::Carried(Carrier::Slice(slice)) = form else { return None };
         let carrier = function.param(*slice);
-        let (name, slice) = (names::snake(&param.name.value), names::snake(&carrier.name.value));
+        let (name, slice) = (param.ident(), carrier.ident());
         Some(if carrier.nullable {
             quote! { let #name = #slice.as_ref().map_or(0, |slice| slice.len()); }
         } else {
@@ -198,7 +186,7 @@ fn make_buffer(function: &Function, buffer: &Buffer) -> TokenStream {
     let bytes = names::snake(&function.param(buffer.bytes).name.value);
     let fill = match buffer.fill {
         Some(fill) => {
-            let fill = names::snake(&function.param(fill).name.value);
+            let fill = function.param(fill).ident();
             quote!(#fill)
         }
         None => quote!(0),
@@ -213,31 +201,28 @@ fn make_buffer(function: &Function, buffer: &Buffer) -> TokenStream {
 /// Returns the caller's out-parameter that a step writes, if there is one.
 fn yielded_name(context: Context, function: &Function, call: &Call) -> Option<proc_macro2::Ident> {
     let callee = context.interface.function(call.function.value);
-    let callee_forms = &callee.forms;
-    call.arguments.iter().find_map(|(id, argument)| match (&callee_forms[id.0], argument.value) {
-        (Form::Output(_), Argument::Param(own)) => Some(names::snake(&function.param(own).name.value)),
+    call.arguments.iter().find_map(|(id, argument)| match (&callee.forms[id.0], argument.value) {
+        (Form::Output(_), Argument::Param(own)) => Some(function.param(own).ident()),
         _ => None,
     })
 }
 
 fn emit_call(context: Context, caller: Caller, call: &Call) -> TokenStream {
     let callee = context.interface.function(call.function.value);
-    let callee_forms = &callee.forms;
-    let name = names::snake(&callee.name.value);
+    let name = callee.ident();
     let find = |id: ParamId| {
         call.arguments.iter().find(|(known, _)| *known == id).map(|(_, argument)| argument.value)
     };
-    let arguments =
-        callee.params.iter().zip(callee_forms).enumerate().filter_map(|(index, (param, form))| {
-            if matches!(form, Form::Carried(_) | Form::Output(_)) {
-                return None;
-            }
-            let len = match form.length() {
-                Some(Extent::Param(id)) => find(*id),
-                _ => None,
-            };
-            Some(caller.argument(context, param, form, find(ParamId(index))?, len))
-        });
+    let arguments = callee.formed().enumerate().filter_map(|(index, (param, form))| {
+        if matches!(form, Form::Carried(_) | Form::Output(_)) {
+            return None;
+        }
+        let len = match form.length() {
+            Some(Extent::Param(id)) => find(*id),
+            _ => None,
+        };
+        Some(caller.argument(context, param, form, find(ParamId(index))?, len))
+    });
     let trait_name = names::trait_with(context.interface, callee);
     quote! { #trait_name::#name(self, #(#arguments),*) }
 }
@@ -246,7 +231,6 @@ fn emit_call(context: Context, caller: Caller, call: &Call) -> TokenStream {
 #[derive(Clone, Copy)]
 struct Caller<'a> {
     function: &'a Function,
-    forms: &'a [Form],
     buffers: &'a [Buffer],
 }
 
@@ -260,7 +244,7 @@ impl Caller<'_> {
         argument: Argument,
         len: Option<Argument>,
     ) -> TokenStream {
-        let own_name = |id: ParamId| names::snake(&self.function.param(id).name.value);
+        let own_name = |id: ParamId| self.function.param(id).ident();
         match argument {
             Argument::Constant(constant) => constant_value(context, param, &Output::Value, constant),
             Argument::Buffer(index) => {
@@ -273,7 +257,7 @@ impl Caller<'_> {
             }
             Argument::Param(id) => {
                 let name = own_name(id);
-                match (&self.forms[id.0], form) {
+                match (&self.function.forms[id.0], form) {
                     (Form::Value, Form::Bytes { mutable, .. }) => {
                         let len = match len {
                             Some(Argument::Param(len)) => {

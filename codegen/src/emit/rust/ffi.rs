@@ -1,6 +1,6 @@
 //! The raw ABI: names and layouts as in C.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::api_type::scalar;
@@ -115,42 +115,61 @@ fn depends_on_release(fields: &[Param]) -> bool {
     fields.iter().any(|field| field.availability != crate::model::Availability::default())
 }
 
-fn emit_struct(context: Context, ty: &Type, fields: &[Param], release: Option<ReleaseId>) -> TokenStream {
-    let c_name = names::symbol(&ty.c_name);
-    let docs = doc(&ty.summary, &ty.doc);
-    let layout = abi::struct_layout(context.spec, fields, release);
-    let members = layout.fields.iter().map(|(index, _, _)| {
-        let field = &fields[*index];
-        let (name, ty, docs) =
-            (names::snake(&field.name.value), field_type(context, field), field_doc(field));
+/// A member of a struct of the ABI.
+pub(super) struct Member {
+    pub(super) name: Ident,
+    pub(super) ty: TokenStream,
+    pub(super) docs: String,
+    /// Bytes from the start of the struct, if they are asserted.
+    pub(super) offset: Option<u64>,
+}
+
+/// Emits a struct of the ABI, and assertions of its layout.
+pub(super) fn layout_struct(name: &Ident, docs: &TokenStream, members: &[Member], size: u64) -> TokenStream {
+    let size = names::number(size);
+    let fields = members.iter().map(|Member { name, ty, docs, .. }| {
+        let docs = doc(docs, "");
         quote! { #docs pub #name: #ty, }
     });
-    let size = names::number(layout.size);
-    let asserts = layout.fields.iter().map(|(index, offset, _)| {
-        let (name, offset) = (names::snake(&fields[*index].name.value), names::number(*offset));
-        quote! { ::core::assert!(::core::mem::offset_of!(#c_name, #name) == #offset); }
+    let asserts = members.iter().filter_map(|Member { name: field, offset, .. }| {
+        let offset = names::number((*offset)?);
+        Some(quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); })
     });
     quote! {
         #docs
         #[derive(Clone, Copy, Debug)]
         #[repr(C)]
-        pub struct #c_name {
-            #(#members)*
+        pub struct #name {
+            #(#fields)*
         }
 
         const _: () = {
-            ::core::assert!(::core::mem::size_of::<#c_name>() == #size);
+            ::core::assert!(::core::mem::size_of::<#name>() == #size);
             #(#asserts)*
         };
     }
+}
+
+fn emit_struct(context: Context, ty: &Type, fields: &[Param], release: Option<ReleaseId>) -> TokenStream {
+    let layout = abi::struct_layout(context.spec, fields, release);
+    let members = layout.fields.iter().map(|&(index, offset, _)| {
+        let field = &fields[index];
+        Member {
+            name: field.ident(),
+            ty: field_type(context, field),
+            docs: field_text(field),
+            offset: Some(offset),
+        }
+    });
+    let members: Vec<Member> = members.collect();
+    layout_struct(&names::symbol(&ty.c_name), &doc(&ty.summary, &ty.doc), &members, layout.size)
 }
 
 fn emit_union(context: Context, ty: &Type, fields: &[Param]) -> TokenStream {
     let c_name = names::symbol(&ty.c_name);
     let docs = doc(&ty.summary, &ty.doc);
     let members = fields.iter().map(|field| {
-        let (name, ty, docs) =
-            (names::snake(&field.name.value), field_type(context, field), field_doc(field));
+        let (name, ty, docs) = (field.ident(), field_type(context, field), field_doc(field));
         quote! { #docs pub #name: #ty, }
     });
     let size = names::number(abi::union_layout(context.spec, fields, None).size);
@@ -216,48 +235,29 @@ fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
     let Some(table) = context.interface.table() else { return TokenStream::new() };
     let name = names::symbol(&table.c_name);
     let layout = abi::table_layout(context.interface, table, release);
-    let mut members = Vec::new();
-    let mut asserts = Vec::new();
-    for member in &layout.members {
-        let (field, ty, docs) = match &member.kind {
+    let members = layout.members.iter().map(|member| {
+        let (name, ty, docs) = match &member.kind {
             abi::MemberKind::Size => {
                 (names::snake(&table.size_field), quote!(usize), "Size of the table in bytes.".to_owned())
             }
             abi::MemberKind::Function(id) => {
                 let function = context.interface.function(*id);
-                (
-                    names::snake(&function.c_name),
-                    option_of(&signature::path(context, function, release)),
-                    function.summary.clone(),
-                )
+                let ty = option_of(&signature::path(context, function, release));
+                (names::snake(&function.c_name), ty, function.summary.clone())
             }
             abi::MemberKind::Field(block, field) => {
                 let field = &table.blocks[*block].fields[*field].param;
-                (names::snake(&field.name.value), field_type(context, field), field_text(field))
+                (field.ident(), field_type(context, field), field_text(field))
             }
             abi::MemberKind::Reserved(name, count) => {
                 let count = names::number(*count);
                 (names::snake(name), quote!([*mut ::core::ffi::c_void; #count]), "Unused.".to_owned())
             }
         };
-        let (docs, offset) = (doc(&docs, ""), names::number(member.offset));
-        asserts.push(quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); });
-        members.push(quote! { #docs pub #field: #ty, });
-    }
-    let size = names::number(layout.size);
-    quote! {
-        /// The table of function pointers.
-        #[derive(Clone, Copy, Debug)]
-        #[repr(C)]
-        pub struct #name {
-            #(#members)*
-        }
-
-        const _: () = {
-            ::core::assert!(::core::mem::size_of::<#name>() == #size);
-            #(#asserts)*
-        };
-    }
+        Member { name, ty, docs, offset: Some(member.offset) }
+    });
+    let members: Vec<Member> = members.collect();
+    layout_struct(&name, &doc("The table of function pointers", ""), &members, layout.size)
 }
 
 /// Emits the second table: its size, its version, and a pointer for each function.
@@ -265,37 +265,28 @@ fn emit_extension(context: Context, extension: &Extension) -> TokenStream {
     let name = names::symbol(&extension.c_name);
     let (slots, size) = abi::extension_layout(extension);
     let newest = context.interface.newest();
-    let members = slots.iter().map(|(id, _)| {
+    let head = [
+        ("size", quote!(usize), "Size of the struct in bytes"),
+        ("major", quote!(u32), "Major version: a different one has a different layout"),
+        ("minor", quote!(u32), "Minor version: a newer one appends functions"),
+    ];
+    let head = head.map(|(name, ty, docs)| Member {
+        name: names::symbol(name),
+        ty,
+        docs: docs.to_owned(),
+        offset: None,
+    });
+    let functions = slots.iter().map(|(id, offset)| {
         let function = context.interface.function(*id);
-        let (field, docs) = (names::snake(&function.c_name), doc(&function.summary, ""));
-        let ty = option_of(&signature::path(context, function, newest));
-        quote! { #docs pub #field: #ty, }
-    });
-    let asserts = slots.iter().map(|(id, offset)| {
-        let field = names::snake(&context.interface.function(*id).c_name);
-        let offset = names::number(*offset);
-        quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); }
-    });
-    let size = names::number(size);
-    quote! {
-        /// The functions that the host's table has no slot for.
-        #[derive(Clone, Copy, Debug)]
-        #[repr(C)]
-        pub struct #name {
-            /// Size of the struct in bytes.
-            pub size: usize,
-            /// Major version: a different one has a different layout.
-            pub major: u32,
-            /// Minor version: a newer one appends functions.
-            pub minor: u32,
-            #(#members)*
+        Member {
+            name: names::snake(&function.c_name),
+            ty: option_of(&signature::path(context, function, newest)),
+            docs: function.summary.clone(),
+            offset: Some(*offset),
         }
-
-        const _: () = {
-            ::core::assert!(::core::mem::size_of::<#name>() == #size);
-            #(#asserts)*
-        };
-    }
+    });
+    let members: Vec<Member> = head.into_iter().chain(functions).collect();
+    layout_struct(&name, &doc("The functions that the host's table has no slot for", ""), &members, size)
 }
 
 fn option_of(ty: &TokenStream) -> TokenStream {

@@ -57,11 +57,10 @@ pub(super) fn element(context: Context, param: &Param) -> TokenStream {
 pub(super) fn parameters<'a>(
     context: Context<'a>,
     function: &'a Function,
-    forms: &'a [Form],
 ) -> impl Iterator<Item = (proc_macro2::Ident, TokenStream)> + 'a {
-    function.params.iter().zip(forms).filter_map(move |(param, form)| {
-        Some((names::snake(&param.name.value), parameter_type(context, param, form)?))
-    })
+    function
+        .formed()
+        .filter_map(move |(param, form)| Some((param.ident(), parameter_type(context, param, form)?)))
 }
 
 /// Returns the type of one result of a function.
@@ -80,20 +79,12 @@ pub(super) fn output_type(context: Context, param: &Param, output: &Output) -> T
 }
 
 /// Returns the results of a function, each with the parameter that returns it.
-pub(super) fn outputs<'a>(
-    function: &'a Function,
-    forms: &'a [Form],
-) -> Vec<(ParamId, &'a Param, &'a Output)> {
-    function
-        .params
-        .iter()
-        .zip(forms)
-        .enumerate()
-        .filter_map(|(index, (param, form))| match form {
-            Form::Output(output) => Some((ParamId(index), param, output)),
-            _ => None,
-        })
-        .collect()
+pub(super) fn outputs(function: &Function) -> Vec<(ParamId, &Param, &Output)> {
+    let output = |(id, param): (ParamId, _)| match &function.forms[id.0] {
+        Form::Output(output) => Some((id, param, output)),
+        _ => None,
+    };
+    function.param_ids().filter_map(output).collect()
 }
 
 /// Returns true if the exported functions record the last error per thread: if the interface has a status.
@@ -111,7 +102,7 @@ pub(super) fn is_fallible(context: Context, function: &Function) -> bool {
 }
 
 /// Returns the type in the `Result` of a trait method.
-pub(super) fn result_type(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
+pub(super) fn result_type(context: Context, function: &Function) -> TokenStream {
     if function.question.is_some() {
         return quote!(bool);
     }
@@ -126,24 +117,24 @@ pub(super) fn result_type(context: Context, function: &Function, forms: &[Form])
             ty => value(context, ty, result.space),
         };
     }
-    let outputs = outputs(function, forms);
+    let outputs = outputs(function);
     match outputs.as_slice() {
         [] => quote!(()),
         [(_, param, output)] => output_type(context, param, output),
         _ => {
-            let name = names::pascal(&function.name.value);
+            let name = function.variant();
             quote!(#name)
         }
     }
 }
 
 /// Returns the return type of a method of the trait; `None` if it returns nothing.
-pub(super) fn return_type(context: Context, function: &Function, forms: &[Form]) -> Option<TokenStream> {
-    let is_empty = || matches!(function.result, ResultKind::None) && outputs(function, forms).is_empty();
+pub(super) fn return_type(context: Context, function: &Function) -> Option<TokenStream> {
+    let is_empty = || matches!(function.result, ResultKind::None) && outputs(function).is_empty();
     if is_fallible(context, function) {
-        let inner = result_type(context, function, forms);
+        let inner = result_type(context, function);
         Some(quote!(Result<#inner>))
     } else {
-        (!is_empty()).then(|| result_type(context, function, forms))
+        (!is_empty()).then(|| result_type(context, function))
     }
 }

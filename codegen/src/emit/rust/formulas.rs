@@ -1,9 +1,10 @@
 //! The loops of operators: one function for each formula and each gradient. They use the engine of `tenon-kernels`.
 
+use super::doc::{markdown, of_file};
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{file, names, output};
+use super::{group_files, names};
 use crate::emit::text::{count, sentence};
 use crate::emit::words::operator::equation;
 use crate::emit::{EmitError, Emitter, Job, Takes};
@@ -23,16 +24,13 @@ impl Emitter for Formulas {
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
-        let marker = job.stamp.operators(operators);
         let has_formulas = |group: &&OperatorGroup| elementwise(group).next().is_some();
         let groups: Vec<&OperatorGroup> = operators.groups.iter().filter(has_formulas).collect();
-        let root = file::text(root(&groups));
-        let mut outputs = vec![output("mod.rs".to_owned(), root, &marker, count(groups.len(), "group"))?];
-        for group in groups {
-            let note = count(elementwise(group).count(), "operator");
-            outputs.push(output(format!("{}.rs", group.name), file::text(module(group)), &marker, note)?);
-        }
-        Ok(outputs)
+        let modules = groups
+            .iter()
+            .map(|group| (&*group.name, count(elementwise(group).count(), "operator"), module(group)));
+        let note = count(groups.len(), "group");
+        group_files(&job.stamp.operators(operators), note, root(&groups), modules)
     }
 }
 
@@ -43,7 +41,7 @@ fn elementwise(group: &OperatorGroup) -> impl Iterator<Item = (&Operator, &Eleme
 
 fn root(groups: &[&OperatorGroup]) -> TokenStream {
     let modules = groups.iter().map(|group| {
-        let doc = doc(&sentence(&group.summary));
+        let doc = markdown(&sentence(&group.summary));
         let name = names::snake(&group.name);
         quote!(#doc pub mod #name;)
     });
@@ -70,7 +68,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
         )
     });
     let bounds = bounds.map(bound);
-    let doc = inner_doc(&sentence(&group.summary));
+    let doc = of_file(&group.summary);
     quote! {
         #doc
         #wrapping
@@ -169,7 +167,7 @@ impl Loop<'_> {
                 .map(|index| (ident(&Variable::Attribute(*index)), operator.attributes[*index].ty))
                 .collect::<Vec<_>>(),
         );
-        let doc = doc(summary);
+        let doc = markdown(summary);
         quote! {
             #doc
             ///
@@ -331,14 +329,4 @@ fn expression(operator: &Operator, expr: &Expr) -> TokenStream {
             quote!(if #condition { #then } else #otherwise)
         }
     }
-}
-
-fn doc(text: &str) -> TokenStream {
-    let lines = text.lines().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
-    quote!(#(#[doc = #lines])*)
-}
-
-fn inner_doc(text: &str) -> TokenStream {
-    let text = format!(" {text}");
-    quote!(#![doc = #text])
 }

@@ -11,11 +11,11 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let functions = &context.interface.functions;
     let count = names::number(functions.len() as u64);
     let variants = functions.iter().map(|function| {
-        let (name, docs) = (names::pascal(&function.name.value), doc(&function.summary, ""));
+        let (name, docs) = (function.variant(), doc(&function.summary, ""));
         quote! { #docs #name, }
     });
     let all = functions.iter().map(|function| {
-        let name = names::pascal(&function.name.value);
+        let name = function.variant();
         quote! { Self::#name, }
     });
     let texts = functions.iter().map(|function| &function.name.value);

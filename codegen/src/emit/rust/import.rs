@@ -16,16 +16,16 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
     let docs = doc(&context.interface.summary, &context.interface.doc);
     let functions = &context.interface.functions;
     let fields = functions.iter().map(|function| {
-        let (field, ty) = (names::snake(&function.name.value), function_pointer(context, function, None));
+        let (field, ty) = (function.ident(), function_pointer(context, function, None));
         quote! { #field: ::core::option::Option<#ty>, }
     });
     let loads = functions.iter().map(|function| {
-        let field = names::snake(&function.name.value);
+        let field = function.ident();
         let symbol = std::ffi::CString::new(function.c_name.as_str()).unwrap_or_default();
         quote! { #field: ::tenon::support::function(look_up(#symbol)), }
     });
     let missing = functions.iter().map(|function| {
-        let (field, text) = (names::snake(&function.name.value), &function.c_name);
+        let (field, text) = (function.ident(), &function.c_name);
         quote! { if self.#field.is_none() { missing.push(#text); } }
     });
     let methods = functions.iter().map(|function| method(context, function));
@@ -73,11 +73,11 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
 
 /// Emits `unsafe fn name(&self, …) -> Result<…>`, without a body.
 pub(super) fn signature(context: Context, function: &Function) -> TokenStream {
-    let name = names::snake(&function.name.value);
+    let name = function.ident();
     let is_input =
         |(param, form): &(&Param, &Form)| !param.is_status && !is_yielded(context, function, param, form);
-    let inputs = function.params.iter().zip(&function.forms).filter(is_input).map(|(param, _)| {
-        let (name, ty) = (names::snake(&param.name.value), passed_type(context, param));
+    let inputs = function.formed().filter(is_input).map(|(param, _)| {
+        let (name, ty) = (param.ident(), passed_type(context, param));
         quote!(#name: #ty)
     });
     let output = match &function.result {
@@ -100,11 +100,11 @@ fn method(context: Context, function: &Function) -> TokenStream {
             function.doc
         ),
     );
-    let field = names::snake(&function.name.value);
+    let field = function.ident();
     let text = &function.name.value;
     let status = function.params.iter().find(|param| param.is_status);
-    let arguments = function.params.iter().zip(&function.forms).map(|(param, form)| {
-        let name = names::snake(&param.name.value);
+    let arguments = function.formed().map(|(param, form)| {
+        let name = param.ident();
         if param.is_status {
             quote!(&raw mut __status_of_call)
         } else if is_yielded(context, function, param, form) {
@@ -139,7 +139,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
         ResultKind::Status => one_or_tuple(
             yielded(context, function)
                 .map(|param| {
-                    let name = names::snake(&param.name.value);
+                    let name = param.ident();
                     from_raw(context, param, &quote!(#name))
                 })
                 .collect(),
@@ -147,11 +147,11 @@ fn method(context: Context, function: &Function) -> TokenStream {
     };
     let bind = (!matches!(function.result, ResultKind::None)).then(|| quote!(let __yielded =));
     let places = yielded(context, function).map(|param| {
-        let name = names::snake(&param.name.value);
+        let name = param.ident();
         quote! { let mut #name = ::core::mem::MaybeUninit::zeroed(); }
     });
     let taken = yielded(context, function).map(|param| {
-        let name = names::snake(&param.name.value);
+        let name = param.ident();
         quote! {
             __comment!("SAFETY: zero is a value of the type, and the function may have written another.");
             let #name = unsafe { #name.assume_init() };
@@ -190,7 +190,7 @@ fn is_yielded(context: Context, function: &Function, param: &Param, form: &Form)
 }
 
 fn yielded<'a>(context: Context<'a>, function: &'a Function) -> impl Iterator<Item = &'a Param> {
-    let params = function.params.iter().zip(&function.forms);
+    let params = function.formed();
     params.filter(move |(param, form)| is_yielded(context, function, param, form)).map(|(param, _)| param)
 }
 

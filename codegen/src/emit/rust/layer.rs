@@ -184,22 +184,21 @@ pub(super) fn emit(context: Context) -> TokenStream {
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
-    let forms = &function.forms;
-    let signature = signature(context, function, forms);
-    let (trait_name, name) = (names::trait_of(context.interface), names::snake(&function.name.value));
-    let variant = names::pascal(&function.name.value);
+    let signature = signature(context, function);
+    let (trait_name, name) = (names::trait_of(context.interface), function.ident());
+    let variant = function.variant();
     let given: Vec<TokenStream> =
-        function.params.iter().zip(forms).map(|(param, form)| bits(context, function, param, form)).collect();
-    let passed = function.params.iter().zip(forms).filter_map(|(param, form)| {
-        let name = names::snake(&param.name.value);
+        function.formed().map(|(param, form)| bits(context, function, param, form)).collect();
+    let passed = function.formed().filter_map(|(param, form)| {
+        let name = param.ident();
         match form {
             Form::Carried(_) | Form::Output(_) => None,
             Form::InOut => Some(quote!(&mut *#name)),
             _ => Some(quote!(#name)),
         }
     });
-    let updates = updates(context, function, forms);
-    let is_read = outputs(function, forms)
+    let updates = updates(context, function);
+    let is_read = outputs(function)
         .iter()
         .any(|(_, param, output)| matches!(output, Output::Value) && has_bits(context, param));
     let call = quote!(#trait_name::#name(__below, #(#passed),*));
@@ -245,7 +244,7 @@ pub(super) fn default_value(context: Context, result: &ResultKind) -> TokenStrea
 
 /// Emits an argument before the call.
 fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> TokenStream {
-    let name = names::snake(&param.name.value);
+    let name = param.ident();
     let optional = |address: TokenStream, given: TokenStream| {
         if param.nullable {
             quote!(#name.as_ref().map_or(0, |given| #given as u64))
@@ -275,7 +274,7 @@ fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> To
         }
         Form::Carried(Carrier::Slice(carrier)) => {
             let carrier = function.param(*carrier);
-            let name = names::snake(&carrier.name.value);
+            let name = carrier.ident();
             match carrier.nullable {
                 true => quote!(#name.as_ref().map_or(0, |given| given.len() as u64)),
                 false => quote!(#name.len() as u64),
@@ -283,7 +282,7 @@ fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> To
         }
         Form::Carried(Carrier::Callback(callback)) => {
             let callback = function.param(*callback);
-            let name = names::snake(&callback.name.value);
+            let name = callback.ident();
             match callback.nullable {
                 true => quote!(#name.map_or(0, |given| given.context().addr() as u64)),
                 false => quote!(#name.context().addr() as u64),
@@ -294,19 +293,19 @@ fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> To
 }
 
 /// Emits code that writes the results of the call, and the values that it changed, to the arguments.
-fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
-    let outputs = outputs(function, forms);
+fn updates(context: Context, function: &Function) -> TokenStream {
+    let outputs = outputs(function);
     let single = outputs.len() == 1;
     let yielded =
         outputs.iter().filter(|(_, _, output)| matches!(output, Output::Value)).map(|(id, param, _)| {
             let index = names::number(id.0 as u64);
-            let field = names::snake(&param.name.value);
+            let field = param.ident();
             let place = if single { quote!(__yielded) } else { quote!(__yielded.#field) };
             let bits = value_bits(context, param, &place);
             quote! { __words[#index] = #bits; }
         });
-    let changed = function.params.iter().zip(forms).enumerate().filter_map(|(index, (param, form))| {
-        let name = names::snake(&param.name.value);
+    let changed = function.formed().enumerate().filter_map(|(index, (param, form))| {
+        let name = param.ident();
         let index = names::number(index as u64);
         matches!(form, Form::InOut).then(|| {
             let bits = value_bits(context, param, &quote!((*#name)));

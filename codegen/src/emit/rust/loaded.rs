@@ -1,5 +1,6 @@
 //! Loaded plugins: an implementation of the trait that calls the table of another library.
 
+use super::api_type::status_type;
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -11,7 +12,7 @@ use crate::model::Extension;
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
     let count = names::number(context.interface.functions.len() as u64);
-    let status = context.interface.status.map(|id| super::api_type::type_path(context, id));
+    let status = status_type(context);
     let methods = context.interface.methods().map(|function| method(context, function));
     let failure = match context.interface.error {
         Some(error) => error_object::reader(context, error),

@@ -3,27 +3,24 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::api_type::value;
+use super::api_type::{status_value, value};
 use super::form::{Form, Output, named, named_id, outputs};
 use super::layer::default_value;
 use super::pieces::to_raw;
-use super::thunk::signatures;
+use super::thunk::{for_each_signature, signatures};
 use super::traits;
 use super::{Context, args, names, signature};
 use crate::model::{Carrier, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind};
 
 /// Emits a method of `Loaded`, which calls the function in the slot.
 pub(super) fn method(context: Context, function: &Function) -> TokenStream {
-    let forms = &function.forms;
-    let signature = traits::signature(context, function, forms);
+    let signature = traits::signature(context, function);
     let prepare = function
-        .params
-        .iter()
-        .zip(forms)
+        .formed()
         .enumerate()
-        .map(|(index, (param, form))| prepare(context, function, forms, ParamId(index), param, form));
-    let (callee, call) = calls(context, function, forms);
-    let end = end(context, function, forms);
+        .map(|(index, (param, form))| prepare(context, function, ParamId(index), param, form));
+    let (callee, call) = calls(context, function);
+    let end = end(context, function);
     quote! {
         #signature {
             __comment!("SAFETY: the slot has this signature, and the arguments live during the call.");
@@ -39,7 +36,7 @@ pub(super) fn method(context: Context, function: &Function) -> TokenStream {
 
 /// Emits the function in the slot. If it is missing, the method returns.
 fn callee(context: Context, function: &Function, release: Option<ReleaseId>) -> TokenStream {
-    let (variant, ty) = (names::pascal(&function.name.value), signature::path(context, function, release));
+    let (variant, ty) = (function.variant(), signature::path(context, function, release));
     match &function.result {
         ResultKind::Status => quote! { let __callee: #ty = self.callable(Function::#variant)?; },
         other => {
@@ -58,48 +55,38 @@ fn guarded(function: &Function, call: TokenStream) -> TokenStream {
 }
 
 /// Emits the function in the slot and the call, with the signature of the plugin's release.
-fn calls(context: Context, function: &Function, forms: &[Form]) -> (TokenStream, TokenStream) {
+fn calls(context: Context, function: &Function) -> (TokenStream, TokenStream) {
     let bind = match function.result {
         ResultKind::None => quote!(let () =),
         _ => quote!(let __returned =),
     };
     if let Some(packed) = &function.args {
         let passed = |param: &Param, form: &Form| argument(context, function, param, form);
-        let pack = args::pack(context, function, packed, forms, passed);
-        let (callee, written) = (callee(context, function, None), args::written(context, function, forms));
+        let pack = args::pack(context, function, packed, passed);
+        let (callee, written) = (callee(context, function, None), args::written(context, function));
         let call = guarded(function, quote! { __callee(&raw mut __packed) });
         return (callee, quote! { #pack #bind #call; #written });
     }
     let call = |release: Option<ReleaseId>| {
-        let callee = callee(context, function, release);
         let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
-        let passed = function.params.iter().zip(forms).filter(|(param, _)| is_passed(param));
+        let passed = function.formed().filter(|(param, _)| is_passed(param));
         let arguments = passed.map(|(param, form)| argument(context, function, param, form));
-        (callee, guarded(function, quote! { __callee(#(#arguments),*) }))
+        guarded(function, quote! { __callee(#(#arguments),*) })
     };
-    let mut signatures = signatures(context, function);
-    let (callee, newest) = call(signatures.remove(0));
-    if signatures.is_empty() {
-        return (callee, quote! { #bind #newest; });
+    if let [only] = signatures(context, function)[..] {
+        let call = call(only);
+        return (callee(context, function, only), quote! { #bind #call; });
     }
-    let older = signatures.into_iter().flatten().rev().map(|release| {
-        let last = names::release_variant(&context.interface.releases[release.0].name.value);
-        let (callee, call) = call(Some(release));
-        quote! { if self.release <= Release::#last { #callee #call } else }
+    let chosen = for_each_signature(context, function, &quote!(self.release), |release| {
+        let (callee, call) = (callee(context, function, release), call(release));
+        quote! { #callee #call }
     });
-    (TokenStream::new(), quote! { #bind #(#older)* { #callee #newest }; })
+    (TokenStream::new(), quote! { #bind #chosen; })
 }
 
 /// Emits local variables for values that are passed by pointer.
-fn prepare(
-    context: Context,
-    function: &Function,
-    forms: &[Form],
-    id: ParamId,
-    param: &Param,
-    form: &Form,
-) -> TokenStream {
-    let name = names::snake(&param.name.value);
+fn prepare(context: Context, function: &Function, id: ParamId, param: &Param, form: &Form) -> TokenStream {
+    let name = param.ident();
     let (local, text) = (local(param), &param.name.value);
     match form {
         Form::Value if matches!(named(context, param.ty), Some(TypeKind::Id { .. })) => {
@@ -115,7 +102,7 @@ fn prepare(
                 return TokenStream::new();
             };
             let path = named_id(param.ty).map(|id| super::raw_types::ffi_path(context, id));
-            let fields = fields.iter().map(|field| names::snake(&field.name.value)).collect::<Vec<_>>();
+            let fields = fields.iter().map(|field| field.ident()).collect::<Vec<_>>();
             let [size, data] = fields.as_slice() else { return TokenStream::new() };
             let address =
                 if *mutable { quote!(#name.as_mut_ptr()) } else { quote!(#name.as_ptr().cast_mut()) };
@@ -129,7 +116,7 @@ fn prepare(
         Form::Output(Output::Vec(counted)) => {
             let (trait_name, counted, element) = (
                 names::trait_of(context.interface),
-                names::snake(&context.interface.function(*counted).name.value),
+                context.interface.function(*counted).ident(),
                 value(context, param.ty, param.space),
             );
             let attempt = tried(
@@ -148,7 +135,7 @@ fn prepare(
         Form::Carried(Carrier::Lent(_)) => {
             quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); }
         }
-        Form::Carried(Carrier::Slice(_)) => length(context, function, forms, id, param),
+        Form::Carried(Carrier::Slice(_)) => length(context, function, id, param),
         _ => TokenStream::new(),
     }
 }
@@ -170,19 +157,18 @@ fn tried(context: Context, function: &Function, attempt: TokenStream) -> TokenSt
 }
 
 /// Emits the length of all slices that share a length parameter.
-fn length(context: Context, function: &Function, forms: &[Form], id: ParamId, param: &Param) -> TokenStream {
+fn length(context: Context, function: &Function, id: ParamId, param: &Param) -> TokenStream {
     let (local, text) = (local(param), &param.name.value);
-    let carriers =
-        function.params.iter().zip(forms).filter(|(_, form)| form.length() == Some(&Extent::Param(id))).map(
-            |(carrier, _)| {
-                let name = names::snake(&carrier.name.value);
-                if carrier.nullable {
-                    quote!(#name.as_ref().map(|given| given.len()))
-                } else {
-                    quote!(::core::option::Option::Some(#name.len()))
-                }
-            },
-        );
+    let carriers = function.formed().filter(|(_, form)| form.length() == Some(&Extent::Param(id))).map(
+        |(carrier, _)| {
+            let name = carrier.ident();
+            if carrier.nullable {
+                quote!(#name.as_ref().map(|given| given.len()))
+            } else {
+                quote!(::core::option::Option::Some(#name.len()))
+            }
+        },
+    );
     let attempt = tried(context, function, quote!(::tenon::support::length(#text, &[#(#carriers),*])));
     quote! { let #local = #attempt; }
 }
@@ -193,9 +179,13 @@ fn local(param: &Param) -> Ident {
 
 /// Emits an argument as the ABI passes it.
 fn argument(context: Context, function: &Function, param: &Param, form: &Form) -> TokenStream {
-    let (name, local) = (names::snake(&param.name.value), local(param));
-    let nullable = |address: TokenStream, null: TokenStream, given: TokenStream| {
-        if param.nullable { quote!(#name.map_or(#null, |given| #given)) } else { address }
+    let (name, local) = (param.ident(), local(param));
+    let address = |of: &dyn Fn(TokenStream) -> TokenStream| match param.nullable {
+        true => {
+            let given = of(quote!(given));
+            quote!(#name.map_or(::core::ptr::null_mut(), |given| #given))
+        }
+        false => of(quote!(#name)),
     };
     match form {
         Form::Value => match named(context, param.ty) {
@@ -203,33 +193,23 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
             _ => to_raw(context, param, &quote!(#name)),
         },
         Form::InOut | Form::ByteBuffer { .. } => quote!(&raw mut #local),
-        Form::Bytes { mutable: true, .. } | Form::Slice { mutable: true, .. } => nullable(
-            quote!(#name.as_mut_ptr().cast()),
-            quote!(::core::ptr::null_mut()),
-            quote!(given.as_mut_ptr().cast()),
-        ),
-        Form::Bytes { .. } | Form::Slice { .. } | Form::Text => nullable(
-            quote!(#name.as_ptr().cast_mut().cast()),
-            quote!(::core::ptr::null_mut()),
-            quote!(given.as_ptr().cast_mut().cast()),
-        ),
-        Form::StructRef { mutable: true } => nullable(
-            quote!(::core::ptr::from_mut(#name).cast()),
-            quote!(::core::ptr::null_mut()),
-            quote!(::core::ptr::from_mut(given).cast()),
-        ),
-        Form::StructRef { mutable: false } => nullable(
-            quote!(::core::ptr::from_ref(#name).cast_mut().cast()),
-            quote!(::core::ptr::null_mut()),
-            quote!(::core::ptr::from_ref(given).cast_mut().cast()),
-        ),
+        Form::Bytes { mutable: true, .. } | Form::Slice { mutable: true, .. } => {
+            address(&|given| quote!(#given.as_mut_ptr().cast()))
+        }
+        Form::Bytes { .. } | Form::Slice { .. } | Form::Text => {
+            address(&|given| quote!(#given.as_ptr().cast_mut().cast()))
+        }
+        Form::StructRef { mutable: true } => address(&|given| quote!(::core::ptr::from_mut(#given).cast())),
+        Form::StructRef { mutable: false } => {
+            address(&|given| quote!(::core::ptr::from_ref(#given).cast_mut().cast()))
+        }
         Form::Callback { .. } if param.nullable => quote!(#name.and_then(|given| given.as_raw())),
         Form::Callback { .. } => quote!(#name.as_raw()),
         Form::Output(Output::Value | Output::Lent { .. }) => quote!(#local.as_mut_ptr()),
         Form::Output(_) => quote!(#local.as_mut_ptr().cast()),
         Form::Carried(Carrier::Callback(callback)) => {
             let callback = function.param(*callback);
-            let name = names::snake(&callback.name.value);
+            let name = callback.ident();
             match callback.nullable {
                 true => quote!(#name.map_or(::core::ptr::null_mut(), |given| given.context().as_ptr())),
                 false => quote!(#name.context().as_ptr()),
@@ -241,21 +221,15 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
 }
 
 /// Emits the results of the method, from the function's return value and the variables that it wrote.
-fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
+fn end(context: Context, function: &Function) -> TokenStream {
     let text = &function.name.value;
-    let changed = function.params.iter().zip(forms).filter_map(|(param, form)| {
-        let (name, local) = (names::snake(&param.name.value), local(param));
+    let changed = function.formed().filter_map(|(param, form)| {
+        let (name, local) = (param.ident(), local(param));
         matches!(form, Form::InOut).then(|| {
             let value = from_value(context, param, &quote!(#local));
             quote! { *#name = #value; }
         })
     });
-    let status = |index: usize| {
-        let values = context.spec.status_values(context.interface);
-        let path = context.interface.status.map(|id| super::api_type::type_path(context, id));
-        let name = names::constant(&values[index].name.value);
-        quote!(#path::#name)
-    };
     match &function.result {
         ResultKind::None => quote! { #(#changed)* },
         ResultKind::Value(result) => {
@@ -275,7 +249,7 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
                 false => quote!(self.failure(#text, __returned)),
             };
             if let Some((yes, no)) = function.question {
-                let (yes, no) = (status(yes.0), status(no.0));
+                let (yes, no) = (status_value(context, yes), status_value(context, no));
                 let read = has_object.then(|| {
                     quote! {
                         let __refused = self.refused(#text, __returned.cast());
@@ -295,7 +269,7 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
                     }
                 };
             }
-            let outputs = outputs(function, forms);
+            let outputs = outputs(function);
             let values: Vec<TokenStream> =
                 outputs.iter().map(|(_, param, output)| yielded(context, param, output)).collect();
             let taken = outputs.iter().filter_map(|(_, param, output)| taken(param, output));
@@ -303,8 +277,8 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
                 ([], _) => quote!(()),
                 ([_], [value]) => quote!(#value),
                 _ => {
-                    let name = names::pascal(&function.name.value);
-                    let fields = outputs.iter().map(|(_, param, _)| names::snake(&param.name.value));
+                    let name = function.variant();
+                    let fields = outputs.iter().map(|(_, param, _)| param.ident());
                     quote!(#name { #(#fields: #values),* })
                 }
             };

@@ -164,6 +164,19 @@ fn output(
     Ok(Output::new(path, format!("// {marker}\n\n{text}"), note))
 }
 
+/// Writes the file of a module, and one for each of its groups: the name, the note and the content.
+fn group_files<'a>(
+    marker: &str,
+    note: String,
+    root: TokenStream,
+    groups: impl Iterator<Item = (&'a str, String, TokenStream)>,
+) -> Result<Vec<Output>, EmitError> {
+    let group = |(name, note, module)| output(format!("{name}.rs"), file::text(module), marker, note);
+    std::iter::once(output("mod.rs".to_owned(), file::text(root), marker, note))
+        .chain(groups.map(group))
+        .collect()
+}
+
 /// Returns the module of an interface as formatted text.
 ///
 /// # Errors

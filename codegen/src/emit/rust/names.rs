@@ -7,10 +7,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use heck::ToPascalCase;
-use proc_macro2::{Ident, Literal, Span};
-use quote::format_ident;
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{format_ident, quote};
 
-use crate::model::{Function, Interface};
+use crate::model::{Function, Interface, Param, ReleaseId};
 
 /// Returns the name of a field, parameter or method: as in the spec, or raw if it is a keyword of Rust.
 pub fn snake(name: &str) -> Ident {
@@ -54,6 +54,32 @@ pub fn raw(param: &str) -> Ident {
     format_ident!("__raw_{param}")
 }
 
+impl Param {
+    /// Returns its name as an identifier.
+    pub(super) fn ident(&self) -> Ident {
+        snake(&self.name.value)
+    }
+}
+
+impl Function {
+    /// Returns the name of its method.
+    pub(super) fn ident(&self) -> Ident {
+        snake(&self.name.value)
+    }
+
+    /// Returns its variant of the enum `Function`.
+    pub(super) fn variant(&self) -> Ident {
+        pascal(&self.name.value)
+    }
+}
+
+impl Interface {
+    /// Returns the name of its module.
+    pub(super) fn ident(&self) -> Ident {
+        snake(&self.name.value)
+    }
+}
+
 /// Converts a name to Pascal case: `memory_copy_h2d` → `MemoryCopyH2d`.
 pub fn pascal(name: &str) -> Ident {
     symbol(&name.to_pascal_case())
@@ -73,6 +99,17 @@ pub fn release_module(release: &str) -> Ident {
 /// Converts the name of a release to that of its variant: `3.1` → `V3_1`.
 pub fn release_variant(release: &str) -> Ident {
     symbol(&format!("V{}", release.replace('.', "_")))
+}
+
+/// Returns the variant of a release.
+pub fn variant_of(interface: &Interface, release: ReleaseId) -> Ident {
+    release_variant(&interface.releases[release.0].name.value)
+}
+
+/// Returns the path of a function that is written by hand.
+pub fn path(path: &str) -> TokenStream {
+    let names = path.split("::").map(snake);
+    quote!(#(#names)::*)
 }
 
 /// Returns the trait to use in calls of an interface's methods. Naming it avoids ambiguity with other methods of the

@@ -122,7 +122,7 @@ pub(super) fn interface(context: Context) -> Module {
     let mut module = Module::default();
     // Types of other interfaces are named by their module, also in the modules below this one.
     let others = interface.uses.iter().map(|id| {
-        let module = names::snake(&context.spec.interfaces[id.0].name.value);
+        let module = context.spec.interfaces[id.0].ident();
         quote! {
             #[allow(unused_imports, reason = "its names may only be used in a macro that is not expanded")]
             pub(crate) use super::#module;

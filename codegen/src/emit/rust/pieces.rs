@@ -65,7 +65,7 @@ pub(super) fn prepare(
     form: &Form,
     report: Report,
 ) -> TokenStream {
-    let name = names::snake(&param.name.value);
+    let name = param.ident();
     let text = &param.name.value;
     let (alone, beside) = (report.alone(), report.beside());
     let or_null = |read: &str| match param.nullable {
@@ -125,7 +125,7 @@ pub(super) fn prepare(
             };
             let taken = match taken {
                 Some(taken) => {
-                    let name = names::snake(&function.param(*taken).name.value);
+                    let name = function.param(*taken).ident();
                     Some(quote!(, ::tenon::AnyPtr::from_ptr(#name)))
                 }
                 // A function that unregisters a callback receives the callback without its context.
@@ -152,7 +152,7 @@ pub(super) fn prepare(
 /// Emits a checked value of the ABI.
 fn value_of(context: Context, function: &Function, param: &Param, report: Report) -> TokenStream {
     let (alone, beside) = (report.alone(), report.beside());
-    let name = names::snake(&param.name.value);
+    let name = param.ident();
     let text = &param.name.value;
     let converted = from_raw(context, param, &quote!(#name));
     match (param.ty, named(context, param.ty)) {
@@ -183,7 +183,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
 /// Checks the pointer to an output before the call, so that the call does not create a value that cannot be returned.
 pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
     let beside = report.beside();
-    let name = names::snake(&param.name.value);
+    let name = param.ident();
     let text = &param.name.value;
     let check = names::symbol(if param.nullable { "place_or_null" } else { "place" });
     quote! { ::tenon::support::#check #beside(#text, #name)?; }
@@ -191,14 +191,14 @@ pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
 
 /// Writes a value back that the method reads and writes.
 pub(super) fn write_back(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {
-    let name = names::snake(&param.name.value);
+    let name = param.ident();
     let place = names::place(&param.name.value);
     let raw = to_raw(context, param, &quote!(#name));
     matches!(form, Form::InOut).then(|| quote! { #place.write(#raw); })
 }
 
 pub(super) fn argument(param: &Param, form: &Form) -> Option<TokenStream> {
-    let name = names::snake(&param.name.value);
+    let name = param.ident();
     match form {
         Form::Carried(_) | Form::Output(_) => None,
         Form::InOut => Some(quote!(&mut #name)),
@@ -207,14 +207,11 @@ pub(super) fn argument(param: &Param, form: &Form) -> Option<TokenStream> {
 }
 
 /// Returns the results of the method, one by one: a parameter, its form, and the expression of its value.
-pub(super) fn yielded<'a>(
-    function: &'a Function,
-    forms: &'a [Form],
-) -> impl Iterator<Item = (&'a Param, &'a Output, TokenStream)> {
-    let outputs = outputs(function, forms);
+pub(super) fn yielded(function: &Function) -> impl Iterator<Item = (&Param, &Output, TokenStream)> {
+    let outputs = outputs(function);
     let single = outputs.len() == 1;
     outputs.into_iter().map(move |(_, param, output)| {
-        let field = names::snake(&param.name.value);
+        let field = param.ident();
         (param, output, if single { quote!(__yielded) } else { quote!(__yielded.#field) })
     })
 }
@@ -229,7 +226,7 @@ pub(super) fn write_output(
     this: &TokenStream,
     report: Report,
 ) -> TokenStream {
-    let place = names::snake(&param.name.value);
+    let place = param.ident();
     let text = &param.name.value;
     let (alone, beside) = (report.alone(), report.beside());
     let write = match output {
@@ -244,8 +241,7 @@ pub(super) fn write_output(
         }
         Output::Vec(function) => {
             let counted = context.interface.function(*function);
-            let (trait_name, method) =
-                (names::trait_with(context.interface, counted), names::snake(&counted.name.value));
+            let (trait_name, method) = (names::trait_with(context.interface, counted), counted.ident());
             let (element, counted) = (value(context, param.ty, param.space), &counted.name.value);
             quote! {
                 let __expected = #trait_name::#method(#this)?;
@@ -287,7 +283,7 @@ fn length(function: &Function, extent: &Extent, report: Report) -> TokenStream {
         Extent::Call(_) => quote!(0),
         Extent::Param(id) => {
             let param = function.param(*id);
-            let name = names::snake(&param.name.value);
+            let name = param.ident();
             let text = &param.name.value;
             match (param.ty, param.dir) {
                 (Ty::Size, Direction::In) => quote!(#name),

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use super::releases::{Layout, layouts, release_enum};
-use super::thunk::{signatures, thunk_name};
+use super::thunk::{for_each_signature, thunk_name};
 use super::{Context, names, signature};
 use crate::abi;
 use crate::model::{Extension, OwnedTable, Plugin, Table, TypeKind};
@@ -85,7 +85,7 @@ fn extension_table(context: Context, extension: &Extension) -> TokenStream {
     let [major, minor] = extension.version().map(names::number);
     let (slots, _) = abi::extension_layout(extension);
     let offsets = slots.iter().map(|(id, offset)| {
-        let variant = names::pascal(&context.interface.function(*id).name.value);
+        let variant = context.interface.function(*id).variant();
         let offset = names::number(*offset);
         quote! { Self::#variant => ::core::option::Option::Some(#offset), }
     });
@@ -136,7 +136,7 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
         let Some(TypeKind::Struct { fields, .. }) = super::form::named(context, ty) else { return None };
         let path = super::form::named_id(ty).map(|id| super::ffi::struct_path(context, id, &module));
         let parts = fields.iter().zip(numbers).map(|(field, number)| {
-            let (field, number) = (names::snake(&field.name.value), names::number(*number));
+            let (field, number) = (field.ident(), names::number(*number));
             quote!(#field: #number)
         });
         let field = names::snake(field);
@@ -165,28 +165,17 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
 /// Emits the values for the slots of a table.
 fn slots(context: Context) -> TokenStream {
     let arms = context.interface.functions.iter().map(|function| {
-        let variant = names::pascal(&function.name.value);
-        let address = |release| {
+        let variant = function.variant();
+        let address = for_each_signature(context, function, &quote!(release), |release| {
             let thunk = thunk_name(context, function, release);
             let ty = signature::path(context, function, release);
             quote!(thunk::#thunk::<D> as #ty as *const ::core::ffi::c_void)
-        };
-        let mut signatures = signatures(context, function);
-        let newest = address(signatures.remove(0));
-        let older = signatures.into_iter().flatten().rev().map(|last| {
-            let (address, last) =
-                (address(Some(last)), names::release_variant(&context.interface.releases[last.0].name.value));
-            quote! { if release <= Release::#last { #address } else }
         });
-        let older: Vec<TokenStream> = older.collect();
-        match older.is_empty() {
-            true => quote! { Function::#variant => #newest, },
-            false => quote! { Function::#variant => #(#older)* { #newest }, },
-        }
+        quote! { Function::#variant => #address, }
     });
     let of_errors = context.interface.function_ids().filter(|(id, _)| context.interface.is_of_errors(*id));
     let of_errors = of_errors.map(|(_, function)| {
-        let variant = names::pascal(&function.name.value);
+        let variant = function.variant();
         quote! { || function == Function::#variant }
     });
     quote! {
@@ -248,7 +237,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
     let version_type = fields.iter().find(|field| field.name.value == plugin.version_field);
     let version_value = version_type.map(|field| match super::form::named(context, field.ty) {
         Some(TypeKind::Struct { fields, .. }) => {
-            let names = fields.iter().map(|field| names::snake(&field.name.value));
+            let names = fields.iter().map(|field| field.ident());
             let path = super::form::named_id(field.ty).map(|id| super::raw_types::ffi_path(context, id));
             quote!(#path { #(#names: #version),* })
         }

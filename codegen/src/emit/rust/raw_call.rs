@@ -1,18 +1,19 @@
 //! Unchecked calls of a plugin with exactly the caller's arguments, for tests of plugins.
 
+use super::api_type::status_type;
 use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::form::named;
-use super::thunk::signatures;
+use super::thunk::for_each_signature;
 use super::{Context, names, signature};
-use crate::model::{Direction, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
+use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
 
 /// Emits a method that calls a slot with arguments as numbers.
 pub(super) fn emit(context: Context) -> TokenStream {
-    let status = context.interface.status.map(|id| super::api_type::type_path(context, id));
+    let status = status_type(context);
     let arms = context.interface.functions.iter().filter(|function| is_callable(function)).map(|function| {
-        let variant = names::pascal(&function.name.value);
+        let variant = function.variant();
         let call = call(context, function);
         let text = &function.name.value;
         let status = match context.interface.error {
@@ -76,26 +77,13 @@ fn is_callable(function: &Function) -> bool {
 
 /// Emits the call with the signature in the plugin's release.
 fn call(context: Context, function: &Function) -> TokenStream {
-    let call = |release: Option<ReleaseId>| {
+    for_each_signature(context, function, &quote!(self.release), |release| {
         let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
         let passed = function.params.iter().enumerate().filter(|(_, param)| is_passed(param));
         let arguments = passed.map(|(index, param)| argument(context, index, param));
         let ty = signature::path(context, function, release);
         quote! { ::tenon::support::function::<#ty>(slot)(#(#arguments),*) }
-    };
-    let mut signatures = signatures(context, function);
-    let newest = call(signatures.remove(0));
-    let older = signatures.into_iter().flatten().rev().map(|release| {
-        let last = names::release_variant(&context.interface.releases[release.0].name.value);
-        let call = call(Some(release));
-        quote! { if self.release <= Release::#last { #call } else }
-    });
-    let older = older.collect::<Vec<_>>();
-    if older.is_empty() {
-        newest
-    } else {
-        quote! { #(#older)* { #newest } }
-    }
+    })
 }
 
 /// Converts a number to the argument that the ABI passes.

@@ -164,7 +164,7 @@ pub(super) fn raw_path(context: Context, id: TypeId, name: &str) -> TokenStream 
     if std::ptr::eq(owner, context.interface) {
         quote!(ffi::#name)
     } else {
-        let module = names::snake(&owner.name.value);
+        let module = owner.ident();
         quote!(#module::ffi::#name)
     }
 }

@@ -104,7 +104,7 @@ pub(super) fn release_enum(context: Context, table: &Table, layouts: &[Layout]) 
         let layout = abi::table_layout(context.interface, table, layout.release);
         let entries = layout.members.iter().filter_map(|member| match member.kind {
             MemberKind::Function(id) => {
-                let function = names::pascal(&context.interface.function(id).name.value);
+                let function = context.interface.function(id).variant();
                 let offset = names::number(member.offset);
                 Some(quote! { Function::#function => #offset, })
             }

@@ -4,7 +4,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::api_type::value;
+use super::api_type::{status_value, value};
 use super::form::{Output, is_fallible, named};
 use super::pieces::{
     Report, argument, is_unsafe, prepare, safety, to_raw, write_back, write_output, yielded,
@@ -38,6 +38,25 @@ pub(super) fn signatures(context: Context, function: &Function) -> Vec<Option<Re
     std::iter::once(context.interface.newest()).chain(older).collect()
 }
 
+/// Emits the same for each signature of a function, in the branches of a comparison with `release`.
+pub(super) fn for_each_signature(
+    context: Context,
+    function: &Function,
+    release: &TokenStream,
+    emit: impl Fn(Option<ReleaseId>) -> TokenStream,
+) -> TokenStream {
+    let mut signatures = signatures(context, function);
+    let newest = emit(signatures.remove(0));
+    if signatures.is_empty() {
+        return newest;
+    }
+    let older = signatures.into_iter().flatten().rev().map(|last| {
+        let (variant, tokens) = (names::variant_of(context.interface, last), emit(Some(last)));
+        quote! { if #release <= Release::#variant { #tokens } else }
+    });
+    quote! { #(#older)* { #newest } }
+}
+
 /// Returns the last release with the signature that a function has in a release; `None`: the signature is the newest.
 pub(super) fn last_release(
     context: Context,
@@ -58,7 +77,7 @@ pub(super) fn thunk_name(context: Context, function: &Function, release: Option<
             let until = names::release_module(&context.interface.releases[last.0].name.value);
             format_ident!("__{}_until_{}", function.name.value, until)
         }
-        None => names::snake(&function.name.value),
+        None => function.ident(),
     }
 }
 
@@ -100,7 +119,7 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
 pub(super) fn inputs(context: Context, function: &Function, release: Option<ReleaseId>) -> Vec<TokenStream> {
     let is_passed = |param: &&Param| release.is_none_or(|release| param.availability.contains(release));
     let passed = function.params.iter().filter(is_passed).map(|param| {
-        let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
+        let (name, ty) = (param.ident(), raw_param(context, param));
         quote!(#name: #ty)
     });
     passed.collect()
@@ -113,9 +132,8 @@ pub(super) fn body(
     release: Option<ReleaseId>,
     this: &TokenStream,
 ) -> TokenStream {
-    let forms = &function.forms;
     let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
-    let each = || function.params.iter().zip(forms);
+    let each = || function.formed();
     let unpack = function.args.as_ref().map(|args| args::unpack(context, function, args, this));
     let prepare = each().map(|(param, form)| match is_passed(param) {
         true => prepare(context, function, param, form, Report::Interface),
@@ -123,16 +141,15 @@ pub(super) fn body(
     });
     let before = quote! { #unpack #(#prepare)* };
     let arguments = each().filter_map(|(param, form)| argument(param, form));
-    let (trait_name, method) =
-        (names::trait_with(context.interface, function), names::snake(&function.name.value));
+    let (trait_name, method) = (names::trait_with(context.interface, function), function.ident());
     let question_mark = is_fallible(context, function).then(|| quote!(?));
     let call = quote!(#trait_name::#method(#this, #(#arguments),*));
     let written: Vec<TokenStream> =
         each().filter_map(|(param, form)| write_back(context, param, form)).collect();
-    let outputs: Vec<_> = yielded(function, forms).collect();
+    let outputs: Vec<_> = yielded(function).collect();
     let statements = match (&function.result, function.question) {
         (ResultKind::Status, Some((yes, no))) => {
-            let (yes, no) = (status(context, yes.0), status(context, no.0));
+            let (yes, no) = (status_value(context, yes), status_value(context, no));
             quote! {
                 #before
                 let __yielded = #call?;
@@ -252,12 +269,11 @@ fn is_const_pointer(context: Context, result: &Param) -> bool {
 
 /// Returns the value that the implementation receives from a host that does not pass the parameter.
 fn stand_in(context: Context, param: &Param, this: &TokenStream) -> TokenStream {
-    let name = names::snake(&param.name.value);
+    let name = param.ident();
     let value = match &param.absent {
         Some(Absent::Call(function)) => {
             let function = context.interface.function(*function);
-            let (trait_name, method) =
-                (names::trait_with(context.interface, function), names::snake(&function.name.value));
+            let (trait_name, method) = (names::trait_with(context.interface, function), function.ident());
             quote!(#trait_name::#method(#this)?)
         }
         Some(Absent::Constant(Constant::Integer(number))) => {
@@ -271,11 +287,4 @@ fn stand_in(context: Context, param: &Param, this: &TokenStream) -> TokenStream 
         }
     };
     quote! { let #name = #value; }
-}
-
-/// Returns the path of a status value.
-fn status(context: Context, index: usize) -> TokenStream {
-    let path = context.interface.status.map(|id| super::api_type::type_path(context, id));
-    let name = names::constant(&context.spec.status_values(context.interface)[index].name.value);
-    quote!(#path::#name)
 }

@@ -79,13 +79,13 @@ fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
     };
     let functions = interface.methods().map(|function| TraitFunction {
         name: function.name.value.clone(),
-        variant: names::pascal(&function.name.value).to_string(),
+        variant: function.variant().to_string(),
         missing: (!function.is_optional()).then(|| missing(spec, interface, function)),
         is_in_extension: in_extension(function),
     });
     TraitTable {
         name: interface.trait_name.clone(),
-        module: names::snake(&interface.name.value).to_string(),
+        module: interface.ident().to_string(),
         entry,
         extension: table.extension.as_ref().map(|extension| TraitExtension {
             symbol: names::symbol(&extension.entry).to_string(),

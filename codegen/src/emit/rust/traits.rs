@@ -64,20 +64,19 @@ fn of_functions<'a>(
 }
 
 /// Emits `fn name(&self, …) -> …`, without a body.
-pub(super) fn signature(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
-    let name = names::snake(&function.name.value);
-    let parameters = parameters(context, function, forms).map(|(name, ty)| quote!(#name: #ty));
-    let output = return_type(context, function, forms).map(|ty| quote!(-> #ty));
+pub(super) fn signature(context: Context, function: &Function) -> TokenStream {
+    let name = function.ident();
+    let parameters = parameters(context, function).map(|(name, ty)| quote!(#name: #ty));
+    let output = return_type(context, function).map(|ty| quote!(-> #ty));
     quote! { fn #name(&self, #(#parameters),*) #output }
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
-    let forms = &function.forms;
-    let signature = signature(context, function, forms);
-    let docs = doc(&function.summary, &details(context, function, forms));
+    let signature = signature(context, function);
+    let docs = doc(&function.summary, &details(context, function));
     // Nothing records which functions an export lacks, so the default method is the fallback.
     if let (InterfaceKind::Export, Some(fallback)) = (&context.interface.kind, &function.fallback) {
-        let body = super::fallback::body(context, function, forms, &fallback.kind);
+        let body = super::fallback::body(context, function, &fallback.kind);
         let calls = matches!(
             fallback.kind,
             FallbackKind::Call(_) | FallbackKind::Sequence { .. } | FallbackKind::Strategy { .. }
@@ -101,7 +100,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
 }
 
 /// Returns the rest of a method's documentation.
-fn details(context: Context, function: &Function, forms: &[Form]) -> String {
+fn details(context: Context, function: &Function) -> String {
     let mut text = function.doc.to_string();
     let listed = |title: &str, entries: Vec<String>| {
         if entries.is_empty() { String::new() } else { format!("\n\n# {title}\n{}", entries.join("\n")) }
@@ -113,8 +112,8 @@ fn details(context: Context, function: &Function, forms: &[Form]) -> String {
         Form::Carried(_) | Form::Output(_) => None,
         _ => entry(param),
     };
-    text += &listed("Arguments", function.params.iter().zip(forms).filter_map(given).collect());
-    let yielded = outputs(function, forms).iter().filter_map(|(_, param, _)| entry(param)).collect();
+    text += &listed("Arguments", function.formed().filter_map(given).collect());
+    let yielded = outputs(function).iter().filter_map(|(_, param, _)| entry(param)).collect();
     text += &listed("Returns", yielded);
     let statuses = context.spec.status_values(context.interface);
     let errors = function.returns.iter().filter_map(|(status, when)| {
@@ -135,16 +134,14 @@ fn details(context: Context, function: &Function, forms: &[Form]) -> String {
 
 /// Emits the struct for the results of a function that has several.
 fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
-    let forms = &function.forms;
-    let outputs = outputs(function, forms);
+    let outputs = outputs(function);
     if outputs.len() < 2 {
         return None;
     }
-    let name = names::pascal(&function.name.value);
+    let name = function.variant();
     let docs = format!(" The results of `{}`.", function.name.value);
     let fields = outputs.iter().map(|(_, param, output)| {
-        let (name, ty, docs) =
-            (names::snake(&param.name.value), output_type(context, param, output), field_doc(param));
+        let (name, ty, docs) = (param.ident(), output_type(context, param, output), field_doc(param));
         quote! { #docs pub #name: #ty, }
     });
     Some(quote! {
@@ -159,10 +156,9 @@ fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
 /// Returns the signature of a function in Rust for the docs, with paths without the crate.
 pub fn signature_text(spec: &Spec, interface: &Interface, function: &Function) -> String {
     let context = Context { spec, interface };
-    let forms = &function.forms;
     let tokens = match interface.kind {
         crate::model::InterfaceKind::Import { .. } => super::import::signature(context, function),
-        _ => signature(context, function, forms),
+        _ => signature(context, function),
     };
     let item = quote! { trait T { #tokens; } };
     let Ok(file) = syn::parse2::<syn::File>(item) else { return String::new() };

@@ -1,6 +1,7 @@
 //! Suggests the type in the spec language for a C type.
 
-use super::*;
+use super::Names;
+use crate::model::{InterfaceId, Ty};
 
 /// C types without `const` and `struct`, each with its type in the spec language.
 const WORDS: &[(&str, &str)] = &[

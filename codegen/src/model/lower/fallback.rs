@@ -1,7 +1,10 @@
 //! Fallbacks: checks that each has exactly one form, and resolves the arguments of its calls.
 
 use super::param::constant;
-use super::*;
+use super::{Lowerer, Scope, prose};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Argument, Buffer, Call, Constant, Fallback, FallbackKind, Param, ParamId, Rule};
+use crate::source::{At, Content, Node};
 
 const FORMS: [&str; 6] = ["constant", "call", "sequence", "strategy", "refuse", "nothing"];
 
@@ -14,13 +17,7 @@ struct Locals {
 }
 
 impl Lowerer<'_> {
-    pub(super) fn fallback(
-        &mut self,
-        scope: Scope,
-        node: &Node,
-        params: &[Param],
-        trees: &InterfaceTrees,
-    ) -> Fallback {
+    pub(super) fn fallback(&mut self, scope: Scope, node: &Node, params: &[Param]) -> Fallback {
         let given: Vec<&(At<String>, Node)> =
             node.entries().iter().filter(|(key, _)| FORMS.contains(&key.value.as_str())).collect();
         if given.len() != 1 {
@@ -35,12 +32,12 @@ impl Lowerer<'_> {
             self.report(diagnostic.help(format!("one of {forms}")));
         }
         let kind = match given.first() {
-            Some((key, form)) => self.form(scope, &key.value, form, node, params, trees),
+            Some((key, form)) => self.form(scope, &key.value, form, node, params),
             None => FallbackKind::Nothing,
         };
         Fallback {
             kind,
-            rule: match node.get("rule").and_then(Node::text) {
+            rule: match node.text_of("rule") {
                 Some("host") => Rule::Host,
                 _ => Rule::Ours,
             },
@@ -57,11 +54,10 @@ impl Lowerer<'_> {
         node: &Node,
         whole: &Node,
         params: &[Param],
-        trees: &InterfaceTrees,
     ) -> FallbackKind {
         match form {
             "constant" => FallbackKind::Constant(self.constants(node, params)),
-            "call" => match self.calls(scope, node, params, &Locals::default(), trees).into_iter().next() {
+            "call" => match self.calls(scope, node, params, &Locals::default()).into_iter().next() {
                 Some(call) => FallbackKind::Call(call),
                 None => {
                     self.diagnostics.distrust(node.span);
@@ -70,21 +66,17 @@ impl Lowerer<'_> {
             },
             "sequence" => {
                 let locals = self.locals(whole, params);
-                let calls = node
-                    .items()
-                    .iter()
-                    .flat_map(|node| self.calls(scope, node, params, &locals, trees))
-                    .collect();
+                let calls =
+                    node.items().iter().flat_map(|node| self.calls(scope, node, params, &locals)).collect();
                 let answer = whole.get("then").and_then(Node::bool);
                 FallbackKind::Sequence { buffers: locals.buffers, calls, answer }
             }
             "strategy" => FallbackKind::Strategy {
                 name: node.at().unwrap_or(At { value: String::new(), span: node.span }),
                 needs: whole
-                    .get("needs")
-                    .into_iter()
-                    .flat_map(Node::items)
-                    .filter_map(|node| Some(At { value: self.function_id(scope.id, node)?, span: node.span }))
+                    .items_of("needs")
+                    .iter()
+                    .filter_map(|node| self.function_at(scope, node))
                     .collect(),
             },
             "refuse" => match self.status(scope, node) {
@@ -119,7 +111,7 @@ impl Lowerer<'_> {
 
     fn locals(&mut self, node: &Node, params: &[Param]) -> Locals {
         let mut locals = Locals::default();
-        for (name, node) in node.get("let").map_or(&[][..], Node::entries) {
+        for (name, node) in node.entries_of("let") {
             match node.get("bytes").and_then(|node| self.param_id(params, node)) {
                 Some(bytes) => locals.buffers.push(Buffer {
                     name: name.clone(),
@@ -134,40 +126,26 @@ impl Lowerer<'_> {
 
     /// Parses `{ function: { parameter: argument } }`. Reads the parameters of the called function from its own
     /// description.
-    fn calls(
-        &mut self,
-        scope: Scope,
-        node: &Node,
-        params: &[Param],
-        locals: &Locals,
-        trees: &InterfaceTrees,
-    ) -> Vec<Call> {
+    fn calls(&mut self, scope: Scope, node: &Node, params: &[Param], locals: &Locals) -> Vec<Call> {
         if matches!(&node.content, Content::Map(entries) if entries.is_empty()) {
             Diagnostic::new(Code::FallbackIncomplete, node.span, "this calls no function")
                 .label("`{ function: { parameter: argument } }`")
                 .add_to(self.diagnostics);
         }
         if node.entries().len() > 1 {
-            Diagnostic::new(
-                Code::FallbackIncomplete,
-                node.entries()[1].0.span,
-                "a step can call only one function",
-            )
-            .label("make it a separate step")
-            .related(node.entries()[0].0.span, "the function of this step")
-            .add_to(self.diagnostics);
+            let message = "a step can call only one function";
+            Diagnostic::new(Code::FallbackIncomplete, node.entries()[1].0.span, message)
+                .label("make it a separate step")
+                .related(node.entries()[0].0.span, "the function of this step")
+                .add_to(self.diagnostics);
         }
         node.entries()
             .iter()
             .filter_map(|(name, arguments)| {
-                let function = self.function_named(scope.id, name)?;
-                let (_, called) = trees.entries("functions").nth(function.0)?;
-                let called: Vec<&str> = called
-                    .get("params")
-                    .map_or(&[][..], Node::entries)
-                    .iter()
-                    .map(|(name, _)| name.value.as_str())
-                    .collect();
+                let function = self.function_named(scope, name)?;
+                let (_, called) = scope.trees.entries("functions").nth(function.0)?;
+                let called: Vec<&str> =
+                    called.entries_of("params").iter().map(|(name, _)| name.value.as_str()).collect();
                 let mut resolved: Vec<(ParamId, At<Argument>)> = arguments
                     .entries()
                     .iter()

@@ -1,18 +1,15 @@
 //! Functions.
 
-use super::*;
+use super::{Lowerer, Namespace, Scope, flag, name, parts, prose, text};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{ArgsStruct, Function, GroupId, Need, Param, ParamId, Places, ResultKind, StatusValue};
+use crate::source::{At, Content, Node};
 
 impl Lowerer<'_> {
-    pub(super) fn function(
-        &mut self,
-        scope: Scope,
-        group: GroupId,
-        node: &Node,
-        trees: &InterfaceTrees,
-    ) -> Function {
+    pub(super) fn function(&mut self, scope: Scope, group: GroupId, node: &Node) -> Function {
         let name = name(node);
-        let is_table = trees.interface.get("kind").and_then(Node::text) == Some("table");
-        let params = self.params(scope, node.get("params"));
+        let is_table = scope.trees.interface.text_of("kind") == Some("table");
+        let params = self.params(scope, node, "params");
         let result = match node.get("result") {
             Some(result) if !result.entries().is_empty() => {
                 ResultKind::Value(Box::new(self.result(scope, result)))
@@ -27,26 +24,26 @@ impl Lowerer<'_> {
         });
         Function {
             c_name: text(node, "c").unwrap_or_else(|| format!("{}{}", scope.prefix, name.value)),
-            summary: text(node, "summary").unwrap_or_default(),
+            summary: prose(node, "summary"),
             doc: parts(node.get("doc"), true),
             stream_ordered: node.get("stream_ordered").and_then(|node| self.param_id(&params, node)),
             no_fallback: prose(node, "no_fallback"),
             fallback: node
                 .get("fallback")
                 .filter(|node| matches!(node.content, Content::Map(_)))
-                .map(|node| self.fallback(scope, node, &params, trees)),
-            python: node.get("python").and_then(|node| self.python_function(trees, node, &params)),
+                .map(|node| self.fallback(scope, node, &params)),
+            python: node.get("python").and_then(|node| self.python_function(scope, node, &params)),
             params,
             forms: Vec::new(),
             compute: Vec::new(),
             args: node.get("args").and_then(|node| self.args_struct(scope, node)),
             result,
-            need: match node.get("required").and_then(Node::text) {
+            need: match node.text_of("required") {
                 Some("load") => Need::Load,
                 Some("use") => Need::Use,
                 _ => Need::Optional,
             },
-            when_null: match node.get("required").and_then(Node::text) {
+            when_null: match node.text_of("required") {
                 Some("load") if is_table => "The host refuses the plugin.".to_owned(),
                 _ => prose(node, "when_null"),
             },
@@ -56,8 +53,7 @@ impl Lowerer<'_> {
             blocking: flag(node, "blocking"),
             question,
             returns: node
-                .get("returns")
-                .map_or(&[][..], Node::entries)
+                .entries_of("returns")
                 .iter()
                 .filter_map(|(key, node)| {
                     let status = self.status_named(scope, key)?;
@@ -65,17 +61,11 @@ impl Lowerer<'_> {
                 })
                 .collect(),
             analogue: node
-                .get("analogue")
-                .map_or(&[][..], Node::entries)
+                .entries_of("analogue")
                 .iter()
                 .filter_map(|(key, node)| Some((key.value.clone(), node.text()?.to_owned())))
                 .collect(),
-            see: node
-                .get("see")
-                .into_iter()
-                .flat_map(Node::items)
-                .filter_map(|node| self.function_id(scope.id, node))
-                .collect(),
+            see: node.items_of("see").iter().filter_map(|node| self.function_id(scope, node)).collect(),
             group,
             places: Places::of(name.span, node),
             name,
@@ -84,13 +74,10 @@ impl Lowerer<'_> {
 
     fn args_struct(&mut self, scope: Scope, node: &Node) -> Option<ArgsStruct> {
         let Some((size_field, extension)) = scope.args else {
-            Diagnostic::new(
-                Code::ArgsStruct,
-                node.span,
-                "it is not stated what structs of arguments begin with",
-            )
-            .label("`args` is missing in `interface.yaml`")
-            .add_to(self.diagnostics);
+            let message = "it is not stated what structs of arguments begin with";
+            Diagnostic::new(Code::ArgsStruct, node.span, message)
+                .label("`args` is missing in `interface.yaml`")
+                .add_to(self.diagnostics);
             return None;
         };
         let c_name = node.text()?.to_owned();
@@ -105,14 +92,11 @@ impl Lowerer<'_> {
     pub(super) fn param_named(&mut self, params: &[Param], name: &At<String>) -> Option<ParamId> {
         let found = params.iter().position(|param| param.name.value == name.value);
         if found.is_none() {
-            Diagnostic::new(
-                Code::UnknownParameter,
-                name.span,
-                format!("there is no parameter `{}`", name.value),
-            )
-            .label("not a parameter of this function")
-            .nearest(&name.value, params.iter().map(|param| param.name.value.as_str()))
-            .add_to(self.diagnostics);
+            let message = format!("there is no parameter `{}`", name.value);
+            Diagnostic::new(Code::UnknownParameter, name.span, message)
+                .label("not a parameter of this function")
+                .nearest(&name.value, params.iter().map(|param| param.name.value.as_str()))
+                .add_to(self.diagnostics);
         }
         found.map(ParamId)
     }

@@ -1,45 +1,42 @@
 //! Interfaces: their properties, releases and parts, in order.
 
-use super::*;
+use super::{InterfaceTrees, Lowerer, Scope, flag, names, prose, text};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{
+    Availability, ErrorObject, Group, Interface, InterfaceId, InterfaceKind, Places, Release, ReleaseId, Sdk,
+    Spec, Ty, TypeId, Typedef,
+};
+use crate::source::{At, Node};
 
 impl Lowerer<'_> {
     pub(super) fn interface(&mut self, id: InterfaceId, trees: &InterfaceTrees, spec: &Spec) -> Interface {
         let node = &trees.interface;
-        if let Some(name) = node.get("interface").and_then(Node::at)
-            && name.value != trees.name.value
-        {
-            Diagnostic::new(
-                Code::BadName,
-                name.span,
-                format!("this interface is in the folder `{}`", trees.name.value),
-            )
-            .label("folder and name must be the same")
-            .related(trees.name.span, "the folder")
-            .add_to(self.diagnostics);
-        }
+        let folder = format!("this interface is in the folder `{}`", trees.name.value);
+        self.check_name(&trees.name, node.name_of("interface"), "folder", folder);
         for (name, group) in &trees.groups {
-            self.check_group_name(name, group);
+            let file = format!("this group is in the file `{}.yaml`", name.value);
+            self.check_name(name, group.name_of("group"), "file", file);
         }
         let uses = self.uses(id, node);
         let releases = self.releases(node);
-        let status = node.get("status").and_then(|node| self.type_id(id, &uses, node));
-        let statuses = self.status_names(id, status, trees, spec);
-        let prefix = text(node, "prefix").unwrap_or_default();
+        let prefix = prose(node, "prefix");
         let args = node.get("args").map(|node| (prose(node, "size_field"), text(node, "extension")));
         let scope = Scope {
             id,
+            trees,
             uses: &uses,
             releases: &releases,
-            status,
-            statuses: &statuses,
+            status: None,
+            statuses: &[],
             prefix: &prefix,
             args: args.as_ref(),
         };
+        let status = node.get("status").and_then(|node| self.type_id(scope, node));
+        let statuses = status_names(scope, status, spec);
+        let scope = Scope { status, statuses: &statuses, ..scope };
         let types = trees.entries("types").map(|(group, node)| self.ty(scope, group, node)).collect();
-        let functions: Vec<Function> = trees
-            .entries("functions")
-            .map(|(group, node)| self.function(scope, group, node, trees))
-            .collect();
+        let functions =
+            trees.entries("functions").map(|(group, node)| self.function(scope, group, node)).collect();
         let kind = self.kind(scope, node);
         let error = node.get("error").and_then(|node| self.error_object(scope, node));
         let sdk = node.get("sdk").and_then(|node| self.sdk(scope, node));
@@ -48,19 +45,17 @@ impl Lowerer<'_> {
         let header = node.get("header").and_then(|node| self.header(node));
         let header = header.unwrap_or(At { value: String::new(), span: node.span });
         let mut typedef = |node: &Node| Typedef {
-            c_name: text(node, "c").unwrap_or_default(),
+            c_name: prose(node, "c"),
             ty: node.get("type").map_or(Ty::Size, |ty| self.resolve(scope, ty)),
-            summary: text(node, "summary").unwrap_or_default(),
+            summary: prose(node, "summary"),
         };
         let typedefs: Vec<Vec<Typedef>> = (trees.groups.iter())
-            .map(|(_, node)| {
-                node.get("typedefs").into_iter().flat_map(Node::items).map(&mut typedef).collect()
-            })
+            .map(|(_, node)| node.items_of("typedefs").iter().map(&mut typedef).collect())
             .collect();
         let group = |((name, node), typedefs): (&(At<String>, Node), Vec<Typedef>)| Group {
             name: name.value.clone(),
-            title: text(node, "title").unwrap_or_default(),
-            summary: text(node, "summary").unwrap_or_default(),
+            title: prose(node, "title"),
+            summary: prose(node, "summary"),
             doc: prose(node, "doc"),
             header: node.get("header").and_then(|node| self.header(node)).unwrap_or_else(|| header.clone()),
             is_apart: flag(node, "apart"),
@@ -71,10 +66,10 @@ impl Lowerer<'_> {
         Interface {
             name: trees.name.clone(),
             kind,
-            title: text(node, "title").unwrap_or_default(),
-            summary: text(node, "summary").unwrap_or_default(),
+            title: prose(node, "title"),
+            summary: prose(node, "summary"),
             doc: prose(node, "doc"),
-            trait_name: text(node, "trait").unwrap_or_default(),
+            trait_name: prose(node, "trait"),
             header: header.value.clone(),
             status,
             error,
@@ -85,12 +80,7 @@ impl Lowerer<'_> {
             functions,
             prefix,
             weak: text(node, "weak"),
-            strategies: node
-                .get("strategies")
-                .map_or(&[][..], Node::entries)
-                .iter()
-                .map(|(name, _)| name.clone())
-                .collect(),
+            strategies: node.entries_of("strategies").iter().map(|(name, _)| name.clone()).collect(),
             foreign_names: names(node, "names").map(|name| name.value).collect(),
             sdk,
             python,
@@ -101,56 +91,41 @@ impl Lowerer<'_> {
         }
     }
 
-    fn check_group_name(&mut self, file: &At<String>, group: &Node) {
-        if let Some(name) = group.get("group").and_then(Node::at)
-            && name.value != file.value
-        {
-            Diagnostic::new(
-                Code::BadName,
-                name.span,
-                format!("this group is in the file `{}.yaml`", file.value),
-            )
-            .label("file and name must be the same")
-            .related(file.span, "the file")
-            .add_to(self.diagnostics);
+    /// Checks that an entry has the name of its folder or file.
+    fn check_name(&mut self, place: &At<String>, name: Option<At<String>>, kind: &str, message: String) {
+        if let Some(name) = name.filter(|name| name.value != place.value) {
+            Diagnostic::new(Code::BadName, name.span, message)
+                .label(format!("{kind} and name must be the same"))
+                .related(place.span, format!("the {kind}"))
+                .add_to(self.diagnostics);
         }
     }
 
     fn uses(&mut self, id: InterfaceId, node: &Node) -> Vec<InterfaceId> {
-        names(node, "uses")
-            .filter_map(|name| {
-                let found = self.names.interfaces.iter().position(|known| *known == name.value);
-                match found {
-                    Some(index) if index < id.0 => {
-                        self.types_missing[id.0] |= self.types_missing[index];
-                        Some(InterfaceId(index))
-                    }
-                    _ if self.names.unread.contains(&name.value) => {
-                        self.types_missing[id.0] = true;
-                        None
-                    }
-                    _ => {
-                        self.types_missing[id.0] = true;
-                        let before = &self.names.interfaces[..id.0];
-                        let diagnostic = Diagnostic::new(
-                            Code::UnknownInterface,
-                            name.span,
-                            format!("no interface `{}` comes before this one", name.value),
-                        )
-                        .label("`uses` can only name interfaces that come earlier in `spec.yaml`")
-                        .nearest(&name.value, before.iter().map(String::as_str));
-                        self.report(diagnostic);
-                        None
-                    }
-                }
-            })
-            .collect()
+        let mut uses = Vec::new();
+        for name in names(node, "uses") {
+            let before = &self.names.interfaces[..id.0];
+            if let Some(index) = before.iter().position(|known| *known == name.value) {
+                self.types_missing[id.0] |= self.types_missing[index];
+                uses.push(InterfaceId(index));
+                continue;
+            }
+            self.types_missing[id.0] = true;
+            if !self.names.unread.contains(&name.value) {
+                let message = format!("no interface `{}` comes before this one", name.value);
+                Diagnostic::new(Code::UnknownInterface, name.span, message)
+                    .label("`uses` can only name interfaces that come earlier in `spec.yaml`")
+                    .nearest(&name.value, before.iter().map(String::as_str))
+                    .add_to(self.diagnostics);
+            }
+        }
+        uses
     }
 
     fn releases(&mut self, node: &Node) -> Vec<Release> {
         let mut releases: Vec<Release> = Vec::new();
-        for node in node.get("releases").into_iter().flat_map(Node::items) {
-            let Some(name) = node.get("release").and_then(Node::at) else { continue };
+        for node in node.items_of("releases") {
+            let Some(name) = node.name_of("release") else { continue };
             let Some(number) = version(&name.value) else {
                 self.misread_releases.push(name.value.clone());
                 Diagnostic::new(Code::WrongValue, name.span, format!("`{}` is not a release", name.value))
@@ -161,14 +136,12 @@ impl Lowerer<'_> {
             if let Some(before) =
                 releases.iter().find(|before| version(&before.name.value) >= Some(number.clone()))
             {
-                Diagnostic::new(
-                    Code::ReleaseOrder,
-                    name.span,
-                    format!("release {} does not come after release {}", name.value, before.name.value),
-                )
-                .label("list the oldest release first")
-                .related(before.name.span, "this release is not older")
-                .add_to(self.diagnostics);
+                let message =
+                    format!("release {} does not come after release {}", name.value, before.name.value);
+                Diagnostic::new(Code::ReleaseOrder, name.span, message)
+                    .label("list the oldest release first")
+                    .related(before.name.span, "this release is not older")
+                    .add_to(self.diagnostics);
             }
             // Sorted, so that one misplaced release does not cause errors for others.
             let place = releases.partition_point(|before| version(&before.name.value) < Some(number.clone()));
@@ -180,34 +153,8 @@ impl Lowerer<'_> {
         releases
     }
 
-    fn status_names(
-        &self,
-        id: InterfaceId,
-        status: Option<TypeId>,
-        trees: &InterfaceTrees,
-        spec: &Spec,
-    ) -> Vec<String> {
-        match status {
-            Some(status) if status.interface == id => trees
-                .entries("types")
-                .nth(status.index)
-                .and_then(|(_, node)| node.get("values"))
-                .into_iter()
-                .flat_map(Node::items)
-                .map(|value| prose(value, "name"))
-                .collect(),
-            Some(status) => match &spec.ty(status).kind {
-                TypeKind::Enum { values, .. } => {
-                    values.iter().map(|value| value.name.value.clone()).collect()
-                }
-                _ => Vec::new(),
-            },
-            None => Vec::new(),
-        }
-    }
-
     fn kind(&mut self, scope: Scope, node: &Node) -> InterfaceKind {
-        let kind = node.get("kind").and_then(Node::text).unwrap_or_default();
+        let kind = node.text_of("kind").unwrap_or_default();
         for (section, belongs) in [
             ("table", &["table"][..]),
             ("plugin", &["table"]),
@@ -223,14 +170,11 @@ impl Lowerer<'_> {
                 && !belongs.contains(&kind)
                 && ["table", "export", "import"].contains(&kind)
             {
-                Diagnostic::new(
-                    Code::WrongKind,
-                    key.span,
-                    format!("`{section}` is not allowed for the kind `{kind}`"),
-                )
-                .label(format!("only for `{}`", belongs.join("` and `")))
-                .related_if(node.get("kind").map(|kind| kind.span), "the kind")
-                .add_to(self.diagnostics);
+                let message = format!("`{section}` is not allowed for the kind `{kind}`");
+                Diagnostic::new(Code::WrongKind, key.span, message)
+                    .label(format!("only for `{}`", belongs.join("` and `")))
+                    .related_if(node.get("kind").map(|kind| kind.span), "the kind")
+                    .add_to(self.diagnostics);
             }
         }
         match (kind, node.get("table")) {
@@ -254,18 +198,18 @@ impl Lowerer<'_> {
     }
 
     fn error_object(&mut self, scope: Scope, node: &Node) -> Option<ErrorObject> {
-        let ty = node.get("type").and_then(|node| self.type_id(scope.id, scope.uses, node));
-        let mut function = |key| node.get(key).and_then(|node| self.function_id(scope.id, node));
+        let ty = node.get("type").and_then(|node| self.type_id(scope, node));
+        let mut function = |key| node.get(key).and_then(|node| self.function_id(scope, node));
         let (code, message, destroy) = (function("code"), function("message"), function("destroy"));
         Some(ErrorObject { ty: ty?, code: code?, message: message?, destroy: destroy? })
     }
 
     fn sdk(&mut self, scope: Scope, node: &Node) -> Option<Sdk> {
-        let manages = node.get("manages").into_iter().flat_map(Node::items);
-        let manages = manages.filter_map(|name| self.function_id(scope.id, name)).collect();
+        let manages = node.items_of("manages").iter();
+        let manages = manages.filter_map(|name| self.function_id(scope, name)).collect();
         Some(Sdk {
             prefix: prose(node, "prefix"),
-            device: self.type_id(scope.id, scope.uses, node.get("device")?)?,
+            device: self.type_id(scope, node.get("device")?)?,
             manages,
         })
     }
@@ -302,6 +246,21 @@ impl Lowerer<'_> {
             });
         }
         found.map(ReleaseId)
+    }
+}
+
+/// Returns the names of the values of a status, which may be of this interface or of an earlier one.
+fn status_names(scope: Scope, status: Option<TypeId>, spec: &Spec) -> Vec<String> {
+    match status {
+        Some(status) if status.interface == scope.id => {
+            let node = scope.trees.entries("types").nth(status.index);
+            node.map_or(&[][..], |(_, node)| node.items_of("values"))
+                .iter()
+                .map(|value| prose(value, "name"))
+                .collect()
+        }
+        Some(status) => spec.ty(status).enum_values().iter().map(|value| value.name.value.clone()).collect(),
+        None => Vec::new(),
     }
 }
 

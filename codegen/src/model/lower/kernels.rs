@@ -1,7 +1,13 @@
 //! Kernels: maps kernels of a host to operators.
 
-use super::*;
+use super::{Lowerer, Scope, operators, prose};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::formula::Variable;
+use crate::model::{
+    Arity, AttributeValue, IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput,
+    KernelRole, KernelType, Operator, Operators, gradient_name,
+};
+use crate::source::{At, Node};
 
 impl Lowerer<'_> {
     pub(super) fn kernel_groups(
@@ -11,13 +17,12 @@ impl Lowerer<'_> {
         operators: Option<&Operators>,
     ) -> Vec<KernelGroup> {
         let group = |node: &Node| KernelGroup {
-            name: text(node, "group").unwrap_or_default(),
-            title: text(node, "title").unwrap_or_default(),
-            summary: text(node, "summary").unwrap_or_default(),
+            name: prose(node, "group"),
+            title: prose(node, "title"),
+            summary: prose(node, "summary"),
             doc: prose(node, "doc"),
             kernels: node
-                .get("kernels")
-                .map_or(&[][..], Node::items)
+                .items_of("kernels")
                 .iter()
                 .filter_map(|node| self.kernel(scope, node, operators))
                 .collect(),
@@ -26,8 +31,8 @@ impl Lowerer<'_> {
     }
 
     fn kernel(&mut self, scope: Scope, node: &Node, operators: Option<&Operators>) -> Option<Kernel> {
-        let name = node.get("kernel").and_then(Node::at)?;
-        let wanted = node.get("op").and_then(Node::at).unwrap_or_else(|| name.clone());
+        let name = node.name_of("kernel")?;
+        let wanted = node.name_of("op").unwrap_or_else(|| name.clone());
         let Some((operators, id)) = operators.and_then(|all| Some((all, all.find(&wanted.value)?))) else {
             let message = format!("there is no operator `{}`", wanted.value);
             let diagnostic = Diagnostic::new(Code::UnknownOperator, wanted.span, message);
@@ -76,7 +81,7 @@ impl Lowerer<'_> {
     ) -> Vec<Result<usize, IgnoredTensor>> {
         let mut tensors = Vec::new();
         for item in list.items() {
-            if let Some(name) = item.get("name").and_then(Node::text) {
+            if let Some(name) = item.text_of("name") {
                 tensors.push(Err(IgnoredTensor { name: name.to_owned(), arity: operators::arity(item) }));
             }
             let Some(name) = item.at() else { continue };
@@ -90,8 +95,8 @@ impl Lowerer<'_> {
 
     fn kernel_attributes(&mut self, node: &Node, operator: &Operator) -> Vec<KernelAttribute> {
         let mut attributes = Vec::new();
-        for (name, node) in node.get("attributes").map_or(&[][..], Node::entries) {
-            let ty = node.text().or_else(|| node.get("type").and_then(Node::text));
+        for (name, node) in node.entries_of("attributes") {
+            let ty = node.text().or_else(|| node.text_of("type"));
             let Some(ty) = ty.and_then(KernelType::of) else { continue };
             let found = operator.attributes.iter().position(|attribute| attribute.name == name.value);
             let role = match found {
@@ -140,7 +145,7 @@ impl Lowerer<'_> {
 
     fn kernel_constants(&mut self, node: &Node, operator: &Operator) -> Vec<(usize, AttributeValue)> {
         let mut constants = Vec::new();
-        for (name, node) in node.get("constants").map_or(&[][..], Node::entries) {
+        for (name, node) in node.entries_of("constants") {
             let found = operator.attributes.iter().position(|attribute| attribute.name == name.value);
             let Some(index) = found else {
                 let known: Vec<String> =

@@ -17,9 +17,11 @@ mod unresolved;
 
 use std::collections::BTreeMap;
 
-use super::*;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::source::{Content, Files, Node, Sources};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::model::{
+    Interface, InterfaceId, InterfaceKind, Operators, Part, Places, Prose, Release, Spec, TableField, TypeId,
+};
+use crate::source::{At, Files, Node, Sources, Span};
 use reader::{InterfaceTrees, OperatorTrees, Trees};
 use unresolved::{Namespace, References};
 
@@ -58,7 +60,7 @@ pub fn lower(files: &dyn Files) -> Lowered {
 }
 
 fn names<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = At<String>> + 'a {
-    node.get(key).into_iter().flat_map(Node::items).filter_map(Node::at)
+    node.items_of(key).iter().filter_map(Node::at)
 }
 
 /// Names of items that can be referred to before they are lowered.
@@ -80,7 +82,7 @@ impl Names {
                 .map(|interface| {
                     let mut names = BTreeMap::new();
                     for (index, (_, node)) in interface.entries(key).enumerate() {
-                        if let Some(name) = node.get("name").and_then(Node::text) {
+                        if let Some(name) = node.text_of("name") {
                             names.entry(name.to_owned()).or_insert(index);
                         }
                     }
@@ -128,8 +130,8 @@ struct Lowerer<'a> {
 impl Lowerer<'_> {
     fn spec(&mut self, trees: &Trees, operators: Option<Operators>) -> Spec {
         let mut spec = Spec {
-            project: text(&trees.spec, "project").unwrap_or_default(),
-            summary: text(&trees.spec, "summary").unwrap_or_default(),
+            project: prose(&trees.spec, "project"),
+            summary: prose(&trees.spec, "summary"),
             outputs: trees.spec.get("outputs").map(|node| self.outputs(node)).unwrap_or_default(),
             command: text(&trees.spec, "command").unwrap_or_else(|| "cargo run -p codegen".to_owned()),
             interfaces: Vec::new(),
@@ -186,6 +188,7 @@ fn decide_forms(spec: &mut Spec) {
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     id: InterfaceId,
+    trees: &'a InterfaceTrees,
     uses: &'a [InterfaceId],
     releases: &'a [Release],
     /// The status enum.
@@ -254,5 +257,5 @@ fn flag(node: &Node, key: &str) -> bool {
 
 /// Returns a name with its place. A missing name is already reported; the place is then that of the node.
 fn name(node: &Node) -> At<String> {
-    node.get("name").and_then(Node::at).unwrap_or(At { value: String::new(), span: node.span })
+    node.name_of("name").unwrap_or(At { value: String::new(), span: node.span })
 }

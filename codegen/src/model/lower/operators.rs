@@ -1,7 +1,14 @@
 //! Operators: resolves the names and types of their formulas.
 
-use super::*;
+use super::{OperatorTrees, flag, prose, within};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::formula::{self, Elements, MistakeKind, Name, Scope as FormulaScope, Ty, Variable};
+use crate::model::{
+    Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Formula, Gradient,
+    Operand, Operator, OperatorGroup, Operators, OutputType, gradient_name,
+};
+use crate::source::{At, Content, Node, Sources, Span};
+use std::collections::BTreeMap;
 
 /// The interval from which tests take inputs, if an operator states none.
 const DOMAIN: [f64; 2] = [-5.0, 5.0];
@@ -10,21 +17,16 @@ const DOMAIN: [f64; 2] = [-5.0, 5.0];
 pub(super) fn lower(trees: &OperatorTrees, sources: &Sources, diagnostics: &mut Diagnostics) -> Operators {
     let mut lowerer = OperatorLowerer { sources, diagnostics, names: BTreeMap::new() };
     let groups = trees.groups.iter().map(|node| OperatorGroup {
-        name: text(node, "group").unwrap_or_default(),
-        title: text(node, "title").unwrap_or_default(),
-        summary: text(node, "summary").unwrap_or_default(),
+        name: prose(node, "group"),
+        title: prose(node, "title"),
+        summary: prose(node, "summary"),
         doc: prose(node, "doc"),
-        operators: node
-            .get("operators")
-            .map_or(&[][..], Node::items)
-            .iter()
-            .filter_map(|node| lowerer.operator(node))
-            .collect(),
+        operators: node.items_of("operators").iter().filter_map(|node| lowerer.operator(node)).collect(),
     });
     let mut operators = Operators {
         name: trees.name.clone(),
-        title: text(&trees.list, "title").unwrap_or_default(),
-        summary: text(&trees.list, "summary").unwrap_or_default(),
+        title: prose(&trees.list, "title"),
+        summary: prose(&trees.list, "summary"),
         doc: prose(&trees.list, "doc"),
         groups: groups.collect(),
     };
@@ -53,7 +55,7 @@ impl Table {
 
 impl OperatorLowerer<'_> {
     fn operator(&mut self, node: &Node) -> Option<Operator> {
-        let name = node.get("op").and_then(Node::at)?;
+        let name = node.name_of("op")?;
         self.unique(&name);
         let types = types(node);
         let mut table = Table { names: Vec::new(), elements: elements(&types) };
@@ -74,7 +76,7 @@ impl OperatorLowerer<'_> {
             }
         };
         Some(Operator {
-            summary: text(node, "summary").unwrap_or_default(),
+            summary: prose(node, "summary"),
             doc: prose(node, "doc"),
             types,
             inputs,
@@ -82,9 +84,9 @@ impl OperatorLowerer<'_> {
             outputs,
             body,
             sequence: Vec::new(),
-            random: node.get("random").and_then(Node::bool).unwrap_or_default(),
-            checks_elements: node.get("checks_elements").and_then(Node::bool).unwrap_or_default(),
-            reference: text(node, "reference").unwrap_or_default(),
+            random: flag(node, "random"),
+            checks_elements: flag(node, "checks_elements"),
+            reference: prose(node, "reference"),
             span: name.span,
             name,
         })
@@ -177,7 +179,7 @@ impl OperatorLowerer<'_> {
     }
 
     fn inputs(&mut self, node: &Node, table: &mut Table) -> Vec<Operand> {
-        let entries = node.get("inputs").map_or(&[][..], Node::entries);
+        let entries = node.entries_of("inputs");
         for (index, (name, _)) in entries.iter().enumerate() {
             self.declare(table, &name.value, name.span, Variable::Input(index), Ty::Number);
         }
@@ -185,7 +187,7 @@ impl OperatorLowerer<'_> {
     }
 
     fn outputs(&mut self, node: &Node, inputs: &[Operand], table: &mut Table) -> Vec<Operand> {
-        let entries = node.get("outputs").map_or(&[][..], Node::entries);
+        let entries = node.entries_of("outputs");
         for (name, _) in entries.iter().take(1) {
             self.declare(table, &name.value, name.span, Variable::Output, Ty::Number);
             let gradient = gradient_name(&name.value);
@@ -201,7 +203,7 @@ impl OperatorLowerer<'_> {
 
     fn output_type(&mut self, node: &Node, inputs: &[Operand]) -> OutputType {
         let mut input = |key: &str| {
-            let name = node.get(key).and_then(Node::at)?;
+            let name = node.name_of(key)?;
             let found = inputs.iter().position(|input| input.name == name.value);
             if found.is_none() {
                 let message = format!("the operator has no input `{}`", name.value);
@@ -211,7 +213,7 @@ impl OperatorLowerer<'_> {
             }
             found
         };
-        match node.get("type").and_then(Node::text) {
+        match node.text_of("type") {
             Some("bool") => OutputType::Bool,
             Some("i32") => OutputType::I32,
             Some("i64") => OutputType::I64,
@@ -226,10 +228,10 @@ impl OperatorLowerer<'_> {
     }
 
     fn attributes(&mut self, node: &Node, table: &mut Table) -> Vec<Attribute> {
-        let entries = node.get("attributes").map_or(&[][..], Node::entries);
+        let entries = node.entries_of("attributes");
         let mut attributes = Vec::new();
         for (index, (name, node)) in entries.iter().enumerate() {
-            let ty = node.get("type").and_then(Node::text).and_then(AttributeType::of);
+            let ty = node.text_of("type").and_then(AttributeType::of);
             let Some(ty) = ty else { continue };
             if let Some(ty) = ty.in_formulas() {
                 self.declare(table, &name.value, name.span, Variable::Attribute(index), ty);
@@ -245,7 +247,7 @@ impl OperatorLowerer<'_> {
     }
 
     fn parts(&mut self, node: &Node, table: &mut Table) -> Vec<(String, Formula)> {
-        let entries = node.get("where").map_or(&[][..], Node::entries);
+        let entries = node.entries_of("where");
         let mut parts = Vec::new();
         for (name, node) in entries {
             // Parts may be used by gradients, so they may use every name.
@@ -274,7 +276,7 @@ impl OperatorLowerer<'_> {
     }
 
     fn gradients(&mut self, node: &Node, table: &Table, inputs: &[Operand]) -> Vec<Gradient> {
-        let entries = node.get("gradient").map_or(&[][..], Node::entries);
+        let entries = node.entries_of("gradient");
         let mut gradients = Vec::new();
         for (name, node) in entries {
             let Some(input) = inputs.iter().position(|input| input.name == name.value) else {
@@ -303,7 +305,7 @@ impl OperatorLowerer<'_> {
 
     fn domains(&mut self, node: &Node, inputs: &[Operand]) -> Vec<[f64; 2]> {
         let mut domains = vec![DOMAIN; inputs.len()];
-        for (name, node) in node.get("domain").map_or(&[][..], Node::entries) {
+        for (name, node) in node.entries_of("domain") {
             let bounds: Option<Vec<f64>> = node.items().iter().map(Node::number).collect();
             let input = inputs.iter().position(|input| input.name == name.value);
             match (input, bounds.as_deref()) {
@@ -403,7 +405,7 @@ fn list<T>(node: &Node, item: impl Fn(&Node) -> Option<T>) -> Option<Vec<T>> {
 }
 
 pub(super) fn types(node: &Node) -> Vec<ElementType> {
-    let words = node.get("types").into_iter().flat_map(Node::items).filter_map(Node::text);
+    let words = node.items_of("types").iter().filter_map(Node::text);
     let ty = |word| match word {
         "float" => Some(ElementType::Float),
         "integer" => Some(ElementType::Integer),

@@ -1,8 +1,11 @@
 //! Places of outputs, with normalised paths.
 
-use super::*;
+use super::{Lowerer, names, text};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::emit::{EMITTERS, Registered, Takes};
+use crate::model::{InterfaceId, OutputPlace, Outputs, PlaceKind};
 use crate::out::path::{self, PathError};
+use crate::source::{At, Content, Node};
 
 /// Normalises a path.
 type Shorten = fn(&str) -> Result<String, PathError>;

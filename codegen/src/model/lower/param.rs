@@ -1,10 +1,15 @@
 //! Parameters of functions and callbacks, and fields of structs. They have the same syntax.
 
-use super::*;
+use super::{Lowerer, Namespace, Scope, flag, parts, text};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{
+    Absent, Constant, Direction, Extent, FunctionId, Length, Param, ParamId, Places, Role, Space, Ty,
+};
+use crate::source::{At, Node};
 
 impl Lowerer<'_> {
-    pub(super) fn params(&mut self, scope: Scope, node: Option<&Node>) -> Vec<Param> {
-        let entries = node.map_or(&[][..], Node::entries);
+    pub(super) fn params(&mut self, scope: Scope, node: &Node, key: &str) -> Vec<Param> {
+        let entries = node.entries_of(key);
         let names: Vec<&str> = entries.iter().map(|(name, _)| name.value.as_str()).collect();
         entries.iter().map(|(name, node)| self.param(scope, name, node, &names)).collect()
     }
@@ -39,12 +44,12 @@ impl Lowerer<'_> {
             c_name: text(node, "c"),
             python_name: text(node, "python"),
             ty: node.get("type").map_or(Ty::Size, |ty| self.resolve(scope, ty)),
-            dir: match node.get("dir").and_then(Node::text) {
+            dir: match node.text_of("dir") {
                 Some("out") => Direction::Out,
                 Some("inout") => Direction::InOut,
                 _ => Direction::In,
             },
-            space: match node.get("space").and_then(Node::text) {
+            space: match node.text_of("space") {
                 Some("host") => Some(Space::Host),
                 Some("device") => Some(Space::Device),
                 Some("unified") => Some(Space::Unified),
@@ -55,7 +60,7 @@ impl Lowerer<'_> {
             lent: flag(node, "lent"),
             nullable: flag(node, "nullable"),
             by_pointer: node.get("by").is_some(),
-            role: match node.get("role").and_then(Node::text) {
+            role: match node.text_of("role") {
                 Some("creates") => Role::Creates,
                 Some("destroys") => Role::Destroys,
                 _ => Role::Uses,
@@ -69,7 +74,7 @@ impl Lowerer<'_> {
                 Some(word) if word.text() == Some("objects") => Some(true),
                 node => node.and_then(Node::bool),
             },
-            is_array_mutable: node.get("const").and_then(Node::text) == Some("objects"),
+            is_array_mutable: node.text_of("const") == Some("objects"),
             upstream: text(node, "upstream"),
             c_type: text(node, "c_type"),
             availability: self.availability(scope, node),
@@ -104,24 +109,28 @@ impl Lowerer<'_> {
             };
         }
         match node.get("call") {
-            Some(call) => self.function_id(scope.id, call).map(Extent::Call),
+            Some(call) => self.function_id(scope, call).map(Extent::Call),
             None => self.sibling(node, names).map(Extent::Param),
         }
     }
 
     fn absent(&mut self, scope: Scope, node: &Node) -> Option<Absent> {
         match node.get("call") {
-            Some(call) => self.function_id(scope.id, call).map(Absent::Call),
+            Some(call) => self.function_id(scope, call).map(Absent::Call),
             None => constant(node).map(Absent::Constant),
         }
     }
 
-    pub(super) fn function_id(&mut self, interface: InterfaceId, node: &Node) -> Option<FunctionId> {
-        let name = node.text()?;
-        self.function_named(interface, &At { value: name.to_owned(), span: node.span })
+    pub(super) fn function_id(&mut self, scope: Scope, node: &Node) -> Option<FunctionId> {
+        self.function_named(scope, &node.at()?)
     }
 
-    pub(super) fn function_named(&mut self, interface: InterfaceId, name: &At<String>) -> Option<FunctionId> {
+    pub(super) fn function_at(&mut self, scope: Scope, node: &Node) -> Option<At<FunctionId>> {
+        Some(At { value: self.function_id(scope, node)?, span: node.span })
+    }
+
+    pub(super) fn function_named(&mut self, scope: Scope, name: &At<String>) -> Option<FunctionId> {
+        let interface = scope.id;
         let known = &self.names.functions[interface.0];
         if let Some(index) = known.get(&name.value) {
             self.references.found(Namespace::Functions(interface), &name.value);
@@ -131,13 +140,10 @@ impl Lowerer<'_> {
             self.diagnostics.distrust(name.span);
             return None;
         }
-        let diagnostic = Diagnostic::new(
-            Code::UnknownFunction,
-            name.span,
-            format!("there is no function `{}`", name.value),
-        )
-        .label("not described in this interface")
-        .nearest(&name.value, known.keys().map(String::as_str));
+        let message = format!("there is no function `{}`", name.value);
+        let diagnostic = Diagnostic::new(Code::UnknownFunction, name.span, message)
+            .label("not described in this interface")
+            .nearest(&name.value, known.keys().map(String::as_str));
         self.references.missed(name.clone(), vec![Namespace::Functions(interface)], diagnostic);
         None
     }

@@ -1,18 +1,21 @@
 //! The Python package of an interface, and the form of each function in it.
 
-use super::*;
+use super::{Lowerer, Scope, flag, prose};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::language::python::{is_output, list_of};
+use crate::model::{Param, ParamId, PythonFunction, PythonModule, PythonPackage};
+use crate::source::Node;
 
 impl Lowerer<'_> {
     pub(super) fn python_package(&mut self, node: &Node) -> Option<PythonPackage> {
-        let modules = node.get("modules").map_or(&[][..], Node::entries);
+        let modules = node.entries_of("modules");
         Some(PythonPackage {
-            name: node.get("package").and_then(Node::at)?,
+            name: node.name_of("package")?,
             modules: modules
                 .iter()
                 .map(|(name, node)| PythonModule {
                     name: name.clone(),
-                    summary: text(node, "summary").unwrap_or_default(),
+                    summary: prose(node, "summary"),
                     doc: prose(node, "doc"),
                     by_hand: flag(node, "by_hand"),
                 })
@@ -23,7 +26,7 @@ impl Lowerer<'_> {
     /// Lowers the Python form of a function. By default, every parameter is an argument or a result.
     pub(super) fn python_function(
         &mut self,
-        trees: &InterfaceTrees,
+        scope: Scope,
         node: &Node,
         params: &[Param],
     ) -> Option<PythonFunction> {
@@ -33,12 +36,12 @@ impl Lowerer<'_> {
         };
         let (args, returns) = (listed("args"), listed("returns"));
         let module = match node.get("module") {
-            Some(module) => Some(self.python_module(trees, module)?),
+            Some(module) => Some(self.python_module(scope, module)?),
             None => None,
         };
         let all = || params.iter().enumerate().map(|(index, param)| (ParamId(index), param));
         Some(PythonFunction {
-            name: node.get("name").and_then(Node::at)?,
+            name: node.name_of("name")?,
             module,
             args: args.unwrap_or_else(|| {
                 let taken = all().filter(|(id, param)| !is_output(param) && list_of(params, *id).is_none());
@@ -51,21 +54,18 @@ impl Lowerer<'_> {
     }
 
     /// Resolves the name of a module of the interface's package.
-    fn python_module(&mut self, trees: &InterfaceTrees, node: &Node) -> Option<usize> {
+    fn python_module(&mut self, scope: Scope, node: &Node) -> Option<usize> {
         let name = node.text()?;
-        let package = trees.interface.get("python");
-        let modules = package.and_then(|package| package.get("modules")).map_or(&[][..], Node::entries);
+        let package = scope.trees.interface.get("python");
+        let modules = package.map_or(&[][..], |package| package.entries_of("modules"));
         let found = modules.iter().position(|(known, _)| known.value == name);
         // If the package is missing, a rule reports it once.
         if found.is_none() && package.is_some() {
-            Diagnostic::new(
-                Code::PythonPlace,
-                node.span,
-                format!("the Python package has no module `{name}`"),
-            )
-            .label("not one of `python.modules` in `interface.yaml`")
-            .nearest(name, modules.iter().map(|(name, _)| name.value.as_str()))
-            .add_to(self.diagnostics);
+            let message = format!("the Python package has no module `{name}`");
+            Diagnostic::new(Code::PythonPlace, node.span, message)
+                .label("not one of `python.modules` in `interface.yaml`")
+                .nearest(name, modules.iter().map(|(name, _)| name.value.as_str()))
+                .add_to(self.diagnostics);
         }
         found
     }

@@ -37,7 +37,7 @@ pub(super) struct OperatorTrees {
 impl InterfaceTrees {
     pub(super) fn entries<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (GroupId, &'a Node)> {
         self.groups.iter().enumerate().flat_map(move |(index, (_, group))| {
-            group.get(key).into_iter().flat_map(Node::items).map(move |node| (GroupId(index), node))
+            group.items_of(key).iter().map(move |node| (GroupId(index), node))
         })
     }
 }
@@ -61,7 +61,7 @@ impl Trees {
                 return None;
             }
         };
-        let operators = spec.get("operators").and_then(Node::at).and_then(|name| reader.operators(&name));
+        let operators = spec.name_of("operators").and_then(|name| reader.operators(&name));
         let mut trees = Trees { interfaces: Vec::new(), operators, unread: Vec::new(), spec };
         for name in reader.distinct(&trees.spec, "interfaces") {
             match reader.interface(&name) {
@@ -202,14 +202,11 @@ impl Reader<'_> {
             }
             let stem = file.trim_end_matches(".yaml");
             if Some(stem) != stem_of_list && !groups.items().iter().any(|group| group.text() == Some(stem)) {
-                Diagnostic::new(
-                    Code::StrayFile,
-                    place,
-                    format!("`{folder}/{file}` is not listed as a group"),
-                )
-                .label("not in this list")
-                .help(format!("add `{stem}` to the groups, or remove the file"))
-                .add_to(self.diagnostics);
+                let message = format!("`{folder}/{file}` is not listed as a group");
+                Diagnostic::new(Code::StrayFile, place, message)
+                    .label("not in this list")
+                    .help(format!("add `{stem}` to the groups, or remove the file"))
+                    .add_to(self.diagnostics);
             }
         }
     }
@@ -219,9 +216,7 @@ impl Reader<'_> {
 fn lacks_names(group: &Node) -> bool {
     let is_known = |key: &str| grammar::GROUP.keys.iter().any(|known| known.name == key);
     let lacks = |node: &Node| match &node.content {
-        Content::List(entries) => {
-            entries.iter().any(|entry| entry.get("name").and_then(Node::text).is_none())
-        }
+        Content::List(entries) => entries.iter().any(|entry| entry.text_of("name").is_none()),
         _ => true,
     };
     group.entries().iter().any(|(key, _)| !is_known(&key.value))

@@ -1,31 +1,30 @@
 //! The table of slots, and how it is handed over between host and plugin.
 
 use super::interface::version;
-use super::*;
+use super::{Lowerer, Scope, prose, text};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{
+    Block, Extension, ExtensionRelease, HandOver, OwnedTable, Plugin, Reserved, Slot, Table, TableField,
+};
+use crate::source::{Content, Node};
 
 impl Lowerer<'_> {
     pub(super) fn table(&mut self, scope: Scope, node: &Node, plugin: Option<&Node>) -> Table {
-        node.get("blocks").into_iter().flat_map(Node::items).for_each(|block| self.check_block(block));
+        node.items_of("blocks").iter().for_each(|block| self.check_block(block));
         Table {
-            c_name: text(node, "struct").unwrap_or_default(),
-            size_field: text(node, "size_field").unwrap_or_default(),
+            c_name: prose(node, "struct"),
+            size_field: prose(node, "size_field"),
             blocks: node
-                .get("blocks")
-                .into_iter()
-                .flat_map(Node::items)
+                .items_of("blocks")
+                .iter()
                 .map(|node| Block {
                     name: prose(node, "block"),
                     fields: self
-                        .params(scope, node.get("fields"))
+                        .params(scope, node, "fields")
                         .into_iter()
                         .map(|param| TableField { param, size: 0, align: 1 })
                         .collect(),
-                    slots: node
-                        .get("slots")
-                        .into_iter()
-                        .flat_map(Node::items)
-                        .filter_map(|node| self.slot(scope, node))
-                        .collect(),
+                    slots: node.items_of("slots").iter().filter_map(|node| self.slot(scope, node)).collect(),
                     reserved: node.get("reserved").map(|node| self.reserved(node)),
                     span: node.get("block").unwrap_or(node).span,
                 })
@@ -42,10 +41,10 @@ impl Lowerer<'_> {
 
     /// Lowers the extension: a table for functions that have no slot in the host's table.
     pub(super) fn extension(&mut self, scope: Scope, node: &Node) -> Extension {
-        let releases = node.get("releases").into_iter().flat_map(Node::items);
+        let releases = node.items_of("releases").iter();
         Extension {
-            c_name: text(node, "struct").unwrap_or_default(),
-            entry: text(node, "entry").unwrap_or_default(),
+            c_name: prose(node, "struct"),
+            entry: prose(node, "entry"),
             releases: releases.filter_map(|node| self.extension_release(scope, node)).collect(),
             doc: prose(node, "doc"),
         }
@@ -58,10 +57,8 @@ impl Lowerer<'_> {
             let message = "a release of an extension needs a major and a minor number";
             self.report(Diagnostic::new(Code::WrongValue, name.span, message).label("such as \"1.0\""));
         }
-        let mut function =
-            |node: &Node| Some(At { value: self.function_id(scope.id, node)?, span: node.span });
-        let slots = node.get("slots").into_iter().flat_map(Node::items);
-        let functions = slots.filter_map(&mut function).collect();
+        let slots = node.items_of("slots").iter();
+        let functions = slots.filter_map(|slot| self.function_at(scope, slot)).collect();
         Some(ExtensionRelease { name: name.at()?, version: version.unwrap_or_default(), functions })
     }
 
@@ -92,7 +89,7 @@ impl Lowerer<'_> {
 
     fn slot(&mut self, scope: Scope, node: &Node) -> Option<Slot> {
         self.check_slot(node);
-        let mut owner = |node: &Node| Some(At { value: self.function_id(scope.id, node)?, span: node.span });
+        let mut owner = |node| self.function_at(scope, node);
         if let Some(functions) = node.get("one_of") {
             let functions = functions.items().iter().filter_map(owner).collect();
             return Some(Slot { functions, from_reserve: false });
@@ -133,11 +130,7 @@ impl Lowerer<'_> {
             let numbers = self.version_numbers(stated, &[2, 3])?;
             Some((text(stated, "field")?, numbers))
         });
-        HandOver::Owned(OwnedTable {
-            entry: text(node, "entry").unwrap_or_default(),
-            version,
-            doc: prose(node, "doc"),
-        })
+        HandOver::Owned(OwnedTable { entry: prose(node, "entry"), version, doc: prose(node, "doc") })
     }
 
     /// Parses a version. Reports an error unless it has as many numbers as one of `counts`.
@@ -165,7 +158,7 @@ impl Lowerer<'_> {
         let numbers = self.version_numbers(stated, &[3]).and_then(|numbers| numbers.try_into().ok());
         Some(Plugin {
             entry: text(node, "entry")?,
-            params: self.type_id(scope.id, scope.uses, node.get("params")?)?,
+            params: self.type_id(scope, node.get("params")?)?,
             table: text(node, "table")?,
             size: text(node, "size")?,
             version_field: text(stated, "field")?,

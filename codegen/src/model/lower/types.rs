@@ -1,6 +1,12 @@
 //! Types: resolves their names, and lowers their descriptions.
 
-use super::*;
+use super::{Lowerer, Namespace, Scope, flag, name, parts, prose, text};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{
+    ComputeKind, EnumForm, EnumValue, GroupId, HandleForm, InterfaceId, Meaning, Places, Ty, Type, TypeId,
+    TypeKind,
+};
+use crate::source::{At, Node};
 
 impl Lowerer<'_> {
     /// Resolves the name of a type.
@@ -9,13 +15,13 @@ impl Lowerer<'_> {
         match Ty::primitive(name) {
             Some(ty) => ty,
             // Returns some type instead of the unknown one, so that the rest of the entry is still checked.
-            None => self.type_id(scope.id, scope.uses, node).map_or(Ty::Size, Ty::Named),
+            None => self.type_id(scope, node).map_or(Ty::Size, Ty::Named),
         }
     }
 
-    pub(super) fn type_id(&mut self, id: InterfaceId, uses: &[InterfaceId], node: &Node) -> Option<TypeId> {
+    pub(super) fn type_id(&mut self, scope: Scope, node: &Node) -> Option<TypeId> {
         let name = node.text()?;
-        let reach: Vec<InterfaceId> = std::iter::once(id).chain(uses.iter().copied()).collect();
+        let reach: Vec<InterfaceId> = std::iter::once(scope.id).chain(scope.uses.iter().copied()).collect();
         let found = reach.iter().find_map(|interface| {
             let index = *self.names.types[interface.0].get(name)?;
             Some(TypeId { interface: *interface, index })
@@ -27,7 +33,7 @@ impl Lowerer<'_> {
         let diagnostic = Diagnostic::new(Code::UnknownType, node.span, format!("there is no type `{name}`"));
         if let Some(word) = self.names.word_for_c(name, &reach) {
             self.report(diagnostic.label(format!("in a spec, write {word}")));
-        } else if self.types_missing[id.0] {
+        } else if self.types_missing[scope.id.0] {
             self.diagnostics.distrust(node.span);
         } else {
             let known: Vec<&str> = reach
@@ -47,11 +53,11 @@ impl Lowerer<'_> {
     pub(super) fn ty(&mut self, scope: Scope, group: GroupId, node: &Node) -> Type {
         Type {
             name: name(node),
-            c_name: text(node, "c").unwrap_or_default(),
+            c_name: prose(node, "c"),
             kind: self.type_kind(scope, node),
-            summary: text(node, "summary").unwrap_or_default(),
+            summary: prose(node, "summary"),
             doc: prose(node, "doc"),
-            compute: node.get("compute").and_then(Node::text).and_then(ComputeKind::of),
+            compute: node.text_of("compute").and_then(ComputeKind::of),
             availability: self.availability(scope, node),
             group,
             places: Places::of(name(node).span, node),
@@ -59,7 +65,7 @@ impl Lowerer<'_> {
     }
 
     fn type_kind(&mut self, scope: Scope, node: &Node) -> TypeKind {
-        let kind = node.get("kind").and_then(Node::text).unwrap_or_default();
+        let kind = node.text_of("kind").unwrap_or_default();
         self.check_sections(node, kind);
         let tag = || text(node, "tag").or_else(|| text(node, "c")).unwrap_or_default();
         match kind {
@@ -75,26 +81,21 @@ impl Lowerer<'_> {
             }
             "enum" => TypeKind::Enum {
                 flags: flag(node, "flags"),
-                form: match node.get("as").and_then(Node::text) {
+                form: match node.text_of("as") {
                     Some("int") => EnumForm::Int,
                     Some("macros") => EnumForm::Macros,
                     _ => EnumForm::Named,
                 },
-                values: node
-                    .get("values")
-                    .into_iter()
-                    .flat_map(Node::items)
-                    .map(|node| self.enum_value(scope, node))
-                    .collect(),
+                values: node.items_of("values").iter().map(|node| self.enum_value(scope, node)).collect(),
             },
             "struct" => TypeKind::Struct {
                 anonymous: flag(node, "anonymous"),
                 is_union: flag(node, "union"),
                 is_unnamed: flag(node, "unnamed"),
-                fields: self.params(scope, node.get("fields")),
+                fields: self.params(scope, node, "fields"),
             },
             "callback" => TypeKind::Callback {
-                params: self.params(scope, node.get("params")),
+                params: self.params(scope, node, "params"),
                 result: node
                     .get("result")
                     .filter(|result| !result.entries().is_empty())
@@ -142,25 +143,19 @@ impl Lowerer<'_> {
                 && !belongs
                 && ["handle", "id", "enum", "struct", "callback"].contains(&kind)
             {
-                Diagnostic::new(
-                    Code::UnknownKey,
-                    key.span,
-                    format!("a type of kind `{kind}` cannot have the key `{section}`"),
-                )
-                .label(format!("only allowed for `{}`", kinds.join("` and `")))
-                .related_if(node.get("kind").map(|kind| kind.span), "the kind")
-                .add_to(self.diagnostics);
+                let message = format!("a type of kind `{kind}` cannot have the key `{section}`");
+                Diagnostic::new(Code::UnknownKey, key.span, message)
+                    .label(format!("only allowed for `{}`", kinds.join("` and `")))
+                    .related_if(node.get("kind").map(|kind| kind.span), "the kind")
+                    .add_to(self.diagnostics);
             }
             let needed = matches!(section, "field" | "values" | "fields") && belongs;
             if needed && given.is_none() {
-                Diagnostic::new(
-                    Code::MissingKey,
-                    name(node).span,
-                    format!("a type of kind `{kind}` needs the key `{section}`"),
-                )
-                .label("it is missing here")
-                .related_if(node.get("kind").map(|kind| kind.span), "the kind")
-                .add_to(self.diagnostics);
+                let message = format!("a type of kind `{kind}` needs the key `{section}`");
+                Diagnostic::new(Code::MissingKey, name(node).span, message)
+                    .label("it is missing here")
+                    .related_if(node.get("kind").map(|kind| kind.span), "the kind")
+                    .add_to(self.diagnostics);
             }
         }
     }
@@ -168,11 +163,11 @@ impl Lowerer<'_> {
     fn enum_value(&mut self, scope: Scope, node: &Node) -> EnumValue {
         EnumValue {
             name: name(node),
-            c_name: text(node, "c").unwrap_or_default(),
+            c_name: prose(node, "c"),
             value: node.get("value").and_then(Node::integer).unwrap_or_default(),
             summary: parts(node.get("summary"), false),
             alias: flag(node, "alias"),
-            means: match node.get("means").and_then(Node::text) {
+            means: match node.text_of("means") {
                 Some("invalid_argument") => Some(Meaning::InvalidArgument),
                 Some("unsupported") => Some(Meaning::Unsupported),
                 Some("internal") => Some(Meaning::Internal),

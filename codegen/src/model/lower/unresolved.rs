@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::*;
-use crate::diagnostic::nearest;
+use super::reader::Trees;
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::model::{InterfaceId, TypeId};
+use crate::source::{At, Node};
 
 /// Most related places that are shown. The others are only counted.
 const SHOWN: usize = 4;
@@ -113,7 +115,7 @@ impl Trees {
     fn described(&self, space: Namespace) -> Vec<At<String>> {
         let of = |interface: InterfaceId, key| {
             let entries = self.interfaces[interface.0].entries(key);
-            entries.filter_map(|(_, node)| node.get("name").and_then(Node::at)).collect()
+            entries.filter_map(|(_, node)| node.name_of("name")).collect()
         };
         match space {
             Namespace::Types(id) => of(id, "types"),
@@ -122,7 +124,7 @@ impl Trees {
                 let status = self.interfaces[id.interface.0].entries("types").nth(id.index);
                 let values = status.and_then(|(_, node)| node.get("values"));
                 let items = values.map_or(&[][..], Node::items);
-                items.iter().filter_map(|node| node.get("name").and_then(Node::at)).collect()
+                items.iter().filter_map(|node| node.name_of("name")).collect()
             }
         }
     }

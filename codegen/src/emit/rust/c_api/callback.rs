@@ -19,37 +19,31 @@ impl Exports<'_> {
         let docs = doc(&ty.summary, "");
         let own = params.iter().map(|param| self.callback_param(param));
         let raw = params.iter().map(|param| {
-            let (name, ty) = (names::snake(&param.name.value), self.device_param(param));
+            let (name, ty) = (param.ident(), self.device_param(param));
             quote!(#name: #ty)
         });
-        let context =
-            params.iter().find(|param| param.is_context()).map(|param| names::snake(&param.name.value));
+        let context = params.iter().find(|param| param.is_context()).map(|param| param.ident());
         let statuses = || params.iter().filter(|param| param.is_status);
         let outcomes = statuses().map(|param| {
             let outcome = format_ident!("__outcome_{}", param.name.value);
             quote! { let mut #outcome = Status::SUCCESS; }
         });
-        let unknown = statuses().map(|param| {
-            let name = names::snake(&param.name.value);
+        let write = |param: &Param, value: TokenStream| {
+            let name = param.ident();
             quote! {
                 if !#name.is_null() {
                     __comment!("SAFETY: not null, and the device waits for the status there.");
-                    unsafe { #name.write(<Status as ::tenon::StatusCode>::INTERNAL.to_device()) };
+                    unsafe { #name.write(#value.to_device()) };
                 }
             }
-        });
+        };
+        let unknown = statuses().map(|param| write(param, quote!(<Status as ::tenon::StatusCode>::INTERNAL)));
         let reports = statuses().map(|param| {
-            let (name, outcome) =
-                (names::snake(&param.name.value), format_ident!("__outcome_{}", param.name.value));
-            quote! {
-                if !#name.is_null() {
-                    __comment!("SAFETY: not null, and the device waits for the status there.");
-                    unsafe { #name.write(#outcome.to_device()) };
-                }
-            }
+            let outcome = format_ident!("__outcome_{}", param.name.value);
+            write(param, quote!(#outcome))
         });
         let arguments = params.iter().map(|param| {
-            let name = names::snake(&param.name.value);
+            let name = param.ident();
             if param.is_status {
                 let outcome = format_ident!("__outcome_{}", param.name.value);
                 quote!(&raw mut #outcome)
@@ -109,7 +103,7 @@ impl Exports<'_> {
         match self.context.interface.status {
             Some(id) if param.ty == Ty::Named(id) => {
                 let name = names::symbol(&self.context.spec.ty(id).name.value);
-                let module = names::snake(&self.context.interface.name.value);
+                let module = self.context.interface.ident();
                 quote!(*mut ::tenon::#module::#name)
             }
             _ => raw_param(self.context, param),
@@ -119,13 +113,13 @@ impl Exports<'_> {
     /// Stores the caller's function and its context for the wrapper.
     pub(super) fn carry(&self, function: &Function, param: &Param, form: &Form) -> Option<TokenStream> {
         let ty = self.face.translated(param)?;
-        let (name, text) = (names::snake(&param.name.value), &param.name.value);
+        let (name, text) = (param.ident(), &param.name.value);
         let wrapper = names::symbol(&ty.name.value);
         let carrier = format_ident!("__carried_{}", param.name.value);
         let Translated { carried, kept, shim, .. } = Translated::of(ty);
         let context = match form {
             Form::Callback { context: Some(id) } => {
-                let context = names::snake(&function.param(*id).name.value);
+                let context = function.param(*id).ident();
                 quote!(#context)
             }
             _ => quote!(::core::ptr::null_mut()),

@@ -24,7 +24,7 @@ use callback::Translated;
 pub(super) fn expand(face: Face) -> TokenStream {
     let Face { spec, interface, .. } = face;
     let exports = Exports { context: Context { spec, interface }, face };
-    let module = names::snake(&interface.name.value);
+    let module = interface.ident();
     let status = exports.status();
     let callbacks = interface.types.iter().filter(|ty| face.is_translated(ty)).map(|ty| exports.callback(ty));
     let functions = interface.functions.iter().map(|function| exports.function(function));
@@ -56,7 +56,7 @@ impl Exports<'_> {
         let answer = names::symbol(ANSWER);
         let leading = (handle == Handle::Plugin).then(|| quote!(#plugin: crate::PluginHandle));
         let inputs = function.params.iter().map(|param| {
-            let (name, ty) = (names::snake(&param.name.value), self.input(param));
+            let (name, ty) = (param.ident(), self.input(param));
             quote!(#name: #ty)
         });
         let trailing = function.question.map(|_| quote!(#answer: *mut bool));
@@ -67,11 +67,11 @@ impl Exports<'_> {
             &function.summary,
             "# Safety\nThe arguments are as `functions.h` says; what can be checked is checked.",
         );
-        let variant = names::pascal(&function.name.value);
+        let variant = function.variant();
         let body = self.body(function, handle);
         let (inputs_of_body, call) = match handle {
             Handle::Device(id) => {
-                let device = names::snake(&function.param(id).name.value);
+                let device = function.param(id).ident();
                 (
                     quote!(__this: &dyn Device, #device: DeviceId),
                     quote!(crate::call::on_device(#device, Function::#variant, __body)),
@@ -93,7 +93,7 @@ impl Exports<'_> {
         // The body binds the device's number to the same name.
         let first = match handle {
             Handle::Device(id) if others || self.carries(function) => {
-                let device = names::snake(&function.param(id).name.value);
+                let device = function.param(id).ident();
                 Some(quote! { let __handle = #device; })
             }
             _ => None,
@@ -142,18 +142,16 @@ impl Exports<'_> {
 
     /// Returns true if a part of the body is unsafe.
     fn is_unsafe(&self, function: &Function) -> bool {
-        let forms = &function.forms;
         let is_device_input = |param: &Param| self.face.is_device(param) && param.dir == Direction::In;
         function.question.is_some()
-            || function.params.iter().zip(forms).any(|(param, form)| {
+            || function.formed().any(|(param, form)| {
                 !is_device_input(param) && is_unsafe(self.context, function, param, form)
             })
     }
 
     fn body(&self, function: &Function, handle: Handle) -> TokenStream {
         let context = self.context;
-        let forms = &function.forms;
-        let each = || function.params.iter().zip(forms);
+        let each = || function.formed();
         // The data for a callback is created last, so that earlier failures need not release it.
         let prepared = each().filter(|(param, _)| self.face.translated(param).is_none());
         let prepared = prepared.map(|(param, form)| self.prepare(function, handle, param, form));
@@ -163,17 +161,17 @@ impl Exports<'_> {
             quote! { ::tenon::support::place::<Status, _>(#ANSWER, #answer)?; }
         });
         let arguments = each().filter_map(|(param, form)| argument(param, form));
-        let method = names::snake(&function.name.value);
+        let method = function.ident();
         let taken_back = each().filter_map(|(param, _)| self.take_back(param));
         let written_back = each().filter_map(|(param, form)| write_back(context, param, form));
-        let bind = function.question.is_some() || yielded(function, forms).next().is_some();
+        let bind = function.question.is_some() || yielded(function).next().is_some();
         let bind = bind.then(|| quote!(let __yielded =));
         let answered = function.question.map(|_| {
             let answer = names::symbol(ANSWER);
             quote! { #answer.write(__yielded); }
         });
-        let writes = yielded(function, forms)
-            .map(|(param, output, yielded)| self.write(function, param, output, &yielded));
+        let writes =
+            yielded(function).map(|(param, output, yielded)| self.write(function, param, output, &yielded));
         let call = quote!(__this.#method(#(#arguments),*));
         let call = match self.carries(function) {
             true => quote! {
@@ -196,7 +194,7 @@ impl Exports<'_> {
     }
 
     fn prepare(&self, function: &Function, handle: Handle, param: &Param, form: &Form) -> TokenStream {
-        let (name, text) = (names::snake(&param.name.value), &param.name.value);
+        let (name, text) = (param.ident(), &param.name.value);
         if self.face.is_device(param) {
             let is_first = matches!(handle, Handle::Device(id) if std::ptr::eq(function.param(id), param));
             return match param.dir {
@@ -224,12 +222,12 @@ impl Exports<'_> {
     ) -> TokenStream {
         if self.face.is_device(param) {
             let plugin = names::symbol(PLUGIN);
-            let place = names::snake(&param.name.value);
+            let place = param.ident();
             return quote! { #place.write(crate::call::device_of_same(#plugin, #yielded)?); };
         }
         let shortage = self.face.allocates(param).and_then(|extent| {
             let Extent::Param(id) = extent else { return None };
-            let size = names::snake(&function.param(*id).name.value);
+            let size = function.param(*id).ident();
             Some(quote! {
                 if #yielded.is_null() && #size > 0 {
                     return ::core::result::Result::Err(crate::call::Failure::OutOfMemory { bytes: #size });

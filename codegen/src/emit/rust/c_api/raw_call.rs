@@ -13,7 +13,7 @@ impl Exports<'_> {
     pub(super) fn call_raw(&self) -> TokenStream {
         let functions = &self.context.interface.functions;
         let arms = functions.iter().map(|function| {
-            let (variant, call) = (names::pascal(&function.name.value), self.raw_call(function));
+            let (variant, call) = (function.variant(), self.raw_call(function));
             quote! { Function::#variant => #call, }
         });
         quote! {

@@ -34,7 +34,7 @@ impl Exports<'_> {
         let theirs = theirs.map(|value| Literal::i64_unsuffixed(value.value));
         let device_status = self.context.interface.status.map(|id| {
             let name = names::symbol(&self.context.spec.ty(id).name.value);
-            let module = names::snake(&self.context.interface.name.value);
+            let module = self.context.interface.ident();
             quote!(::tenon::#module::#name)
         });
         let theirs: Vec<_> = theirs.collect();

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::super::{Context, names};
+use super::super::Context;
 use crate::model::{
     AttributeType, Carrier, ComputeKind, Direction, Extent, Form, Function, Length, Param, ParamId, Ty,
     TypeKind,
@@ -49,7 +49,7 @@ pub(super) fn surroundings(context: Context, function: &Function) -> TokenStream
     param.map_or_else(
         || quote!(::core::ptr::null_mut()),
         |param| {
-            let name = names::snake(&param.name.value);
+            let name = param.ident();
             quote!(#name)
         },
     )
@@ -61,7 +61,7 @@ pub(super) fn read(context: Context, function: &Function) -> TokenStream {
     let (names, values): (Vec<Ident>, Vec<TokenStream>) = params
         .filter(|id| !matches!(function.forms[id.0], Form::Carried(_)) && is_used(function, *id))
         .map(|id| function.param(id))
-        .filter_map(|param| Some((names::snake(&param.name.value), value(context, function, param)?)))
+        .filter_map(|param| Some((param.ident(), value(context, function, param)?)))
         .unzip();
     match names.as_slice() {
         [] => TokenStream::new(),
@@ -89,14 +89,14 @@ pub(super) fn declared(context: Context, function: &Function, id: ParamId) -> Id
         _ => kind(context, param) == Some(ComputeKind::Call),
     };
     match is_length || is_used(function, id) {
-        true => names::snake(&param.name.value),
+        true => param.ident(),
         false => format_ident!("_{}", param.name.value),
     }
 }
 
 /// Reads an argument; `None` for one that is used as it is.
 fn value(context: Context, function: &Function, param: &Param) -> Option<TokenStream> {
-    let (name, text) = (names::snake(&param.name.value), &param.name.value);
+    let (name, text) = (param.ident(), &param.name.value);
     let is_const = param.constness == Some(true);
     let handle = if is_const { quote!(#name.cast_mut()) } else { quote!(#name) };
     let is_output = param.dir == Direction::Out;
@@ -104,7 +104,7 @@ fn value(context: Context, function: &Function, param: &Param) -> Option<TokenSt
         (Some(ComputeKind::Call), _) => return None,
         (Some(ComputeKind::Tensor), Some(Length::Count(Extent::Param(count)))) => {
             let count = function.param(*count);
-            let number = names::snake(&count.name.value);
+            let number = count.ident();
             let is_wide = matches!(count.ty, Ty::Int { bits: 64, .. });
             let number = if is_wide { quote!(#number) } else { quote!(#number.into()) };
             let read = if param.nullable { quote!(optional_tensors) } else { quote!(tensors) };
@@ -130,7 +130,7 @@ fn value(context: Context, function: &Function, param: &Param) -> Option<TokenSt
 
 /// Converts a parameter that is not a tensor to the type of an attribute.
 pub(super) fn attribute(context: Context, param: &Param, ty: AttributeType) -> TokenStream {
-    let name = names::snake(&param.name.value);
+    let name = param.ident();
     let is_enum =
         matches!(param.ty, Ty::Named(id) if matches!(context.spec.ty(id).kind, TypeKind::Enum { .. }));
     match (kind(context, param), ty, param.ty) {

@@ -3,11 +3,12 @@
 mod argument;
 mod step;
 
+use super::doc::of_file;
 use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::raw_types::{convention, raw_param, raw_result};
-use super::{Context, file, names, output};
+use super::{Context, group_files, names};
 use crate::emit::text::{count, sentence};
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::model::{Function, GroupId, Interface, OutputPlace, ParamId};
@@ -25,23 +26,16 @@ impl Emitter for Computations {
         let Some(id) = &place.interface else { return Ok(Vec::new()) };
         let interface = &job.spec.interfaces[id.value.0];
         let context = Context { spec: job.spec, interface };
-        let marker = job.stamp.interface(interface);
-        let groups: Vec<GroupId> = (0..interface.groups.len())
-            .map(GroupId)
-            .filter(|id| interface.in_group(*id).any(|function| !function.compute.is_empty()))
-            .collect();
+        let computed = |id| interface.in_group(id).filter(|function| !function.compute.is_empty());
+        let groups: Vec<GroupId> =
+            (0..interface.groups.len()).map(GroupId).filter(|id| computed(*id).next().is_some()).collect();
+        let modules = groups.iter().map(|id| {
+            let (group, functions) = (&interface.groups[id.0], computed(*id).collect::<Vec<_>>());
+            let module = module(context, &group.summary, &functions);
+            (&*group.name, count(functions.len(), "function"), module)
+        });
         let note = count(groups.len(), "group");
-        let mut outputs =
-            vec![output("mod.rs".to_owned(), file::text(root(interface, &groups)), &marker, note)?];
-        for id in groups {
-            let functions: Vec<&Function> =
-                interface.in_group(id).filter(|function| !function.compute.is_empty()).collect();
-            let note = count(functions.len(), "function");
-            let group = &interface.groups[id.0];
-            let text = file::text(module(context, &group.summary, &functions));
-            outputs.push(output(format!("{}.rs", group.name), text, &marker, note)?);
-        }
-        Ok(outputs)
+        group_files(&job.stamp.interface(interface), note, root(interface, &groups), modules)
     }
 }
 
@@ -55,12 +49,11 @@ fn root(interface: &Interface, groups: &[GroupId]) -> TokenStream {
 }
 
 fn module(context: Context, summary: &str, functions: &[&Function]) -> TokenStream {
-    let doc = format!(" {}", sentence(summary));
+    let doc = of_file(summary);
     let functions = functions.iter().map(|function| self::function(context, function));
-    let interfaces =
-        context.interface.uses.iter().map(|id| names::snake(&context.spec.interfaces[id.0].name.value));
+    let interfaces = context.interface.uses.iter().map(|id| context.spec.interfaces[id.0].ident());
     quote! {
-        #![doc = #doc]
+        #doc
 
         #(use crate::#interfaces;)*
         #[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]

@@ -1,5 +1,6 @@
 //! The steps of a function as statements.
 
+use crate::emit::rust::attribute::data_type;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 
@@ -31,26 +32,16 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn step(&mut self, step: &Step) {
-        match &step.call.callee {
-            Callee::Rule(_) => self.rule_step(step),
-            Callee::Method { name, .. } => {
-                let method = self.method(&step.call.callee, name);
-                match method.work {
-                    Work::Formula(_) => self.formula_step(step, &method),
-                    _ => self.kernel_step(step, &method),
-                }
-            }
+        match self.method(&step.call) {
+            None => self.rule_step(step),
+            Some(method) if matches!(method.work, Work::Formula(_)) => self.formula_step(step, &method),
+            Some(method) => self.kernel_step(step, &method),
         }
     }
 
-    fn method(&self, callee: &Callee, name: &str) -> Method<'a> {
-        let operators = self.context.spec.operators.as_ref();
-        let found = match callee {
-            Callee::Method { operator, .. } => operators
-                .and_then(|all| all.operator(*operator).methods().into_iter().find(|it| it.name == name)),
-            Callee::Rule(_) => None,
-        };
-        found.expect("the callee is resolved")
+    /// Returns the method that a call names; `None` for a function that is written by hand.
+    fn method(&self, call: &OperatorCall) -> Option<Method<'a>> {
+        self.context.spec.operators.as_ref()?.method(&call.callee)
     }
 
     fn rule_step(&mut self, step: &Step) {
@@ -81,10 +72,9 @@ impl<'a> Writer<'a> {
     /// Emits the call of a function that is written by hand.
     fn rule(&mut self, call: &OperatorCall, targets: Vec<TokenStream>) -> TokenStream {
         let Callee::Rule(path) = &call.callee else { return TokenStream::new() };
-        let path = path.split("::").map(names::snake);
-        let values = call.arguments.iter().chain(call.attributes.iter().map(|(_, value)| value));
-        let values: Vec<TokenStream> = values.map(|value| self.rule_value(value)).collect();
-        quote!(#(#path)::*(call, #(#targets,)* #(#values),*)?)
+        let path = names::path(path);
+        let values: Vec<TokenStream> = call.values().map(|value| self.rule_value(value)).collect();
+        quote!(#path(call, #(#targets,)* #(#values),*)?)
     }
 
     fn rule_value(&mut self, value: &ComputeValue) -> TokenStream {
@@ -115,7 +105,7 @@ impl<'a> Writer<'a> {
             }
             TensorName::Param(id) => {
                 let param = self.function.param(*id);
-                let name = names::snake(&param.name.value);
+                let name = param.ident();
                 match argument(self.context, param) {
                     Argument::Tensor | Argument::Tensors => quote!(&#name),
                     Argument::OptionalTensor => quote!(#name.as_ref()),
@@ -127,10 +117,9 @@ impl<'a> Writer<'a> {
 
     /// Emits a nested call and stores its result in a variable. Returns the variable.
     fn part(&mut self, call: &OperatorCall) -> Ident {
-        let value = match &call.callee {
-            Callee::Rule(_) => self.rule(call, Vec::new()),
-            Callee::Method { name, .. } => {
-                let method = self.method(&call.callee, name);
+        let value = match self.method(call) {
+            None => self.rule(call, Vec::new()),
+            Some(method) => {
                 let call = self.formula(call, &method, None);
                 quote!(#call?)
             }
@@ -188,7 +177,7 @@ impl<'a> Writer<'a> {
             ComputeValue::Name(TensorName::Param(id))
                 if argument(self.context, self.function.param(*id)) == Argument::Value =>
             {
-                let name = names::snake(&self.function.param(*id).name.value);
+                let name = self.function.param(*id).ident();
                 quote!(#name.into())
             }
             ComputeValue::Name(name) => {
@@ -239,34 +228,24 @@ impl<'a> Writer<'a> {
                     quote!(wide(#input.data_type()))
                 }
                 OutputType::Any => quote!(#target.data_type()),
-                OutputType::Bool => quote!(DataType::BOOL),
-                OutputType::I32 => quote!(DataType::INT32),
-                OutputType::I64 => quote!(DataType::INT64),
-                OutputType::F32 => quote!(DataType::FLOAT32),
+                fixed => data_type(fixed),
             };
             let result = format_ident!("{name}_result");
             let arity = output.map_or(Arity::One, |output| output.arity);
-            match (arity, is_optional) {
-                (_, true) => {
-                    let made = quote!(call.output(target, #ty, &[#(&#plain),*]));
-                    self.statements
-                        .push(quote!(let mut #result = #target.as_ref().map(|target| #made).transpose()?;));
-                    results.push(quote!(#result.as_mut().map(|out| out.elements())));
-                    finish.push(quote!(if let Some(result) = #result { result.finish()?; }));
-                    continue;
-                }
-                (Arity::Optional, false) => {
-                    self.statements
-                        .push(quote!(let mut #result = call.output(&#target, #ty, &[#(&#plain),*])?;));
-                    results.push(quote!(Some(#result.elements())));
-                }
-                // The checks refuse outputs in lists.
-                (Arity::One | Arity::List | Arity::OptionalList, false) => {
-                    self.statements
-                        .push(quote!(let mut #result = call.output(&#target, #ty, &[#(&#plain),*])?;));
-                    results.push(quote!(#result.elements()));
-                }
+            if is_optional {
+                let made = quote!(call.output(target, #ty, &[#(&#plain),*]));
+                self.statements
+                    .push(quote!(let mut #result = #target.as_ref().map(|target| #made).transpose()?;));
+                results.push(quote!(#result.as_mut().map(|out| out.elements())));
+                finish.push(quote!(if let Some(result) = #result { result.finish()?; }));
+                continue;
             }
+            self.statements.push(quote!(let mut #result = call.output(&#target, #ty, &[#(&#plain),*])?;));
+            // The checks refuse outputs in lists.
+            results.push(match arity {
+                Arity::Optional => quote!(Some(#result.elements())),
+                Arity::One | Arity::List | Arity::OptionalList => quote!(#result.elements()),
+            });
             finish.push(quote!(#result.finish()?;));
         }
         let inputs: Vec<TokenStream> = method
@@ -305,7 +284,7 @@ impl<'a> Writer<'a> {
         match target {
             Target::Param(id) => {
                 let param = self.function.param(*id);
-                let name = names::snake(&param.name.value);
+                let name = param.ident();
                 (quote!(#name), argument(self.context, param) == Argument::OptionalTensor)
             }
             Target::Local { name, like } => {
@@ -323,9 +302,7 @@ impl<'a> Writer<'a> {
     fn tensor(&mut self, value: &ComputeValue) -> TokenStream {
         match value {
             ComputeValue::Name(TensorName::Local(name)) => names::snake(name).into_token_stream(),
-            ComputeValue::Name(TensorName::Param(id)) => {
-                names::snake(&self.function.param(*id).name.value).into_token_stream()
-            }
+            ComputeValue::Name(TensorName::Param(id)) => self.function.param(*id).ident().into_token_stream(),
             ComputeValue::Call(call) => self.part(call).into_token_stream(),
             other => self.rule_value(other),
         }
@@ -358,9 +335,8 @@ impl<'a> Writer<'a> {
 
     /// Emits the statement that draws a seed and an offset, and the two as arguments.
     fn random(&mut self, step: &Step, method: &Method) -> (Option<TokenStream>, Option<TokenStream>) {
-        let given = step.call.attributes.iter().find(|(name, _)| name == "generator");
-        let (true, Some((_, value)), Some(target)) = (method.operator.random, given, step.targets.first())
-        else {
+        let given = step.call.attribute("generator");
+        let (true, Some(value), Some(target)) = (method.operator.random, given, step.targets.first()) else {
             return (None, None);
         };
         let generator = self.rule_value(value);
@@ -374,12 +350,9 @@ impl<'a> Writer<'a> {
     fn attributes(&mut self, call: &OperatorCall, method: &Method) -> Vec<TokenStream> {
         let attributes = method.attributes.iter().map(|index| &method.operator.attributes[*index]);
         attributes
-            .map(|wanted| {
-                let given = call.attributes.iter().find(|(name, _)| *name == wanted.name);
-                match given {
-                    Some((_, value)) => self.attribute(value, wanted.ty),
-                    None => wanted.default.as_ref().map(constant).unwrap_or_default(),
-                }
+            .map(|wanted| match call.attribute(&wanted.name) {
+                Some(value) => self.attribute(value, wanted.ty),
+                None => wanted.default.as_ref().map(constant).unwrap_or_default(),
             })
             .collect()
     }

@@ -1,5 +1,6 @@
 //! Kernels of operators that are written by hand: the arguments of one function.
 
+use crate::emit::rust::attribute::data_type;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
@@ -146,10 +147,7 @@ fn output(kernel: &Kernel, operator: &Operator, index: usize) -> Argument {
                 value: quote!(&mut #name),
             };
         }
-        OutputType::Bool => quote!(DataType::BOOL),
-        OutputType::I32 => quote!(DataType::INT32),
-        OutputType::I64 => quote!(DataType::INT64),
-        OutputType::F32 => quote!(DataType::FLOAT32),
+        fixed => data_type(fixed),
     };
     match output.arity {
         Arity::One => {

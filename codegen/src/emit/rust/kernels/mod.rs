@@ -3,10 +3,11 @@
 mod formula;
 mod function;
 
+use super::doc::of_file;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{file, names, output};
+use super::{group_files, names};
 use crate::emit::text::{count, sentence};
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::formula::Variable;
@@ -30,15 +31,11 @@ impl Emitter for Kernels {
             return Ok(Vec::new());
         };
         let interface = &job.spec.interfaces[id.value.0];
-        let marker = job.stamp.operators(operators);
-        let groups = count(interface.kernels.len(), "group");
-        let mut outputs = vec![output("mod.rs".to_owned(), file::text(root(interface)), &marker, groups)?];
-        for group in &interface.kernels {
-            let text = file::text(Context { operators, interface }.module(group));
-            let note = count(group.kernels.len(), "kernel");
-            outputs.push(output(format!("{}.rs", group.name), text, &marker, note)?);
-        }
-        Ok(outputs)
+        let context = Context { operators, interface };
+        let groups = interface.kernels.iter();
+        let modules = groups.map(|it| (&*it.name, count(it.kernels.len(), "kernel"), context.module(it)));
+        let note = count(interface.kernels.len(), "group");
+        group_files(&job.stamp.operators(operators), note, root(interface), modules)
     }
 }
 
@@ -72,7 +69,7 @@ impl Context<'_> {
     fn module(self, group: &KernelGroup) -> TokenStream {
         let kernels = group.kernels.iter().map(|kernel| self.kernel(group, kernel));
         let registrations = group.kernels.iter().map(|kernel| self.registration(group, kernel));
-        let doc = format!(" {}", sentence(&group.summary));
+        let doc = of_file(&group.summary);
         let kernels_of = || group.kernels.iter();
         let release = kernels_of().any(|kernel| kernel.available != Availability::default());
         let release = release.then(|| {
@@ -117,7 +114,7 @@ impl Context<'_> {
             .filter(|ty| kernels_of().any(|kernel| kernel.element_types(self.operators).contains(ty)))
             .map(type_list);
         quote! {
-            #![doc = #doc]
+            #doc
             #data_type
             #release
             use crate::error::Result;

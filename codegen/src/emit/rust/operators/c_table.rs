@@ -1,5 +1,6 @@
 //! The implementation of the traits by a table of C functions, which a plugin in C or C++ fills.
 
+use crate::emit::rust::doc::of_file;
 use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -8,7 +9,6 @@ use quote::quote;
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
 use crate::emit::c::{members, table_size};
-use crate::emit::text::sentence;
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::model::{
     Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Parameter, ParameterKind,
@@ -24,10 +24,7 @@ impl Emitter for OperatorTableCalls {
     const TAKES: Takes = Takes::OwnFolder;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
-        match &job.spec.operators {
-            None => Ok(Vec::new()),
-            Some(operators) => files(job, operators, root(operators), module),
-        }
+        files(job, root, module)
     }
 }
 
@@ -62,7 +59,7 @@ fn root(operators: &Operators) -> TokenStream {
 fn module(group: &OperatorGroup) -> TokenStream {
     let methods = methods(group);
     let name = trait_name(group);
-    let doc = format!(" {}", sentence(&group.summary));
+    let doc = of_file(&group.summary);
     let module = names::snake(&group.name);
     let imports = imports(&methods);
     let fields = methods.iter().map(|method| {
@@ -74,7 +71,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
         quote!(#signature { #body })
     });
     quote! {
-        #![doc = #doc]
+        #doc
 
         use tenon::device::{Result, Status};
         use tenon::operators::{#name, Launch, TensorMut, TensorRef};

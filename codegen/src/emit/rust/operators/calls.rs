@@ -1,5 +1,6 @@
 //! The implementation of the traits: each method calls its kernel.
 
+use crate::emit::rust::doc::of_file;
 use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -7,7 +8,6 @@ use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
-use crate::emit::text::sentence;
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::model::{Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Work};
 use crate::out::Output;
@@ -22,10 +22,7 @@ impl Emitter for OperatorCalls {
     const TAKES: Takes = Takes::OwnFolder;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
-        match &job.spec.operators {
-            None => Ok(Vec::new()),
-            Some(operators) => files(job, operators, root(operators), module),
-        }
+        files(job, root, module)
     }
 }
 
@@ -41,7 +38,7 @@ fn root(operators: &Operators) -> TokenStream {
 fn module(group: &OperatorGroup) -> TokenStream {
     let methods = methods(group);
     let name = trait_name(group);
-    let doc = format!(" {}", sentence(&group.summary));
+    let doc = of_file(&group.summary);
     let formulas = methods.iter().any(|method| matches!(method.work, Work::Formula(_) | Work::Gradient(..)));
     let formulas = formulas.then(|| {
         quote!(
@@ -56,7 +53,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
         quote!(#signature { #body })
     });
     quote! {
-        #![doc = #doc]
+        #doc
 
         use tenon::device::Result;
         use tenon::operators::{#name, Launch, TensorMut, TensorRef};
@@ -191,8 +188,8 @@ fn inputs(method: &Method) -> Vec<Ident> {
 
 /// Emits the path of a function of the kernels.
 fn function(path: &str) -> TokenStream {
-    let path = path.split("::").map(names::snake);
-    quote!(tenon_kernels::#(#path)::*)
+    let path = names::path(path);
+    quote!(tenon_kernels::#path)
 }
 
 /// Emits the inputs and the attributes as a kernel takes them.

@@ -15,9 +15,8 @@ pub(super) use table::groups as table;
 pub use traits::OperatorTraits;
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
 
-use super::{file, names, output};
+use super::{group_files, names};
 use crate::emit::text::count;
 use crate::emit::{EmitError, Job};
 use crate::model::{Method, OperatorGroup, Operators};
@@ -33,25 +32,15 @@ fn trait_name(group: &OperatorGroup) -> Ident {
     names::pascal(&group.name)
 }
 
-/// Creates a file for the root and one for each group.
+/// Creates a file for the root and one for each group; none if the spec has no operators.
 fn files(
     job: &Job,
-    operators: &Operators,
-    root: TokenStream,
+    root: impl Fn(&Operators) -> TokenStream,
     module: impl Fn(&OperatorGroup) -> TokenStream,
 ) -> Result<Vec<Output>, EmitError> {
-    let marker = job.stamp.operators(operators);
-    let groups = count(operators.groups.len(), "group");
-    let mut outputs = vec![output("mod.rs".to_owned(), file::text(root), &marker, groups)?];
-    for group in &operators.groups {
-        let note = count(methods(group).len(), "method");
-        outputs.push(output(format!("{}.rs", group.name), file::text(module(group)), &marker, note)?);
-    }
-    Ok(outputs)
-}
-
-/// Emits lines of Markdown as a doc comment.
-fn doc(text: &str) -> TokenStream {
-    let lines = text.lines().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
-    quote!(#(#[doc = #lines])*)
+    let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
+    let groups = operators.groups.iter();
+    let modules = groups.map(|group| (&*group.name, count(methods(group).len(), "method"), module(group)));
+    let note = count(operators.groups.len(), "group");
+    group_files(&job.stamp.operators(operators), note, root(operators), modules)
 }

@@ -1,10 +1,11 @@
 //! The traits of operators.
 
+use crate::emit::rust::doc::{markdown, of_file};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::signature::signature;
-use super::{doc, files, methods, names, trait_name};
+use super::{files, methods, names, trait_name};
 use crate::emit::text::sentence;
 use crate::emit::words::operator as words;
 use crate::emit::{EmitError, Emitter, Job, Takes};
@@ -20,10 +21,7 @@ impl Emitter for OperatorTraits {
     const TAKES: Takes = Takes::OwnFolder;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
-        match &job.spec.operators {
-            None => Ok(Vec::new()),
-            Some(operators) => files(job, operators, root(operators), module),
-        }
+        files(job, root, module)
     }
 }
 
@@ -54,9 +52,9 @@ fn module(group: &OperatorGroup) -> TokenStream {
     let methods = methods(group);
     let name = trait_name(group);
     let text = [sentence(&group.summary), group.doc.trim().to_owned()];
-    let group_doc = doc(text.join("\n\n").trim());
+    let group_doc = markdown(text.join("\n\n").trim());
     let methods = methods.iter().map(|method| {
-        let (doc, signature, name) = (doc(&description(method)), signature(method), &method.name);
+        let (doc, signature, name) = (markdown(&description(method)), signature(method), &method.name);
         quote! {
             #doc
             #signature {
@@ -64,9 +62,9 @@ fn module(group: &OperatorGroup) -> TokenStream {
             }
         }
     });
-    let inner = format!(" {}", sentence(&group.summary));
+    let inner = of_file(&group.summary);
     quote! {
-        #![doc = #inner]
+        #inner
 
         use tenon::device::{Error, Result};
         use tenon::operators::{Launch, TensorMut, TensorRef};

@@ -5,7 +5,13 @@ mod syntax;
 
 use std::collections::HashMap;
 
-use super::*;
+use super::{Lowerer, Trees, within};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::model::{
+    Arity, Callee, ComputeKind, ComputeValue, InterfaceKind, Method, OperatorCall, OperatorId, Operators,
+    Param, ParamId, Spec, Step, Target, TensorName, Ty, Work,
+};
+use crate::source::{Node, Sources, Span};
 pub(super) use sequence::sequences;
 use syntax::{Word, Written, WrittenCall, WrittenTarget, WrittenValue};
 

@@ -1,6 +1,10 @@
 //! Sequences: operators as steps that call other operators.
 
-use super::*;
+use super::{Methods, ResolvedParam, Resolver};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::model::lower::{OperatorTrees, text};
+use crate::model::{Arity, Operator, Operators, ParamId, Parameter, ParameterKind, Step, Target, TensorName};
+use crate::source::{Node, Sources};
 
 /// Resolves the sequences of all operators.
 pub(in super::super) fn sequences(
@@ -11,7 +15,7 @@ pub(in super::super) fn sequences(
 ) {
     let mut sequences = Vec::new();
     let methods = Methods::of(Some(operators));
-    for node in trees.groups.iter().flat_map(|group| group.get("operators").map_or(&[][..], Node::items)) {
+    for node in trees.groups.iter().flat_map(|group| group.items_of("operators")) {
         let Some(sequence) = node.get("sequence") else { continue };
         let Some(id) = text(node, "op").and_then(|name| operators.find(&name)) else { continue };
         let operator = operators.operator(id);

@@ -3,6 +3,7 @@
 mod formula;
 mod sequence;
 
+use crate::emit::rust::doc::of_file;
 use std::collections::HashMap;
 
 use proc_macro2::{Ident, TokenStream};
@@ -10,7 +11,6 @@ use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
-use crate::emit::text::sentence;
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::formula::Ty;
 use crate::model::{Arity, Composition, Method, OperatorGroup, Operators, OutputPlace, Recipe};
@@ -30,7 +30,7 @@ impl Emitter for OperatorCompositions {
         let root = root(operators, &compositions);
         let compositions: Known =
             compositions.iter().map(|composition| (composition.method.name.as_str(), composition)).collect();
-        files(job, operators, root, |group| module(operators, group, &compositions))
+        files(job, |_| root.clone(), |group| module(operators, group, &compositions))
     }
 }
 
@@ -69,7 +69,7 @@ fn root(operators: &Operators, compositions: &[Composition]) -> TokenStream {
 
 fn module(operators: &Operators, group: &OperatorGroup, compositions: &Known) -> TokenStream {
     let name = trait_name(group);
-    let doc = format!(" {}", sentence(&group.summary));
+    let doc = of_file(&group.summary);
     let methods = methods(group);
     let composed = || methods.iter().filter_map(|method| compositions.get(method.name.as_str()));
     let bool_import =
@@ -101,7 +101,7 @@ fn module(operators: &Operators, group: &OperatorGroup, compositions: &Known) ->
         quote!(#signature { #body })
     });
     quote! {
-        #![doc = #doc]
+        #doc
 
         use tenon::device::{#bool_import #error_import Result};
         use tenon::operators::{#name, #(#traits,)* Launch, TensorMut, TensorRef};

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 
 use super::{names, result_type};
-use crate::emit::rust::attribute::{constant, number};
+use crate::emit::rust::attribute::{constant, data_type, number};
 use crate::formula::Ty;
 use crate::model::{
     Arity, AttributeType, Callee, Composition, ComputeValue, Method, OperatorCall, Operators, OutputType,
@@ -54,9 +54,8 @@ pub(super) fn refuses(composition: &Composition) -> bool {
 /// Returns true if a step calls a function that is written by hand.
 pub(super) fn has_rules(composition: &Composition) -> bool {
     fn is_rule(call: &OperatorCall) -> bool {
-        let values = call.arguments.iter().chain(call.attributes.iter().map(|(_, value)| value));
         matches!(call.callee, Callee::Rule(_))
-            || values.into_iter().any(|value| matches!(value, ComputeValue::Call(call) if is_rule(call)))
+            || call.values().any(|value| matches!(value, ComputeValue::Call(call) if is_rule(call)))
     }
     matches!(composition.recipe, Recipe::Sequence(steps) if steps.iter().any(|step| is_rule(&step.call)))
 }
@@ -108,16 +107,13 @@ impl<'a> Writer<'a> {
 
     fn required_step(&mut self, step: &Step) {
         let Some(target) = step.targets.first() else { return };
-        let method = match &step.call.callee {
-            Callee::Rule(_) => {
-                let value = self.rule(&step.call);
-                if let Target::Local { name, .. } = target {
-                    let name = names::snake(name);
-                    self.statements.extend(quote!(let #name = #value;));
-                }
-                return;
+        let Some(method) = self.operators.method(&step.call.callee) else {
+            let value = self.rule(&step.call);
+            if let Target::Local { name, .. } = target {
+                let name = names::snake(name);
+                self.statements.extend(quote!(let #name = #value;));
             }
-            Callee::Method { .. } => self.method(&step.call.callee),
+            return;
         };
         let statement = match (&method.work, target) {
             (Work::Formula(_), Target::Local { name, like: None }) => {
@@ -165,16 +161,6 @@ impl<'a> Writer<'a> {
         self.statements.extend(quote!(#makes #call?; #ends));
     }
 
-    fn method(&self, callee: &Callee) -> Method<'a> {
-        let found = match callee {
-            Callee::Method { operator, name } => {
-                self.operators.operator(*operator).methods().into_iter().find(|method| method.name == *name)
-            }
-            Callee::Rule(_) => None,
-        };
-        found.expect("the callee is resolved")
-    }
-
     /// Emits the result of a formula in temporary memory.
     fn formula(&mut self, call: &OperatorCall, method: &Method) -> TokenStream {
         let operands = self.operands(call);
@@ -201,8 +187,8 @@ impl<'a> Writer<'a> {
         let inputs: Vec<TokenStream> = inputs.collect();
         let wanted = method.attributes.iter().map(|index| &method.operator.attributes[*index]);
         let attributes: Vec<TokenStream> = wanted
-            .map(|wanted| match call.attributes.iter().find(|(name, _)| *name == wanted.name) {
-                Some((_, value)) => self.attribute(value, wanted.ty),
+            .map(|wanted| match call.attribute(&wanted.name) {
+                Some(value) => self.attribute(value, wanted.ty),
                 None => wanted.default.as_ref().map(constant).unwrap_or_default(),
             })
             .collect();
@@ -232,14 +218,11 @@ impl<'a> Writer<'a> {
                 let value = number(*value);
                 quote!(self.constant(ty, #value)?)
             }
-            ComputeValue::Call(call) => match &call.callee {
-                Callee::Rule(_) => {
+            ComputeValue::Call(call) => match self.operators.method(&call.callee) {
+                Some(method) => self.formula(call, &method),
+                None => {
                     let value = self.rule(call);
                     quote!(self.operand(ty, #value)?)
-                }
-                Callee::Method { .. } => {
-                    let method = self.method(&call.callee);
-                    self.formula(call, &method)
                 }
             },
             other => return self.rule_value(other),
@@ -258,10 +241,9 @@ impl<'a> Writer<'a> {
     /// Emits the call of a function that is written by hand.
     fn rule(&mut self, call: &OperatorCall) -> TokenStream {
         let Callee::Rule(path) = &call.callee else { return TokenStream::new() };
-        let path = path.split("::").map(names::snake);
-        let values = call.arguments.iter().chain(call.attributes.iter().map(|(_, value)| value));
-        let values: Vec<TokenStream> = values.map(|value| self.rule_value(value)).collect();
-        quote!(#(#path)::*(self, #(#values),*)?)
+        let path = names::path(path);
+        let values: Vec<TokenStream> = call.values().map(|value| self.rule_value(value)).collect();
+        quote!(#path(self, #(#values),*)?)
     }
 
     fn rule_value(&mut self, value: &ComputeValue) -> TokenStream {
@@ -277,12 +259,9 @@ impl<'a> Writer<'a> {
                 quote!(&[#(#values),*])
             }
             ComputeValue::Call(call) => {
-                let value = match call.callee {
-                    Callee::Rule(_) => self.rule(call),
-                    Callee::Method { .. } => {
-                        let method = self.method(&call.callee);
-                        self.formula(call, &method)
-                    }
+                let value = match self.operators.method(&call.callee) {
+                    Some(method) => self.formula(call, &method),
+                    None => self.rule(call),
                 };
                 let part = self.part(&value);
                 quote!(&#part)
@@ -333,10 +312,7 @@ impl<'a> Writer<'a> {
 /// Emits the type of elements of a kernel's output.
 fn output_type(ty: Option<OutputType>) -> TokenStream {
     match ty {
-        Some(OutputType::Bool) => quote!(DataType::BOOL),
-        Some(OutputType::I32) => quote!(DataType::INT32),
-        Some(OutputType::I64) => quote!(DataType::INT64),
-        Some(OutputType::F32) => quote!(DataType::FLOAT32),
         Some(OutputType::Like(_) | OutputType::Wide(_) | OutputType::Any) | None => quote!(ty),
+        Some(fixed) => data_type(fixed),
     }
 }
