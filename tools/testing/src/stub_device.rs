@@ -5,7 +5,7 @@ use tenon::device::{DeviceId, Event, Result, Stream};
 
 /// The required functions of a device, with bodies that do nothing and succeed.
 ///
-/// [`stub_device!`] makes a device of it.
+/// [`stub_device!`](crate::stub_device!) makes a device of it.
 #[allow(missing_docs, reason = "the functions are those of `tenon::device::Device`")]
 pub trait RequiredFunctions {
     fn set_device(&self, _: DeviceId) -> Result<()> {
