@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use tenon::DevicePtr;
 use tenon::device::{Device as _, DeviceId, Error, Plugin, Result};
 use tenon::operators::{Launch, TensorMut, TensorRef, broadcast};
+use tenon::support::write_line;
 use tenon_cpu::{Cpu, Space};
 use tenon_kernels::{View, ViewMut, reduce};
 
@@ -172,7 +173,11 @@ impl Call {
         let kernel = move || {
             // The kernel reads them.
             let _kept = &copies;
-            kernel().map_err(|error| error.to_string())
+            kernel().map_err(|error| {
+                // PaddlePaddle reports only a number when it waits for the stream.
+                write_line(format_args!("the operator {name} failed after its call had returned: {error}"));
+                error.to_string()
+            })
         };
         Ok(Cpu::instance().launch_kernel(self.launch.device, self.launch.stream, name, kernel)?)
     }
