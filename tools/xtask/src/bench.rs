@@ -11,9 +11,9 @@ use crate::sdk;
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen`, `python`, `diopi` or `paddle`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen`, `python`, `diopi`, `paddle` or `processes`
     name: Option<String>,
-    /// Arguments for the benchmark `paddle`; `-- --help` lists them
+    /// Arguments for the benchmark `paddle` or `processes`; `-- --help` lists them
     #[arg(last = true)]
     rest: Vec<String>,
 }
@@ -44,8 +44,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if options.name.as_deref().is_none_or(|wanted| wanted == "diopi") {
         diopi::bench()?;
     }
-    if options.name.as_deref().is_none_or(|wanted| wanted == "paddle") {
-        paddle::bench(&options.rest)?;
+    for (name, script) in [("paddle", "bench.py"), ("processes", "processes.py")] {
+        if options.name.as_deref().is_none_or(|wanted| wanted == name) {
+            paddle::bench(script, &options.rest)?;
+        }
     }
     Ok(())
 }

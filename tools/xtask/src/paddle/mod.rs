@@ -173,8 +173,8 @@ pub fn demo(options: &DemoOptions) -> Result<(), Failure> {
 }
 
 /// Measures models and operators on the plugin's device against PaddlePaddle's CPU, in the newest release.
-pub fn bench(arguments: &[String]) -> Result<(), Failure> {
-    let script = project::path("plugins/paddle/benchmarks/bench.py");
+pub fn bench(script: &str, arguments: &[String]) -> Result<(), Failure> {
+    let script = project::path("plugins/paddle/benchmarks").join(script);
     step(newest()?.python()).arg(script).args(arguments).run()
 }
 
