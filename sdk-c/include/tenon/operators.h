@@ -112,7 +112,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Rectified linear unit.
+   * @brief Computes the rectified linear unit.
    *
    * `out = max(x, 0)`.
    *
@@ -141,7 +141,7 @@ typedef struct TenonOperators {
   } relu_dx;
 
   /**
-   * @brief Rectified linear unit with a maximum of 6.
+   * @brief Computes the rectified linear unit with a maximum of 6.
    *
    * `out = clamp(x, 0, 6)`.
    *
@@ -169,7 +169,7 @@ typedef struct TenonOperators {
   } relu6_dx;
 
   /**
-   * @brief Rectified linear unit with a slope for negative numbers.
+   * @brief Computes the rectified linear unit with a slope for negative numbers.
    *
    * `out = alpha * x if x < 0 else x`.
    *
@@ -201,7 +201,7 @@ typedef struct TenonOperators {
   } leaky_relu_dx;
 
   /**
-   * @brief Rectified linear unit with learned slopes for negative numbers.
+   * @brief Computes the rectified linear unit with learned slopes for negative numbers.
    *
    * `out = x if x > 0 else alpha * x`.
    *
@@ -244,7 +244,7 @@ typedef struct TenonOperators {
   } prelu_dalpha;
 
   /**
-   * @brief The input above a threshold, and a constant elsewhere.
+   * @brief Returns the input above a threshold, and a constant elsewhere.
    *
    * `out = value if x <= threshold else x`.
    *
@@ -276,7 +276,7 @@ typedef struct TenonOperators {
   } thresholded_relu_dx;
 
   /**
-   * @brief Exponential linear unit.
+   * @brief Computes the exponential linear unit.
    *
    * `out = x if x > 0 else alpha * expm1(x)`.
    *
@@ -306,7 +306,7 @@ typedef struct TenonOperators {
   } elu_dx;
 
   /**
-   * @brief Scaled exponential linear unit.
+   * @brief Computes the scaled exponential linear unit.
    *
    * `out = scale * x if x > 0 else scale * alpha * expm1(x)`.
    *
@@ -339,7 +339,7 @@ typedef struct TenonOperators {
   } selu_dx;
 
   /**
-   * @brief Continuously differentiable exponential linear unit.
+   * @brief Computes the continuously differentiable exponential linear unit.
    *
    * `out = x if x > 0 else alpha * expm1(x / alpha)`.
    *
@@ -369,7 +369,7 @@ typedef struct TenonOperators {
   } celu_dx;
 
   /**
-   * @brief Gaussian error linear unit.
+   * @brief Computes the Gaussian error linear unit.
    *
    * `out = x * cdf`, where `cdf = sigmoid(1.5957691216057308 * x * (1 + 0.044715 * x * x)) if
    * approximate else 0.5 * erfc(-sqrt(0.5) * x)`.
@@ -409,7 +409,7 @@ typedef struct TenonOperators {
   } gelu_dx;
 
   /**
-   * @brief Sigmoid-weighted linear unit.
+   * @brief Computes the sigmoid-weighted linear unit.
    *
    * `out = x * s`, where `s = sigmoid(x)`.
    *
@@ -436,7 +436,7 @@ typedef struct TenonOperators {
   } silu_dx;
 
   /**
-   * @brief Sigmoid-weighted linear unit with a factor inside the sigmoid.
+   * @brief Computes the sigmoid-weighted linear unit with a factor inside the sigmoid.
    *
    * `out = x * s`, where `s = sigmoid(beta * x)`.
    *
@@ -466,7 +466,7 @@ typedef struct TenonOperators {
   } swish_dx;
 
   /**
-   * @brief The sigmoid-weighted linear unit of one input, times another input.
+   * @brief Multiplies the sigmoid-weighted linear unit of one input by another input.
    *
    * `out = x * s * gate`, where `s = sigmoid(x)`.
    *
@@ -509,7 +509,7 @@ typedef struct TenonOperators {
   } swiglu_dgate;
 
   /**
-   * @brief The input times the hyperbolic tangent of its softplus.
+   * @brief Multiplies the input by the hyperbolic tangent of its softplus.
    *
    * `out = x * t`, where `t = tanh(softplus(x))`.
    *
@@ -537,7 +537,7 @@ typedef struct TenonOperators {
   } mish_dx;
 
   /**
-   * @brief Smooth form of the rectified linear unit.
+   * @brief Computes a smooth form of the rectified linear unit.
    *
    * `out = x if beta * x > threshold else softplus(beta * x) / beta`.
    *
@@ -570,7 +570,7 @@ typedef struct TenonOperators {
   } softplus_dx;
 
   /**
-   * @brief Softplus of an input that is limited to an interval.
+   * @brief Computes softplus of the input, limited to an interval.
    *
    * `out = softplus(clamp(x, -threshold, threshold))`.
    *
@@ -599,7 +599,7 @@ typedef struct TenonOperators {
   } soft_relu_dx;
 
   /**
-   * @brief The input divided by 1 plus its absolute value.
+   * @brief Divides the input by 1 plus its absolute value.
    *
    * `out = x / (1 + abs(x))`.
    *
@@ -626,7 +626,7 @@ typedef struct TenonOperators {
   } softsign_dx;
 
   /**
-   * @brief Logistic function.
+   * @brief Computes the logistic function.
    *
    * `out = sigmoid(x)`.
    *
@@ -654,7 +654,7 @@ typedef struct TenonOperators {
   } sigmoid_dx;
 
   /**
-   * @brief Logarithm of the logistic function.
+   * @brief Computes the logarithm of the logistic function.
    *
    * `out = -softplus(-x)`.
    *
@@ -682,7 +682,7 @@ typedef struct TenonOperators {
   } log_sigmoid_dx;
 
   /**
-   * @brief Hyperbolic tangent.
+   * @brief Computes the hyperbolic tangent.
    *
    * `out = tanh(x)`.
    *
@@ -709,7 +709,7 @@ typedef struct TenonOperators {
   } tanh_dx;
 
   /**
-   * @brief Scaled hyperbolic tangent.
+   * @brief Computes a scaled hyperbolic tangent.
    *
    * `out = scale_b * t`, where `t = tanh(scale_a * x)`.
    *
@@ -740,7 +740,7 @@ typedef struct TenonOperators {
   } stanh_dx;
 
   /**
-   * @brief Piecewise linear approximation of the logistic function.
+   * @brief Computes a piecewise linear approximation of the logistic function.
    *
    * `out = clamp(slope * x + offset, 0, 1)`.
    *
@@ -779,7 +779,7 @@ typedef struct TenonOperators {
   } hard_sigmoid_dx;
 
   /**
-   * @brief Piecewise approximation of the sigmoid-weighted linear unit.
+   * @brief Computes a piecewise approximation of the sigmoid-weighted linear unit.
    *
    * `out = x * clamp(x + 3, 0, 6) / 6`.
    *
@@ -808,7 +808,7 @@ typedef struct TenonOperators {
   } hard_swish_dx;
 
   /**
-   * @brief The input limited to an interval, as an activation function.
+   * @brief Limits the input to an interval, as an activation function.
    *
    * `out = clamp(x, lower, upper)`.
    *
@@ -840,7 +840,7 @@ typedef struct TenonOperators {
   } hard_tanh_dx;
 
   /**
-   * @brief The input, with an interval around 0 replaced by 0.
+   * @brief Replaces an interval around 0 by 0.
    *
    * `out = 0 if x > -threshold and x < threshold else x`.
    *
@@ -870,7 +870,7 @@ typedef struct TenonOperators {
   } hard_shrink_dx;
 
   /**
-   * @brief The input moved towards 0 by a constant.
+   * @brief Moves the input towards 0 by a constant.
    *
    * `out = x - clamp(x, -threshold, threshold)`.
    *
@@ -899,7 +899,7 @@ typedef struct TenonOperators {
   } soft_shrink_dx;
 
   /**
-   * @brief The input minus its hyperbolic tangent.
+   * @brief Subtracts its hyperbolic tangent from the input.
    *
    * `out = x - t`, where `t = tanh(x)`.
    *
@@ -940,7 +940,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The input itself.
+   * @brief Returns the input.
    *
    * `out = x`.
    *
@@ -966,7 +966,7 @@ typedef struct TenonOperators {
   } copy_dx;
 
   /**
-   * @brief The input with the other sign.
+   * @brief Changes the sign of the input.
    *
    * `out = -x`.
    *
@@ -991,7 +991,7 @@ typedef struct TenonOperators {
   } negative_dx;
 
   /**
-   * @brief Absolute value.
+   * @brief Computes the absolute value.
    *
    * `out = abs(x)`.
    *
@@ -1022,7 +1022,7 @@ typedef struct TenonOperators {
   } abs_dx;
 
   /**
-   * @brief Sign of the input, -1, 0 or 1.
+   * @brief Returns the sign of the input, -1, 0 or 1.
    *
    * `out = sign(x)`.
    *
@@ -1047,7 +1047,7 @@ typedef struct TenonOperators {
   } sign_dx;
 
   /**
-   * @brief Angle of a real number in the complex plane, 0 or pi.
+   * @brief Returns the angle of a real number in the complex plane, 0 or pi.
    *
    * `out = x if is_nan(x) else pi if x < 0 else 0`.
    *
@@ -1073,7 +1073,7 @@ typedef struct TenonOperators {
   } angle_dx;
 
   /**
-   * @brief Square of the input.
+   * @brief Computes the square.
    *
    * `out = square(x)`.
    *
@@ -1100,7 +1100,7 @@ typedef struct TenonOperators {
   } square_dx;
 
   /**
-   * @brief 1 divided by the input.
+   * @brief Divides 1 by the input.
    *
    * `out = recip(x)`.
    *
@@ -1127,7 +1127,7 @@ typedef struct TenonOperators {
   } reciprocal_dx;
 
   /**
-   * @brief Square root.
+   * @brief Computes the square root.
    *
    * `out = sqrt(x)`.
    *
@@ -1155,7 +1155,7 @@ typedef struct TenonOperators {
   } sqrt_dx;
 
   /**
-   * @brief 1 divided by the square root.
+   * @brief Divides 1 by the square root.
    *
    * `out = rsqrt(x)`.
    *
@@ -1183,7 +1183,7 @@ typedef struct TenonOperators {
   } rsqrt_dx;
 
   /**
-   * @brief Exponential function.
+   * @brief Computes the exponential function.
    *
    * `out = exp(x)`.
    *
@@ -1211,7 +1211,7 @@ typedef struct TenonOperators {
   } exp_dx;
 
   /**
-   * @brief Exponential function minus 1, exact near 0.
+   * @brief Computes the exponential function minus 1, exact near 0.
    *
    * `out = expm1(x)`.
    *
@@ -1238,7 +1238,7 @@ typedef struct TenonOperators {
   } expm1_dx;
 
   /**
-   * @brief Natural logarithm.
+   * @brief Computes the natural logarithm.
    *
    * `out = log(x)`.
    *
@@ -1265,7 +1265,7 @@ typedef struct TenonOperators {
   } log_dx;
 
   /**
-   * @brief Logarithm to the base 2.
+   * @brief Computes the logarithm to the base 2.
    *
    * `out = log2(x)`.
    *
@@ -1292,7 +1292,7 @@ typedef struct TenonOperators {
   } log2_dx;
 
   /**
-   * @brief Logarithm to the base 10.
+   * @brief Computes the logarithm to the base 10.
    *
    * `out = log10(x)`.
    *
@@ -1319,7 +1319,7 @@ typedef struct TenonOperators {
   } log10_dx;
 
   /**
-   * @brief Natural logarithm of 1 plus the input, exact near 0.
+   * @brief Computes the natural logarithm of 1 plus the input, exact near 0.
    *
    * `out = log1p(x)`.
    *
@@ -1346,7 +1346,7 @@ typedef struct TenonOperators {
   } log1p_dx;
 
   /**
-   * @brief Logarithm of the odds, the inverse of the logistic function.
+   * @brief Computes the logarithm of the odds, the inverse of the logistic function.
    *
    * `out = log(p / (1 - p))`, where `p = clamp(x, eps, 1 - eps) if eps > 0 else x`.
    *
@@ -1378,7 +1378,7 @@ typedef struct TenonOperators {
   } logit_dx;
 
   /**
-   * @brief Sine.
+   * @brief Computes the sine.
    *
    * `out = sin(x)`.
    *
@@ -1405,7 +1405,7 @@ typedef struct TenonOperators {
   } sin_dx;
 
   /**
-   * @brief Cosine.
+   * @brief Computes the cosine.
    *
    * `out = cos(x)`.
    *
@@ -1432,7 +1432,7 @@ typedef struct TenonOperators {
   } cos_dx;
 
   /**
-   * @brief Tangent.
+   * @brief Computes the tangent.
    *
    * `out = tan(x)`.
    *
@@ -1459,7 +1459,7 @@ typedef struct TenonOperators {
   } tan_dx;
 
   /**
-   * @brief Inverse sine.
+   * @brief Computes the inverse sine.
    *
    * `out = asin(x)`.
    *
@@ -1486,7 +1486,7 @@ typedef struct TenonOperators {
   } asin_dx;
 
   /**
-   * @brief Inverse cosine.
+   * @brief Computes the inverse cosine.
    *
    * `out = acos(x)`.
    *
@@ -1513,7 +1513,7 @@ typedef struct TenonOperators {
   } acos_dx;
 
   /**
-   * @brief Inverse tangent.
+   * @brief Computes the inverse tangent.
    *
    * `out = atan(x)`.
    *
@@ -1540,7 +1540,7 @@ typedef struct TenonOperators {
   } atan_dx;
 
   /**
-   * @brief Hyperbolic sine.
+   * @brief Computes the hyperbolic sine.
    *
    * `out = sinh(x)`.
    *
@@ -1567,7 +1567,7 @@ typedef struct TenonOperators {
   } sinh_dx;
 
   /**
-   * @brief Hyperbolic cosine.
+   * @brief Computes the hyperbolic cosine.
    *
    * `out = cosh(x)`.
    *
@@ -1594,7 +1594,7 @@ typedef struct TenonOperators {
   } cosh_dx;
 
   /**
-   * @brief Inverse hyperbolic sine.
+   * @brief Computes the inverse hyperbolic sine.
    *
    * `out = asinh(x)`.
    *
@@ -1621,7 +1621,7 @@ typedef struct TenonOperators {
   } asinh_dx;
 
   /**
-   * @brief Inverse hyperbolic cosine.
+   * @brief Computes the inverse hyperbolic cosine.
    *
    * `out = acosh(x)`.
    *
@@ -1648,7 +1648,7 @@ typedef struct TenonOperators {
   } acosh_dx;
 
   /**
-   * @brief Inverse hyperbolic tangent.
+   * @brief Computes the inverse hyperbolic tangent.
    *
    * `out = atanh(x)`.
    *
@@ -1675,7 +1675,7 @@ typedef struct TenonOperators {
   } atanh_dx;
 
   /**
-   * @brief Error function.
+   * @brief Computes the error function.
    *
    * `out = erf(x)`.
    *
@@ -1702,7 +1702,7 @@ typedef struct TenonOperators {
   } erf_dx;
 
   /**
-   * @brief Logarithm of the absolute value of the gamma function.
+   * @brief Computes the logarithm of the absolute value of the gamma function.
    *
    * `out = lgamma(x)`.
    *
@@ -1730,7 +1730,7 @@ typedef struct TenonOperators {
   } lgamma_dx;
 
   /**
-   * @brief Derivative of the logarithm of the gamma function.
+   * @brief Computes the derivative of the logarithm of the gamma function.
    *
    * `out = digamma(x)`.
    *
@@ -1747,7 +1747,7 @@ typedef struct TenonOperators {
   } digamma;
 
   /**
-   * @brief The greatest whole number that is not above the input.
+   * @brief Rounds down to a whole number.
    *
    * `out = floor(x)`.
    *
@@ -1772,7 +1772,7 @@ typedef struct TenonOperators {
   } floor_dx;
 
   /**
-   * @brief The least whole number that is not below the input.
+   * @brief Rounds up to a whole number.
    *
    * `out = ceil(x)`.
    *
@@ -1798,7 +1798,7 @@ typedef struct TenonOperators {
   } ceil_dx;
 
   /**
-   * @brief The input without its fraction.
+   * @brief Removes the fraction.
    *
    * `out = trunc(x)`.
    *
@@ -1824,7 +1824,7 @@ typedef struct TenonOperators {
   } trunc_dx;
 
   /**
-   * @brief The nearest whole number, or the nearest number with some decimals.
+   * @brief Rounds to the nearest whole number, or to some decimals.
    *
    * `out = round(x) if decimals == 0 else round(x * pow(10, decimals)) / pow(10, decimals) if
    * decimals > 0 else round(x / pow(10, -decimals)) * pow(10, -decimals)`.
@@ -1856,7 +1856,7 @@ typedef struct TenonOperators {
   } round_dx;
 
   /**
-   * @brief The input times a number, plus a number.
+   * @brief Multiplies the input by a number, and adds a number.
    *
    * `out = scale * x + bias if bias_after_scale else scale * (x + bias)`.
    *
@@ -1888,7 +1888,7 @@ typedef struct TenonOperators {
   } scale_dx;
 
   /**
-   * @brief The input divided by a number.
+   * @brief Divides the input by a number.
    *
    * `out = x / scale`.
    *
@@ -1917,7 +1917,7 @@ typedef struct TenonOperators {
   } div_scale_dx;
 
   /**
-   * @brief The input plus a number.
+   * @brief Adds a number to the input.
    *
    * `out = x + value`.
    *
@@ -1945,7 +1945,7 @@ typedef struct TenonOperators {
   } increment_dx;
 
   /**
-   * @brief The input raised to a power that is the same for all elements.
+   * @brief Raises the input to a power that is the same for all elements.
    *
    * `out = pow(x, exponent)`.
    *
@@ -1978,7 +1978,7 @@ typedef struct TenonOperators {
   } pow_dx;
 
   /**
-   * @brief The input limited to an interval.
+   * @brief Limits the input to an interval.
    *
    * `out = min(max(x, lower), upper)`.
    *
@@ -2025,7 +2025,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Sum.
+   * @brief Adds two numbers.
    *
    * `out = a + b`.
    *
@@ -2063,7 +2063,7 @@ typedef struct TenonOperators {
   } add_db;
 
   /**
-   * @brief Difference.
+   * @brief Subtracts the second number from the first.
    *
    * `out = a - b`.
    *
@@ -2101,7 +2101,7 @@ typedef struct TenonOperators {
   } subtract_db;
 
   /**
-   * @brief Product.
+   * @brief Multiplies two numbers.
    *
    * `out = a * b`.
    *
@@ -2143,7 +2143,7 @@ typedef struct TenonOperators {
   } multiply_db;
 
   /**
-   * @brief Quotient.
+   * @brief Divides the first number by the second.
    *
    * `out = a / b`.
    *
@@ -2189,7 +2189,7 @@ typedef struct TenonOperators {
   } divide_db;
 
   /**
-   * @brief Quotient, rounded towards 0.
+   * @brief Divides two numbers and rounds the quotient towards 0.
    *
    * `out = trunc_div(a, b)`.
    *
@@ -2229,7 +2229,7 @@ typedef struct TenonOperators {
   } trunc_divide_db;
 
   /**
-   * @brief Quotient, rounded down.
+   * @brief Divides two numbers and rounds the quotient down.
    *
    * `out = floor_div(a, b)`.
    *
@@ -2273,7 +2273,7 @@ typedef struct TenonOperators {
   } floor_divide_db;
 
   /**
-   * @brief Remainder with the sign of the divisor.
+   * @brief Computes the remainder with the sign of the divisor.
    *
    * `out = floor_mod(a, b)`.
    *
@@ -2318,7 +2318,7 @@ typedef struct TenonOperators {
   } remainder_db;
 
   /**
-   * @brief Remainder with the sign of the dividend.
+   * @brief Computes the remainder with the sign of the dividend.
    *
    * `out = trunc_mod(a, b)`.
    *
@@ -2360,7 +2360,7 @@ typedef struct TenonOperators {
   } fmod_db;
 
   /**
-   * @brief One input raised to the power of the other.
+   * @brief Raises one input to the power of the other.
    *
    * `out = pow(a, b)`.
    *
@@ -2409,7 +2409,7 @@ typedef struct TenonOperators {
   } elementwise_pow_db;
 
   /**
-   * @brief The greater of two numbers.
+   * @brief Returns the greater of two numbers.
    *
    * `out = max(a, b)`.
    *
@@ -2455,7 +2455,7 @@ typedef struct TenonOperators {
   } maximum_db;
 
   /**
-   * @brief The smaller of two numbers.
+   * @brief Returns the smaller of two numbers.
    *
    * `out = min(a, b)`.
    *
@@ -2501,7 +2501,7 @@ typedef struct TenonOperators {
   } minimum_db;
 
   /**
-   * @brief The greater of two numbers, or the one that is not NaN.
+   * @brief Returns the greater of two numbers, or the one that is not NaN.
    *
    * `out = a if left else b`, where `left = a >= b or is_nan(b)`.
    *
@@ -2544,7 +2544,7 @@ typedef struct TenonOperators {
   } fmax_db;
 
   /**
-   * @brief The smaller of two numbers, or the one that is not NaN.
+   * @brief Returns the smaller of two numbers, or the one that is not NaN.
    *
    * `out = a if left else b`, where `left = a <= b or is_nan(b)`.
    *
@@ -2587,7 +2587,7 @@ typedef struct TenonOperators {
   } fmin_db;
 
   /**
-   * @brief Step function with a chosen value at 0.
+   * @brief Computes the step function with a chosen value at 0.
    *
    * `out = b if a == 0 else 1 if a > 0 else 0`.
    *
@@ -2628,7 +2628,7 @@ typedef struct TenonOperators {
   } heaviside_db;
 
   /**
-   * @brief Angle of a point in the plane.
+   * @brief Computes the angle of a point in the plane.
    *
    * `out = atan2(a, b)`.
    *
@@ -2672,7 +2672,7 @@ typedef struct TenonOperators {
   } atan2_db;
 
   /**
-   * @brief Length of the hypotenuse of a right triangle.
+   * @brief Computes the length of the hypotenuse of a right triangle.
    *
    * `out = hypot(a, b)`.
    *
@@ -2716,7 +2716,7 @@ typedef struct TenonOperators {
   } hypot_db;
 
   /**
-   * @brief The absolute value of one input with the sign of the other.
+   * @brief Returns the absolute value of one input with the sign of the other.
    *
    * `out = copysign(a, b)`.
    *
@@ -2757,7 +2757,7 @@ typedef struct TenonOperators {
   } copysign_db;
 
   /**
-   * @brief Linear interpolation between two inputs.
+   * @brief Interpolates linearly between two inputs.
    *
    * `out = a + weight * (b - a)`.
    *
@@ -2814,7 +2814,7 @@ typedef struct TenonOperators {
   } lerp_dweight;
 
   /**
-   * @brief The sum of an input and a scaled product.
+   * @brief Adds a scaled product to an input.
    *
    * `out = x + scale * a * b`.
    *
@@ -2868,7 +2868,7 @@ typedef struct TenonOperators {
   } addcmul_db;
 
   /**
-   * @brief The sum of an input and a scaled quotient.
+   * @brief Adds a scaled quotient to an input.
    *
    * `out = x + scale * (a / b)`.
    *
@@ -2922,7 +2922,7 @@ typedef struct TenonOperators {
   } addcdiv_db;
 
   /**
-   * @brief Logarithm of the sum of the exponentials of two inputs.
+   * @brief Computes the logarithm of the sum of the exponentials of two inputs.
    *
    * `out = max(a, b) + softplus(-abs(d))`, where `d = 0 if a == b else a - b`.
    *
@@ -2979,7 +2979,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief True if two numbers are equal.
+   * @brief Tests whether two numbers are equal.
    *
    * `out = a == b`.
    *
@@ -2997,7 +2997,7 @@ typedef struct TenonOperators {
   } equal;
 
   /**
-   * @brief True if two numbers differ.
+   * @brief Tests whether two numbers differ.
    *
    * `out = a != b`.
    *
@@ -3015,7 +3015,7 @@ typedef struct TenonOperators {
   } not_equal;
 
   /**
-   * @brief True if the left number is smaller.
+   * @brief Tests whether the left number is smaller.
    *
    * `out = a < b`.
    *
@@ -3033,7 +3033,7 @@ typedef struct TenonOperators {
   } less_than;
 
   /**
-   * @brief True if the left number is smaller or equal.
+   * @brief Tests whether the left number is smaller or equal.
    *
    * `out = a <= b`.
    *
@@ -3051,7 +3051,7 @@ typedef struct TenonOperators {
   } less_equal;
 
   /**
-   * @brief True if the left number is greater.
+   * @brief Tests whether the left number is greater.
    *
    * `out = a > b`.
    *
@@ -3069,7 +3069,7 @@ typedef struct TenonOperators {
   } greater_than;
 
   /**
-   * @brief True if the left number is greater or equal.
+   * @brief Tests whether the left number is greater or equal.
    *
    * `out = a >= b`.
    *
@@ -3087,7 +3087,7 @@ typedef struct TenonOperators {
   } greater_equal;
 
   /**
-   * @brief True if two numbers are equal up to a tolerance.
+   * @brief Tests whether two numbers are equal up to a tolerance.
    *
    * `out = a == b or is_finite(a - b) and abs(a - b) <= atol + rtol * abs(b) or equal_nan and
    * is_nan(a) and is_nan(b)`.
@@ -3111,7 +3111,7 @@ typedef struct TenonOperators {
   } is_close;
 
   /**
-   * @brief True if a number is NaN.
+   * @brief Tests whether a number is NaN.
    *
    * `out = is_nan(x)`.
    *
@@ -3126,7 +3126,7 @@ typedef struct TenonOperators {
   } is_nan;
 
   /**
-   * @brief True if a number is infinite.
+   * @brief Tests whether a number is infinite.
    *
    * `out = is_inf(x)`.
    *
@@ -3141,7 +3141,7 @@ typedef struct TenonOperators {
   } is_inf;
 
   /**
-   * @brief True if a number is neither infinite nor NaN.
+   * @brief Tests whether a number is neither infinite nor NaN.
    *
    * `out = is_finite(x)`.
    *
@@ -3166,7 +3166,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief True if both inputs are true.
+   * @brief Tests whether both inputs are true.
    *
    * `out = a != 0 and b != 0`.
    *
@@ -3184,7 +3184,7 @@ typedef struct TenonOperators {
   } logical_and;
 
   /**
-   * @brief True if one of the inputs, or both, are true.
+   * @brief Tests whether at least one of the inputs is true.
    *
    * `out = a != 0 or b != 0`.
    *
@@ -3202,7 +3202,7 @@ typedef struct TenonOperators {
   } logical_or;
 
   /**
-   * @brief True if exactly one of the inputs is true.
+   * @brief Tests whether exactly one of the inputs is true.
    *
    * `out = a != 0 and b == 0 or a == 0 and b != 0`.
    *
@@ -3220,7 +3220,7 @@ typedef struct TenonOperators {
   } logical_xor;
 
   /**
-   * @brief True if the input is false.
+   * @brief Tests whether the input is false.
    *
    * `out = x == 0`.
    *
@@ -3235,7 +3235,7 @@ typedef struct TenonOperators {
   } logical_not;
 
   /**
-   * @brief The bits that are set in both inputs.
+   * @brief Returns the bits that are set in both inputs.
    *
    * `out = bit_and(a, b)`.
    *
@@ -3253,7 +3253,7 @@ typedef struct TenonOperators {
   } bitwise_and;
 
   /**
-   * @brief The bits that are set in one of the inputs or both.
+   * @brief Returns the bits that are set in at least one of the inputs.
    *
    * `out = bit_or(a, b)`.
    *
@@ -3271,7 +3271,7 @@ typedef struct TenonOperators {
   } bitwise_or;
 
   /**
-   * @brief The bits that are set in exactly one of the inputs.
+   * @brief Returns the bits that are set in exactly one of the inputs.
    *
    * `out = bit_xor(a, b)`.
    *
@@ -3289,7 +3289,7 @@ typedef struct TenonOperators {
   } bitwise_xor;
 
   /**
-   * @brief The bits that are not set in the input.
+   * @brief Returns the bits that are not set in the input.
    *
    * `out = bit_not(x)`.
    *
@@ -3305,7 +3305,7 @@ typedef struct TenonOperators {
   } bitwise_not;
 
   /**
-   * @brief The bits of the left input, moved up by the right input.
+   * @brief Moves the bits of the left input up by the right input.
    *
    * `out = 0 if b < 0 or b > 63 else shift_left(a, b)`.
    *
@@ -3325,7 +3325,7 @@ typedef struct TenonOperators {
   } bitwise_left_shift;
 
   /**
-   * @brief The bits of the left input, moved down by the right input.
+   * @brief Moves the bits of the left input down by the right input.
    *
    * `out = shift_right(a, 63) if b < 0 or b > 63 else shift_right(a, b)`.
    *
@@ -3345,7 +3345,7 @@ typedef struct TenonOperators {
   } bitwise_right_shift;
 
   /**
-   * @brief The bits of the left input without regard to the sign, moved down by the right input.
+   * @brief Moves the bits of the left input down by the right input, without regard to the sign.
    *
    * `out = a if b == 0 else 0 if b < 0 or b >= bits else bit_and(shift_right(a, b), shift_left(1,
    * bits - b) - 1)`.
@@ -3369,7 +3369,7 @@ typedef struct TenonOperators {
   } bitwise_right_shift_logical;
 
   /**
-   * @brief Elements of one input where a condition is true, and of another elsewhere.
+   * @brief Selects elements of one input where a condition is true, and of another elsewhere.
    *
    * `out = a if condition != 0 else b`.
    *
@@ -3413,7 +3413,7 @@ typedef struct TenonOperators {
   } select_db;
 
   /**
-   * @brief The input, with the elements under a mask replaced by a value.
+   * @brief Replaces the elements under a mask by a value.
    *
    * `out = value if mask != 0 else x`.
    *
@@ -3469,7 +3469,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Square of the difference between prediction and label.
+   * @brief Computes the square of the difference between prediction and label.
    *
    * `out = square(x - label)`.
    *
@@ -3511,7 +3511,7 @@ typedef struct TenonOperators {
   } squared_error_dlabel;
 
   /**
-   * @brief Huber's function of a residual.
+   * @brief Computes Huber's function of a residual.
    *
    * `out = 0.5 * x * x if abs(x) <= delta else delta * (abs(x) - 0.5 * delta)`.
    *
@@ -3543,7 +3543,7 @@ typedef struct TenonOperators {
   } huber_dx;
 
   /**
-   * @brief Absolute difference that is smooth near 0.
+   * @brief Computes an absolute difference that is smooth near 0.
    *
    * `out = 0.5 * r * r / beta if abs(r) < beta else abs(r) - 0.5 * beta`, where `r = x - label`.
    *
@@ -3590,7 +3590,7 @@ typedef struct TenonOperators {
   } smooth_l1_loss_dlabel;
 
   /**
-   * @brief Binary cross entropy of probabilities.
+   * @brief Computes the binary cross entropy of probabilities.
    *
    * `out = (label - 1) * log_false - label * log_true`, where `log_true = max(log(x), -100)` and
    * `log_false = max(log1p(-x), -100)`.
@@ -3637,7 +3637,7 @@ typedef struct TenonOperators {
   } bce_loss_dlabel;
 
   /**
-   * @brief Binary cross entropy of logits.
+   * @brief Computes the binary cross entropy of logits.
    *
    * `out = 0 if ignored else max(x, 0) - x * label + softplus(-abs(x))`, where `ignored =
    * trunc(label) == ignore_index`.
@@ -3684,7 +3684,7 @@ typedef struct TenonOperators {
   } sigmoid_cross_entropy_dlabel;
 
   /**
-   * @brief Binary cross entropy of logits, with a weight for the logarithm.
+   * @brief Computes the binary cross entropy of logits, with a weight for the logarithm.
    *
    * `out = 0 if ignored else (1 - label) * x + weight * softplus(-x)`, where `ignored = trunc(label)
    * == ignore_index`.
@@ -3723,7 +3723,8 @@ typedef struct TenonOperators {
   } weighted_sigmoid_cross_entropy_dx;
 
   /**
-   * @brief Binary cross entropy of logits, with less weight for predictions that are right.
+   * @brief Computes the binary cross entropy of logits, with less weight for predictions that are
+   * right.
    *
    * `out = weight * entropy * pow(q, gamma)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 -
    * p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha *
@@ -3762,7 +3763,8 @@ typedef struct TenonOperators {
   } sigmoid_focal_loss_dx;
 
   /**
-   * @brief Binary cross entropy of probabilities, with a small number inside the logarithms.
+   * @brief Computes the binary cross entropy of probabilities, with a small number inside the
+   * logarithms.
    *
    * `out = -label * log(x + epsilon) - (1 - label) * log(1 - x + epsilon)`.
    *
@@ -3793,7 +3795,7 @@ typedef struct TenonOperators {
   } log_loss_dx;
 
   /**
-   * @brief Pointwise term of the Kullback-Leibler divergence.
+   * @brief Computes the pointwise term of the Kullback-Leibler divergence.
    *
    * `out = exp(label) * (label - x) if log_target else 0 if label <= 0 else label * (log(label) -
    * x)`.
@@ -3827,7 +3829,7 @@ typedef struct TenonOperators {
   } kldiv_loss_dx;
 
   /**
-   * @brief Hinge loss of logits.
+   * @brief Computes the hinge loss of logits.
    *
    * `out = max(1 - x * side, 0)`, where `side = 2 * label - 1`.
    *
@@ -3858,7 +3860,7 @@ typedef struct TenonOperators {
   } hinge_loss_dx;
 
   /**
-   * @brief Labels mixed with a distribution.
+   * @brief Mixes labels with a distribution.
    *
    * `out = (1 - epsilon) * label + epsilon * prior`.
    *
@@ -3890,7 +3892,7 @@ typedef struct TenonOperators {
   } label_smooth_dlabel;
 
   /**
-   * @brief Cross entropy of logits, and their softmax.
+   * @brief Computes the cross entropy of logits, and their softmax.
    *
    * `loss` is `-log_softmax(logits)[label]` for hard labels, which are integers, and `-sum(label * log_softmax(logits))`
    * for soft ones. It is computed from the logits, so that it is finite where a probability is rounded to 0;
@@ -3916,7 +3918,7 @@ typedef struct TenonOperators {
   } cross_entropy_with_softmax;
 
   /**
-   * @brief The gradient of `cross_entropy_with_softmax` by the logits.
+   * @brief Computes the gradient of `cross_entropy_with_softmax` by the logits.
    *
    * `softmax - label` with softmax, and `-label / softmax` without, times the gradient of the loss.
    *
@@ -3938,7 +3940,7 @@ typedef struct TenonOperators {
   } cross_entropy_with_softmax_grad;
 
   /**
-   * @brief Negative log likelihood of log probabilities.
+   * @brief Computes the negative log likelihood of log probabilities.
    *
    * `-x[label] * weight[label]`. The mean is weighted. `x` is `[N, C]` or `[N, C, …]`; the loss is a number, or has the
    * shape of the labels without a reduction.
@@ -3960,7 +3962,7 @@ typedef struct TenonOperators {
   } nll_loss;
 
   /**
-   * @brief The gradient of `nll_loss`.
+   * @brief Computes the gradient of `nll_loss`.
    *
    * @param[out] dx The gradient of the log probabilities.
    * @param[in] label The classes, integers.
@@ -3979,7 +3981,7 @@ typedef struct TenonOperators {
   } nll_loss_grad;
 
   /**
-   * @brief Labels that are less certain.
+   * @brief Makes labels less certain.
    *
    * `(1 - epsilon) * label + epsilon * prior`. Without a prior all classes are equally likely.
    *
@@ -3996,7 +3998,7 @@ typedef struct TenonOperators {
   } label_smooth_classes;
 
   /**
-   * @brief The loss of connectionist temporal classification.
+   * @brief Computes the loss of connectionist temporal classification.
    *
    * The negative logarithm of the probability of all alignments of a sequence with its target (Graves et al., 2006). An
    * alignment has a label or a blank at each time; it becomes the target if repeated labels are merged and blanks left out.
@@ -4027,7 +4029,7 @@ typedef struct TenonOperators {
   } ctc_loss;
 
   /**
-   * @brief The gradient of `ctc_loss` through the logarithm of softmax.
+   * @brief Computes the gradient of `ctc_loss` through the logarithm of softmax.
    *
    * The gradient by logits of which `log_probs` are the logarithms of softmax: `exp(log_probs)` minus the probability that
    * alignments have the label at the time. The gradient of the logarithm of softmax leaves it as it is. An infinite loss has
@@ -4052,7 +4054,7 @@ typedef struct TenonOperators {
   } ctc_loss_grad;
 
   /**
-   * @brief The loss of `ctc_loss` from logits, and its gradient.
+   * @brief Computes the loss of `ctc_loss` from logits, and its gradient.
    *
    * The kernel behind PaddlePaddle's `ctc_loss`. A sequence without an alignment has the loss and the gradient zero.
    *
@@ -4097,7 +4099,7 @@ typedef struct TenonOperators {
   } ctc_loss_of_logits_gradient_shape;
 
   /**
-   * @brief The gradient of `ctc_loss_of_logits`.
+   * @brief Computes the gradient of `ctc_loss_of_logits`.
    *
    * @param[out] dlogits The gradient of the logits.
    * @param[in] logits_length The number of times of each sequence. NULL if there is none.
@@ -4120,7 +4122,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The input with elements of another type.
+   * @brief Converts the elements to another type.
    *
    * `out` has the shape of `x` and the type that the caller chooses. A number is rounded to the nearest one of the type,
    * ties to even. An integer type loses the fraction and keeps the low bits; NaN becomes 0. As a truth value a number is
@@ -4144,7 +4146,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The product of matrices.
+   * @brief Multiplies matrices.
    *
    * The last two dimensions of `a` and `b` are matrices, and the dimensions before them are broadcast, as in NumPy. A
    * vector on the left is a row, and one on the right a column; the result has no dimension for it. A vector is never
@@ -4172,7 +4174,7 @@ typedef struct TenonOperators {
   } matmul_out_shape;
 
   /**
-   * @brief The gradients of `matmul`.
+   * @brief Computes the gradients of `matmul`.
    *
    * `da = dout · bᵀ` and `db = aᵀ · dout`, with the swaps that the flags ask for; summed over the dimensions over
    * which an operand was broadcast.
@@ -4194,7 +4196,7 @@ typedef struct TenonOperators {
   } matmul_grad;
 
   /**
-   * @brief The sum of the products along the last dimension.
+   * @brief Sums the products along the last dimension.
    *
    * @param[out] out The result.
    * @param[in] x The left operand.
@@ -4208,7 +4210,7 @@ typedef struct TenonOperators {
   } dot;
 
   /**
-   * @brief The gradients of `dot`.
+   * @brief Computes the gradients of `dot`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dother The gradient of `other`. NULL if the host does not want it.
@@ -4224,7 +4226,7 @@ typedef struct TenonOperators {
   } dot_grad;
 
   /**
-   * @brief The cross products of vectors along a dimension of three.
+   * @brief Computes the cross products of vectors along a dimension of three.
    *
    * @param[out] out The result.
    * @param[in] x The left operand.
@@ -4239,7 +4241,7 @@ typedef struct TenonOperators {
   } cross;
 
   /**
-   * @brief The gradients of `cross`.
+   * @brief Computes the gradients of `cross`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dother The gradient of `other`. NULL if the host does not want it.
@@ -4256,7 +4258,7 @@ typedef struct TenonOperators {
   } cross_grad;
 
   /**
-   * @brief The Kronecker product.
+   * @brief Computes the Kronecker product.
    *
    * Each element of `x` times all of `other`.
    *
@@ -4272,7 +4274,7 @@ typedef struct TenonOperators {
   } kron;
 
   /**
-   * @brief The gradients of `kron`.
+   * @brief Computes the gradients of `kron`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dother The gradient of `other`. NULL if the host does not want it.
@@ -4288,7 +4290,7 @@ typedef struct TenonOperators {
   } kron_grad;
 
   /**
-   * @brief The product of matrices whose rows and columns are several dimensions.
+   * @brief Multiplies matrices whose rows and columns are several dimensions.
    *
    * The first dimensions of an operand are the rows of its matrix, the others the columns. The result has the rows of `a` and
    * the columns of `b`, as dimensions.
@@ -4307,7 +4309,7 @@ typedef struct TenonOperators {
   } matmul_with_flatten;
 
   /**
-   * @brief The gradients of `matmul_with_flatten`.
+   * @brief Computes the gradients of `matmul_with_flatten`.
    *
    * @param[out] da The gradient of `a`. NULL if the host does not want it.
    * @param[out] db The gradient of `b`. NULL if the host does not want it.
@@ -4326,7 +4328,7 @@ typedef struct TenonOperators {
   } matmul_with_flatten_grad;
 
   /**
-   * @brief A tensor plus a product of matrices.
+   * @brief Adds a product of matrices to a tensor.
    *
    * `beta * input + alpha * (a · b)`, for matrices or batches of them. `input` is broadcast to the shape of the product. With
    * a `beta` of zero it is not read.
@@ -4346,7 +4348,7 @@ typedef struct TenonOperators {
   } addmm;
 
   /**
-   * @brief The gradients of `addmm`.
+   * @brief Computes the gradients of `addmm`.
    *
    * @param[out] dinput The gradient of the tensor. NULL if the host does not want it.
    * @param[out] da The gradient of `a`. NULL if the host does not want it.
@@ -4376,7 +4378,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The triangle whose product with its own transpose is the matrix.
+   * @brief Computes the triangular matrix whose product with its own transpose is the input.
    *
    * Only the triangle of `x` that `upper` says is read. `info` is 0, or the order of the first leading part that is not
    * positive definite; the rest of that triangle is zero.
@@ -4394,7 +4396,7 @@ typedef struct TenonOperators {
   } cholesky;
 
   /**
-   * @brief The solutions of systems of equations with triangles.
+   * @brief Solves systems of equations with triangular matrices.
    *
    * Solves `a · out = b`, or `aᵀ · out = b`. Only the triangle of `a` that `upper` says is read. Batches are broadcast.
    *
@@ -4413,7 +4415,7 @@ typedef struct TenonOperators {
   } triangular_solve;
 
   /**
-   * @brief Matrices with orthonormal columns and upper triangles, whose products are the matrices.
+   * @brief Decomposes matrices into factors with orthonormal columns and upper triangular factors.
    *
    * `r` has as many rows as `q` has columns: those of `x`, or the lesser number of its rows and columns. Signs are those
    * of LAPACK's Householder reflections.
@@ -4440,7 +4442,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Exponentials divided by their sum along a dimension.
+   * @brief Divides exponentials by their sum along a dimension.
    *
    * The largest element is subtracted first, so that no exponential overflows. `out` has the shape of `x`.
    *
@@ -4455,7 +4457,7 @@ typedef struct TenonOperators {
   } softmax;
 
   /**
-   * @brief The gradient of `softmax`, from its result.
+   * @brief Computes the gradient of `softmax`, from its result.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] out The result.
@@ -4470,7 +4472,7 @@ typedef struct TenonOperators {
   } softmax_grad;
 
   /**
-   * @brief The logarithm of softmax along a dimension.
+   * @brief Computes the logarithm of softmax along a dimension.
    *
    * `x - log(sum(exp(x)))`, computed without an overflow. `out` has the shape of `x`.
    *
@@ -4485,7 +4487,7 @@ typedef struct TenonOperators {
   } log_softmax;
 
   /**
-   * @brief The gradient of `log_softmax`, from its result.
+   * @brief Computes the gradient of `log_softmax`, from its result.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] out The result.
@@ -4500,7 +4502,7 @@ typedef struct TenonOperators {
   } log_softmax_grad;
 
   /**
-   * @brief Normalisation over the last dimensions.
+   * @brief Normalises over the last dimensions.
    *
    * `(x - mean) / sqrt(variance + epsilon) * scale + bias`, with the statistics of all dimensions from
    * `begin_norm_axis` on.
@@ -4527,7 +4529,7 @@ typedef struct TenonOperators {
   } layer_norm;
 
   /**
-   * @brief The gradients of `layer_norm`.
+   * @brief Computes the gradients of `layer_norm`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dscale The gradient of `scale`. NULL if the host does not want it.
@@ -4550,7 +4552,7 @@ typedef struct TenonOperators {
   } layer_norm_grad;
 
   /**
-   * @brief Division by the root of the mean square, over the last dimensions.
+   * @brief Divides by the root of the mean square, over the last dimensions.
    *
    * `x / sqrt(mean(x * x) + epsilon) * scale + bias`, with the mean of all dimensions from `begin_norm_axis` on.
    *
@@ -4574,7 +4576,7 @@ typedef struct TenonOperators {
   } rms_norm;
 
   /**
-   * @brief The gradients of `rms_norm`.
+   * @brief Computes the gradients of `rms_norm`.
    *
    * @param[out] dx The gradient of the input. NULL if the host does not want it.
    * @param[out] dscale The gradient of the factors. NULL if the host does not want it.
@@ -4594,7 +4596,7 @@ typedef struct TenonOperators {
   } rms_norm_grad;
 
   /**
-   * @brief Normalisation over groups of channels.
+   * @brief Normalises over groups of channels.
    *
    * The channels are split into `groups` of the same size, each of which is normalised in each example.
    *
@@ -4618,7 +4620,7 @@ typedef struct TenonOperators {
   } group_norm;
 
   /**
-   * @brief The gradients of `group_norm`.
+   * @brief Computes the gradients of `group_norm`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dscale The gradient of `scale`. NULL if the host does not want it.
@@ -4642,7 +4644,7 @@ typedef struct TenonOperators {
   } group_norm_grad;
 
   /**
-   * @brief Normalisation of each channel of each example.
+   * @brief Normalises each channel of each example.
    *
    * @param[out] out The result, of the shape of `x`.
    * @param[out] saved_mean The mean of each channel of each example. NULL if the host does not
@@ -4663,7 +4665,7 @@ typedef struct TenonOperators {
   } instance_norm;
 
   /**
-   * @brief The gradients of `instance_norm`.
+   * @brief Computes the gradients of `instance_norm`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dscale The gradient of `scale`. NULL if the host does not want it.
@@ -4683,7 +4685,7 @@ typedef struct TenonOperators {
   } instance_norm_grad;
 
   /**
-   * @brief Normalisation of each channel over the batch.
+   * @brief Normalises each channel over the batch.
    *
    * `(x - mean) / sqrt(variance + epsilon) * scale + bias`, with the statistics of the batch, or with the running ones.
    * The running statistics follow those of the batch: `mean * momentum + batch_mean * (1 - momentum)`. Hosts pass
@@ -4717,7 +4719,7 @@ typedef struct TenonOperators {
   } batch_norm;
 
   /**
-   * @brief The gradients of a normalisation of each channel over the batch.
+   * @brief Computes the gradients of a normalisation of each channel over the batch.
    *
    * With running statistics the mean and the deviation do not depend on `x`.
    *
@@ -4756,7 +4758,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The values, weighted by the softmax of the products of queries and keys.
+   * @brief Weights values by the softmax of the products of queries and keys.
    *
    * `softmax(scale * q · kᵀ + mask) · v` for each head. A mask of truth values hides the scores where it is false. A
    * query that sees no key gets zeros.
@@ -4782,7 +4784,7 @@ typedef struct TenonOperators {
   } attention;
 
   /**
-   * @brief The gradients of `attention`.
+   * @brief Computes the gradients of `attention`.
    *
    * @param[out] dq The gradient of the queries. NULL if the host does not want it.
    * @param[out] dk The gradient of the keys. NULL if the host does not want it.
@@ -4814,7 +4816,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Convolution.
+   * @brief Convolves images with filters.
    *
    * The cross-correlation of each group of channels with its filters, as in all frameworks. Filters have the shape
    * `[out channels, in channels / groups, …]` in any data format. float16 and bfloat16 are added in float32.
@@ -4840,7 +4842,7 @@ typedef struct TenonOperators {
   } conv;
 
   /**
-   * @brief The gradients of `conv`.
+   * @brief Computes the gradients of `conv`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dfilter The gradient of `filter`. NULL if the host does not want it.
@@ -4865,7 +4867,7 @@ typedef struct TenonOperators {
   } conv_grad;
 
   /**
-   * @brief Transposed convolution.
+   * @brief Computes a transposed convolution.
    *
    * The gradient of a convolution by its input. Filters have the shape `[in channels, out channels / groups, …]`.
    *
@@ -4891,7 +4893,7 @@ typedef struct TenonOperators {
   } conv_transpose;
 
   /**
-   * @brief The gradients of `conv_transpose`.
+   * @brief Computes the gradients of `conv_transpose`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dfilter The gradient of `filter`. NULL if the host does not want it.
@@ -4916,7 +4918,7 @@ typedef struct TenonOperators {
   } conv_transpose_grad;
 
   /**
-   * @brief The maximum or the average of each window.
+   * @brief Computes the maximum or the average of each window.
    *
    * NaN is larger than all numbers. PaddlePaddle's CPU keeps it or not, depending on where it is in the window.
    *
@@ -4945,7 +4947,7 @@ typedef struct TenonOperators {
   } pool;
 
   /**
-   * @brief The gradient of `pool`.
+   * @brief Computes the gradient of `pool`.
    *
    * Of several maxima in a window the first one gets the gradient.
    *
@@ -4975,7 +4977,7 @@ typedef struct TenonOperators {
   } pool_grad;
 
   /**
-   * @brief The maximum of each window, and where it is.
+   * @brief Finds the maximum of each window and its index.
    *
    * @param[out] out The maxima.
    * @param[out] mask The index of each maximum in its image, counted over all dimensions.
@@ -4998,7 +5000,7 @@ typedef struct TenonOperators {
   } max_pool_with_index;
 
   /**
-   * @brief The gradient of `max_pool_with_index`.
+   * @brief Computes the gradient of `max_pool_with_index`.
    *
    * @param[out] dx The gradient of the images.
    * @param[in] mask The indices of the maxima.
@@ -5012,7 +5014,7 @@ typedef struct TenonOperators {
   } max_pool_with_index_grad;
 
   /**
-   * @brief The maximum of each window whose elements are apart, and where it is.
+   * @brief Finds the maximum of each window with gaps between its elements, and its index.
    *
    * There are as many windows as the result has elements. Its gradient is that of `max_pool_with_index`.
    *
@@ -5044,7 +5046,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief A row of a table for each index.
+   * @brief Selects a row of a table for each index.
    *
    * `out` has the shape of `x` with the length of a row behind it. The row of `padding_idx` is zeros; -1 stands for no
    * index.
@@ -5062,7 +5064,7 @@ typedef struct TenonOperators {
   } embedding;
 
   /**
-   * @brief The gradient of the table of `embedding`.
+   * @brief Computes the gradient of the table of `embedding`.
    *
    * Each row is the sum of the gradients where it was used.
    *
@@ -5079,7 +5081,7 @@ typedef struct TenonOperators {
   } embedding_grad;
 
   /**
-   * @brief The parts of a tensor at indices along a dimension.
+   * @brief Selects the parts of a tensor at indices along a dimension.
    *
    * `out` has the dimensions of the index instead of that one. A column of indices counts as a vector if `out` has as
    * many dimensions as `x`, as in PaddlePaddle.
@@ -5097,7 +5099,7 @@ typedef struct TenonOperators {
   } gather;
 
   /**
-   * @brief The gradient of `gather`.
+   * @brief Computes the gradient of `gather`.
    *
    * @param[out] dx The gradient of `x`, zero where nothing was chosen.
    * @param[in] index The indices.
@@ -5112,7 +5114,7 @@ typedef struct TenonOperators {
   } gather_grad;
 
   /**
-   * @brief The parts of a tensor at indices for its first dimensions.
+   * @brief Selects the parts of a tensor at indices for its first dimensions.
    *
    * The last dimension of the index has an index for each of these dimensions.
    *
@@ -5128,7 +5130,7 @@ typedef struct TenonOperators {
   } gather_nd;
 
   /**
-   * @brief The gradient of `gather_nd`.
+   * @brief Computes the gradient of `gather_nd`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] index The indices.
@@ -5142,7 +5144,7 @@ typedef struct TenonOperators {
   } gather_nd_grad;
 
   /**
-   * @brief Elements of each row of a matrix, at the indices in the same row of the index.
+   * @brief Selects elements of each row of a matrix, at the indices in the same row of the index.
    *
    * @param[out] out The elements.
    * @param[in] x The matrix.
@@ -5156,7 +5158,7 @@ typedef struct TenonOperators {
   } index_sample;
 
   /**
-   * @brief The gradient of `index_sample`.
+   * @brief Computes the gradient of `index_sample`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] index The indices.
@@ -5170,7 +5172,7 @@ typedef struct TenonOperators {
   } index_sample_grad;
 
   /**
-   * @brief A vector for each index, with one at the index and zeros elsewhere.
+   * @brief Creates a vector for each index, with one at the index and zeros elsewhere.
    *
    * The vectors are the last dimension of `out`. A negative index is an error.
    *
@@ -5183,7 +5185,7 @@ typedef struct TenonOperators {
   } one_hot;
 
   /**
-   * @brief Elements at indices along a dimension, each for itself.
+   * @brief Selects each element at its own index along a dimension.
    *
    * The index may be shorter than `x` in the other dimensions. `out` has its shape.
    *
@@ -5200,7 +5202,7 @@ typedef struct TenonOperators {
   } take_along_axis;
 
   /**
-   * @brief The gradient of `take_along_axis`.
+   * @brief Computes the gradient of `take_along_axis`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] index The indices.
@@ -5215,7 +5217,7 @@ typedef struct TenonOperators {
   } take_along_axis_grad;
 
   /**
-   * @brief The elements where a mask is true.
+   * @brief Selects the elements where a mask is true.
    *
    * They are in row-major order. Both inputs are broadcast to a common shape.
    *
@@ -5242,7 +5244,7 @@ typedef struct TenonOperators {
   } masked_select_out_shape;
 
   /**
-   * @brief The gradient of `masked_select`.
+   * @brief Computes the gradient of `masked_select`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] mask The mask.
@@ -5256,7 +5258,7 @@ typedef struct TenonOperators {
   } masked_select_grad;
 
   /**
-   * @brief The indices of the elements other than zero.
+   * @brief Finds the indices of the elements other than zero.
    *
    * `out` has a row for each, with an index for each dimension. NaN is other than zero.
    *
@@ -5284,7 +5286,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Elements that are made zero at random.
+   * @brief Sets elements to zero at random.
    *
    * Each element is dropped with the probability `p`. Those that are kept are divided by `1 - p` with the mode
    * `upscale_in_train`; with `downscale_in_infer` they stay, and `is_test` multiplies by `1 - p`. Elements that differ only
@@ -5308,7 +5310,7 @@ typedef struct TenonOperators {
   } dropout;
 
   /**
-   * @brief The gradient of `dropout`.
+   * @brief Computes the gradient of `dropout`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] mask The mask of `dropout`; not read with `is_test`.
@@ -5325,7 +5327,7 @@ typedef struct TenonOperators {
   } dropout_grad;
 
   /**
-   * @brief Numbers in an interval, all as likely.
+   * @brief Draws numbers in an interval, all as likely.
    *
    * @param[out] out The result.
    * @param[in] min The least number.
@@ -5343,7 +5345,7 @@ typedef struct TenonOperators {
   } uniform;
 
   /**
-   * @brief Numbers of the normal distribution.
+   * @brief Draws numbers of the normal distribution.
    *
    * By the method of Box and Muller.
    *
@@ -5359,7 +5361,7 @@ typedef struct TenonOperators {
   } gaussian;
 
   /**
-   * @brief Numbers of the normal distribution in an interval.
+   * @brief Draws numbers of the normal distribution in an interval.
    *
    * @param[out] out The result.
    * @param[in] mean The mean of the whole distribution.
@@ -5375,7 +5377,7 @@ typedef struct TenonOperators {
   } truncated_gaussian;
 
   /**
-   * @brief Numbers of the exponential distribution.
+   * @brief Draws numbers of the exponential distribution.
    *
    * @param[out] out The result.
    * @param[in] lambda_ The rate, one over the mean.
@@ -5388,7 +5390,7 @@ typedef struct TenonOperators {
   } exponential;
 
   /**
-   * @brief One with a probability, else zero.
+   * @brief Draws one with a probability, else zero.
    *
    * @param[out] out The result.
    * @param[in] x The probabilities.
@@ -5401,7 +5403,7 @@ typedef struct TenonOperators {
   } bernoulli;
 
   /**
-   * @brief Integers in a range, all as likely.
+   * @brief Draws integers in a range, all as likely.
    *
    * @param[out] out The result.
    * @param[in] low The least one.
@@ -5415,7 +5417,7 @@ typedef struct TenonOperators {
   } randint;
 
   /**
-   * @brief The integers from zero on, as many as the output has, in any order.
+   * @brief Shuffles the integers from zero on, as many as the output has.
    *
    * @param[out] out The result.
    */
@@ -5426,7 +5428,7 @@ typedef struct TenonOperators {
   } randperm;
 
   /**
-   * @brief Indices that are as likely as their weights.
+   * @brief Draws indices that are as likely as their weights.
    *
    * @param[out] out The indices, a row for each.
    * @param[in] x The weights, a row or several.
@@ -5440,7 +5442,7 @@ typedef struct TenonOperators {
   } multinomial;
 
   /**
-   * @brief Numbers of the Poisson distribution.
+   * @brief Draws numbers of the Poisson distribution.
    *
    * By multiplication (Knuth, 1969) for rates below 10, and by transformed rejection (Hörmann, 1993) from there on. A rate
    * that is negative or not finite is an error.
@@ -5456,7 +5458,7 @@ typedef struct TenonOperators {
   } poisson;
 
   /**
-   * @brief Numbers of the binomial distribution.
+   * @brief Draws numbers of the binomial distribution.
    *
    * By waiting times (Devroye, 1986) for less than 10 expected successes or failures, and by transformed rejection (Hörmann,
    * 1993) from there on. A number of trials loses its fraction.
@@ -5473,7 +5475,7 @@ typedef struct TenonOperators {
   } binomial;
 
   /**
-   * @brief Numbers of the gamma distribution with the scale 1.
+   * @brief Draws numbers of the gamma distribution with the scale 1.
    *
    * By the method of Marsaglia and Tsang (2000). A shape that is negative or not finite is an error; 0 gives 0.
    *
@@ -5488,7 +5490,7 @@ typedef struct TenonOperators {
   } standard_gamma;
 
   /**
-   * @brief Shares of the Dirichlet distribution.
+   * @brief Draws shares of the Dirichlet distribution.
    *
    * Numbers of the gamma distribution, as of `standard_gamma`, divided by their sum along the last dimension. They are
    * computed from logarithms, so that small concentrations do not give zeros.
@@ -5514,7 +5516,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The sum of the elements.
+   * @brief Sums the elements.
    *
    * Sums of integers and truth values wrap in the type of the output.
    *
@@ -5532,7 +5534,7 @@ typedef struct TenonOperators {
   } sum;
 
   /**
-   * @brief The gradient of `sum`.
+   * @brief Computes the gradient of `sum`.
    *
    * @param[out] dx The gradient of the input, of the type of the input.
    * @param[in] dout The gradient of the result.
@@ -5548,7 +5550,7 @@ typedef struct TenonOperators {
   } sum_grad;
 
   /**
-   * @brief The sum of the elements that are not NaN.
+   * @brief Sums the elements that are not NaN.
    *
    * @param[out] out The result, of a type that the caller chooses.
    * @param[in] x The input.
@@ -5564,7 +5566,7 @@ typedef struct TenonOperators {
   } nansum;
 
   /**
-   * @brief The gradient of `nansum`.
+   * @brief Computes the gradient of `nansum`.
    *
    * It is zero for NaN.
    *
@@ -5584,7 +5586,7 @@ typedef struct TenonOperators {
   } nansum_grad;
 
   /**
-   * @brief The mean of the elements.
+   * @brief Computes the mean of the elements.
    *
    * The mean of no elements is NaN.
    *
@@ -5602,7 +5604,7 @@ typedef struct TenonOperators {
   } mean;
 
   /**
-   * @brief The gradient of `mean`.
+   * @brief Computes the gradient of `mean`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] dout The gradient of the result.
@@ -5618,7 +5620,7 @@ typedef struct TenonOperators {
   } mean_grad;
 
   /**
-   * @brief The mean of all elements.
+   * @brief Computes the mean of all elements.
    *
    * The output has one element.
    *
@@ -5631,7 +5633,7 @@ typedef struct TenonOperators {
   } mean_all;
 
   /**
-   * @brief The gradient of `mean_all`.
+   * @brief Computes the gradient of `mean_all`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] dout The gradient of the result.
@@ -5642,7 +5644,7 @@ typedef struct TenonOperators {
   } mean_all_grad;
 
   /**
-   * @brief The product of the elements.
+   * @brief Multiplies the elements.
    *
    * @param[out] out The result, of a type that the caller chooses.
    * @param[in] x The input.
@@ -5658,7 +5660,7 @@ typedef struct TenonOperators {
   } prod;
 
   /**
-   * @brief The gradient of `prod`.
+   * @brief Computes the gradient of `prod`.
    *
    * The products of the other elements are computed without a division, so that zeros make no NaN.
    *
@@ -5678,7 +5680,7 @@ typedef struct TenonOperators {
   } prod_grad;
 
   /**
-   * @brief The largest element.
+   * @brief Finds the largest element.
    *
    * NaN if one is NaN.
    *
@@ -5696,7 +5698,7 @@ typedef struct TenonOperators {
   } max;
 
   /**
-   * @brief The smallest element.
+   * @brief Finds the smallest element.
    *
    * NaN if one is NaN.
    *
@@ -5714,7 +5716,7 @@ typedef struct TenonOperators {
   } min;
 
   /**
-   * @brief The gradient of `max` and `min`.
+   * @brief Computes the gradient of `max` and `min`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] x The input.
@@ -5734,7 +5736,7 @@ typedef struct TenonOperators {
   } extremum_grad;
 
   /**
-   * @brief True if any element is other than zero.
+   * @brief Tests whether any element is other than zero.
    *
    * NaN is other than zero.
    *
@@ -5752,7 +5754,7 @@ typedef struct TenonOperators {
   } any;
 
   /**
-   * @brief True if all elements are other than zero.
+   * @brief Tests whether all elements are other than zero.
    *
    * NaN is other than zero.
    *
@@ -5770,7 +5772,7 @@ typedef struct TenonOperators {
   } all;
 
   /**
-   * @brief The index of the largest element along a dimension.
+   * @brief Finds the index of the largest element along a dimension.
    *
    * Of equal elements it is the first. NaN is chosen only where all are NaN, as in PaddlePaddle; NumPy chooses the first NaN.
    *
@@ -5788,7 +5790,7 @@ typedef struct TenonOperators {
   } argmax;
 
   /**
-   * @brief The index of the smallest element along a dimension.
+   * @brief Finds the index of the smallest element along a dimension.
    *
    * Of equal elements it is the first. NaN is chosen only where all are NaN.
    *
@@ -5806,7 +5808,7 @@ typedef struct TenonOperators {
   } argmin;
 
   /**
-   * @brief The largest element along a dimension and its index.
+   * @brief Finds the largest element along a dimension and its index.
    *
    * Of equal elements it is the first. NaN counts as the largest, as in PyTorch and NumPy.
    *
@@ -5825,7 +5827,7 @@ typedef struct TenonOperators {
   } max_with_indices;
 
   /**
-   * @brief The smallest element along a dimension and its index.
+   * @brief Finds the smallest element along a dimension and its index.
    *
    * Of equal elements it is the first. NaN counts as the smallest, as in PyTorch and NumPy.
    *
@@ -5844,7 +5846,7 @@ typedef struct TenonOperators {
   } min_with_indices;
 
   /**
-   * @brief The logarithm of the sum of the exponentials.
+   * @brief Computes the logarithm of the sum of the exponentials.
    *
    * No exponential overflows. The result for negative infinities only is negative infinity, as in SciPy; PaddlePaddle has NaN.
    *
@@ -5862,7 +5864,7 @@ typedef struct TenonOperators {
   } logsumexp;
 
   /**
-   * @brief The gradient of `logsumexp`.
+   * @brief Computes the gradient of `logsumexp`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] x The input.
@@ -5881,7 +5883,7 @@ typedef struct TenonOperators {
   } logsumexp_grad;
 
   /**
-   * @brief The norm of an order along a dimension.
+   * @brief Computes the norm of an order along a dimension.
    *
    * The root of the sum of the powers of the absolute values.
    *
@@ -5901,7 +5903,7 @@ typedef struct TenonOperators {
   } p_norm;
 
   /**
-   * @brief The gradient of `p_norm`.
+   * @brief Computes the gradient of `p_norm`.
    *
    * It is zero where the input is zero; PaddlePaddle has NaN there for orders below 1.
    *
@@ -5923,7 +5925,7 @@ typedef struct TenonOperators {
   } p_norm_grad;
 
   /**
-   * @brief The root of the sum of the squares.
+   * @brief Computes the root of the sum of the squares.
    *
    * @param[out] out The result.
    * @param[in] x The input.
@@ -5939,7 +5941,7 @@ typedef struct TenonOperators {
   } frobenius_norm;
 
   /**
-   * @brief The gradient of `frobenius_norm`.
+   * @brief Computes the gradient of `frobenius_norm`.
    *
    * It is zero where the input is zero.
    *
@@ -5960,7 +5962,7 @@ typedef struct TenonOperators {
   } frobenius_norm_grad;
 
   /**
-   * @brief The sum of the squares of all elements.
+   * @brief Sums the squares of all elements.
    *
    * The output has one element.
    *
@@ -5973,7 +5975,7 @@ typedef struct TenonOperators {
   } squared_l2_norm;
 
   /**
-   * @brief The gradient of `squared_l2_norm`.
+   * @brief Computes the gradient of `squared_l2_norm`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] x The input.
@@ -5987,7 +5989,7 @@ typedef struct TenonOperators {
   } squared_l2_norm_grad;
 
   /**
-   * @brief The sum of the absolute values of all elements.
+   * @brief Sums the absolute values of all elements.
    *
    * The output has one element.
    *
@@ -6000,7 +6002,7 @@ typedef struct TenonOperators {
   } l1_norm;
 
   /**
-   * @brief The gradient of `l1_norm`.
+   * @brief Computes the gradient of `l1_norm`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] x The input.
@@ -6014,7 +6016,7 @@ typedef struct TenonOperators {
   } l1_norm_grad;
 
   /**
-   * @brief The sum along the dimensions along which the output is broadcast to have the shape of the
+   * @brief Sums along the dimensions along which the output is broadcast to have the shape of the
    * input.
    *
    * @param[out] out The result, of a type that the caller chooses.
@@ -6026,7 +6028,7 @@ typedef struct TenonOperators {
   } reduce_as;
 
   /**
-   * @brief The gradient of `reduce_as`.
+   * @brief Computes the gradient of `reduce_as`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] dout The gradient of the result.
@@ -6037,7 +6039,7 @@ typedef struct TenonOperators {
   } reduce_as_grad;
 
   /**
-   * @brief The input scaled so that its Euclidean norm is at most a limit.
+   * @brief Scales the input so that its Euclidean norm is at most a limit.
    *
    * @param[out] out The result.
    * @param[in] x The input.
@@ -6059,7 +6061,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Running sums.
+   * @brief Computes running sums.
    *
    * Those of integers wrap.
    *
@@ -6078,7 +6080,7 @@ typedef struct TenonOperators {
   } cumsum;
 
   /**
-   * @brief The gradient of `cumsum`.
+   * @brief Computes the gradient of `cumsum`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] dout The gradient of the result.
@@ -6095,7 +6097,7 @@ typedef struct TenonOperators {
   } cumsum_grad;
 
   /**
-   * @brief Running products.
+   * @brief Computes running products.
    *
    * Those of integers wrap.
    *
@@ -6113,7 +6115,7 @@ typedef struct TenonOperators {
   } cumprod;
 
   /**
-   * @brief The gradient of `cumprod`.
+   * @brief Computes the gradient of `cumprod`.
    *
    * It is computed without a division, so that zeros make no NaN.
    *
@@ -6132,7 +6134,7 @@ typedef struct TenonOperators {
   } cumprod_grad;
 
   /**
-   * @brief The logarithms of running sums of exponentials.
+   * @brief Computes the logarithms of running sums of exponentials.
    *
    * No exponential overflows.
    *
@@ -6151,7 +6153,7 @@ typedef struct TenonOperators {
   } logcumsumexp;
 
   /**
-   * @brief The gradient of `logcumsumexp`.
+   * @brief Computes the gradient of `logcumsumexp`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] x The input.
@@ -6171,7 +6173,7 @@ typedef struct TenonOperators {
   } logcumsumexp_grad;
 
   /**
-   * @brief The largest element so far and its index.
+   * @brief Finds the largest element so far and its index.
    *
    * Of equal elements it is the last. NaN counts as the largest.
    *
@@ -6188,7 +6190,7 @@ typedef struct TenonOperators {
   } cummax;
 
   /**
-   * @brief The smallest element so far and its index.
+   * @brief Finds the smallest element so far and its index.
    *
    * Of equal elements it is the last. NaN counts as the smallest.
    *
@@ -6205,7 +6207,7 @@ typedef struct TenonOperators {
   } cummin;
 
   /**
-   * @brief The gradient of `cummax` and `cummin`.
+   * @brief Computes the gradient of `cummax` and `cummin`.
    *
    * The sum of the gradients of the outputs that an element is.
    *
@@ -6231,7 +6233,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The elements in order along a dimension.
+   * @brief Sorts the elements along a dimension.
    *
    * @param[out] out The elements.
    * @param[out] indices The indices that they had in the input.
@@ -6247,7 +6249,7 @@ typedef struct TenonOperators {
   } argsort;
 
   /**
-   * @brief The gradient of `argsort`.
+   * @brief Computes the gradient of `argsort`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] indices The indices of the result.
@@ -6262,7 +6264,7 @@ typedef struct TenonOperators {
   } argsort_grad;
 
   /**
-   * @brief The largest or smallest elements along a dimension.
+   * @brief Finds the largest or smallest elements along a dimension.
    *
    * They are in order.
    *
@@ -6297,7 +6299,7 @@ typedef struct TenonOperators {
   } topk_indices_shape;
 
   /**
-   * @brief The gradient of `topk`.
+   * @brief Computes the gradient of `topk`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] indices The indices of the result.
@@ -6312,7 +6314,7 @@ typedef struct TenonOperators {
   } topk_grad;
 
   /**
-   * @brief The `k`-th smallest element along a dimension.
+   * @brief Finds the `k`-th smallest element along a dimension.
    *
    * @param[out] out The elements.
    * @param[out] indices The indices that they had in the input.
@@ -6329,7 +6331,7 @@ typedef struct TenonOperators {
   } kthvalue;
 
   /**
-   * @brief The gradient of `kthvalue`.
+   * @brief Computes the gradient of `kthvalue`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] indices The indices of the result.
@@ -6345,7 +6347,7 @@ typedef struct TenonOperators {
   } kthvalue_grad;
 
   /**
-   * @brief The most frequent element along a dimension.
+   * @brief Finds the most frequent element along a dimension.
    *
    * Of several it is the smallest. The index is that of the last such element.
    *
@@ -6363,7 +6365,7 @@ typedef struct TenonOperators {
   } mode;
 
   /**
-   * @brief The gradient of `mode`.
+   * @brief Computes the gradient of `mode`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] indices The indices of the result.
@@ -6379,7 +6381,7 @@ typedef struct TenonOperators {
   } mode_grad;
 
   /**
-   * @brief Indices at which values are inserted into sorted rows.
+   * @brief Finds the indices at which values are inserted into sorted rows.
    *
    * @param[out] out The places, of a type that the caller chooses.
    * @param[in] sorted_sequence One row for all values, or one for each row of values.
@@ -6394,7 +6396,7 @@ typedef struct TenonOperators {
   } searchsorted;
 
   /**
-   * @brief Each element once, in order.
+   * @brief Finds the distinct elements, in order.
    *
    * With a dimension it is what is at each of its indices, in lexicographic order. There is one NaN, as in NumPy, or each
    * NaN is an element of its own, as in PyTorch.
@@ -6425,7 +6427,7 @@ typedef struct TenonOperators {
   } unique_out_shape;
 
   /**
-   * @brief The element in the middle along dimensions.
+   * @brief Finds the element in the middle along dimensions.
    *
    * Of an even number of elements it is the mean of the two in the middle with the mode `avg`, and the smaller one with
    * `min`. NaN makes it NaN, unless it is ignored; then the median of nothing but NaN is NaN. Integers have a median with a
@@ -6450,7 +6452,7 @@ typedef struct TenonOperators {
   } median;
 
   /**
-   * @brief The gradient of `median`.
+   * @brief Computes the gradient of `median`.
    *
    * Half of the gradient of the result for each of the two elements in the middle, or all of it for the only one.
    *
@@ -6470,7 +6472,7 @@ typedef struct TenonOperators {
   } median_grad;
 
   /**
-   * @brief The gradient of `median`, shared by equal elements.
+   * @brief Computes the gradient of `median`, shared by equal elements.
    *
    * All elements that equal the median have the same share of the gradient. If none does, because the median is a mean or
    * NaN, it is that of `median_grad`. These are the rules of PaddlePaddle since 3.2.
@@ -6504,7 +6506,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Gradient descent.
+   * @brief Makes a step of gradient descent.
    *
    * `param - learning_rate * grad`.
    *
@@ -6528,7 +6530,7 @@ typedef struct TenonOperators {
   } sgd;
 
   /**
-   * @brief Gradient descent with momentum.
+   * @brief Makes a step of gradient descent with momentum.
    *
    * `velocity = mu * velocity + gradient`, then `param - learning_rate * velocity`, or with Nesterov
    * `param - learning_rate * (gradient + mu * velocity)`. The gradient is multiplied by `rescale_grad` first; the CPU kernel of
@@ -6564,7 +6566,7 @@ typedef struct TenonOperators {
   } momentum;
 
   /**
-   * @brief One step of Adam.
+   * @brief Makes a step of Adam.
    *
    * @param[out] param_out The new parameter.
    * @param[out] moment1_out The new `moment1`.
@@ -6607,7 +6609,7 @@ typedef struct TenonOperators {
   } adam;
 
   /**
-   * @brief One step of AdamW.
+   * @brief Makes a step of AdamW.
    *
    * `lr_ratio` multiplies the learning rate, as on PaddlePaddle's devices. Its CPU kernel multiplies the decay only.
    *
@@ -6657,7 +6659,7 @@ typedef struct TenonOperators {
   } adamw;
 
   /**
-   * @brief One step of Adagrad.
+   * @brief Makes a step of Adagrad.
    *
    * `moment = moment + grad * grad`, then `param - learning_rate * grad / (sqrt(moment) + epsilon)`.
    *
@@ -6684,7 +6686,7 @@ typedef struct TenonOperators {
   } adagrad;
 
   /**
-   * @brief One step of Adagrad with decay.
+   * @brief Makes a step of Adagrad with decay.
    *
    * As `adagrad`, with `moment = decay * moment + (1 - decay) * grad * grad`.
    *
@@ -6706,7 +6708,7 @@ typedef struct TenonOperators {
   } decayed_adagrad;
 
   /**
-   * @brief One step of Adadelta.
+   * @brief Makes a step of Adadelta.
    *
    * @param[out] param_out The new parameter.
    * @param[out] avg_squared_grad_out The new `avg_squared_grad`.
@@ -6736,7 +6738,7 @@ typedef struct TenonOperators {
   } adadelta;
 
   /**
-   * @brief One step of Adamax.
+   * @brief Makes a step of Adamax.
    *
    * Adam with the largest gradient in place of the second moment. The host advances `beta1_pow`.
    *
@@ -6770,7 +6772,7 @@ typedef struct TenonOperators {
   } adamax;
 
   /**
-   * @brief One step of RMSProp.
+   * @brief Makes a step of RMSProp.
    *
    * @param[out] param_out The new parameter.
    * @param[out] moment_out The new `moment`.
@@ -6806,7 +6808,7 @@ typedef struct TenonOperators {
   } rmsprop;
 
   /**
-   * @brief One step of LAMB.
+   * @brief Makes a step of LAMB.
    *
    * The step of AdamW, scaled by the norm of the parameter divided by that of the step.
    *
@@ -6848,7 +6850,7 @@ typedef struct TenonOperators {
   } lamb;
 
   /**
-   * @brief One step of NAdam.
+   * @brief Makes a step of NAdam.
    *
    * Adam with the momentum of Nesterov.
    *
@@ -6891,7 +6893,7 @@ typedef struct TenonOperators {
   } nadam;
 
   /**
-   * @brief One step of RAdam.
+   * @brief Makes a step of RAdam.
    *
    * Adam, with a rectified learning rate in the first steps.
    *
@@ -6932,7 +6934,7 @@ typedef struct TenonOperators {
   } radam;
 
   /**
-   * @brief One step of Rprop.
+   * @brief Makes a step of Rprop.
    *
    * Each element has a learning rate of its own, which grows while the sign of its gradient stays.
    *
@@ -6962,7 +6964,7 @@ typedef struct TenonOperators {
   } rprop;
 
   /**
-   * @brief One step of averaged gradient descent.
+   * @brief Makes a step of averaged gradient descent.
    *
    * `d = d - old_grad + grad`, then `param - learning_rate / batches * d`.
    *
@@ -6992,7 +6994,7 @@ typedef struct TenonOperators {
   } asgd;
 
   /**
-   * @brief Sums of a parameter over a window of steps.
+   * @brief Sums a parameter over a window of steps.
    *
    * The window ends when it has `min_average_window` steps and `average_window` times the number of all steps, but at most
    * `max_average_window`. `sum_3` is then the sum over it.
@@ -7037,7 +7039,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The tensor with rows replaced.
+   * @brief Replaces rows of a tensor.
    *
    * With `overwrite`, the last of the updates for a row counts; without it, their sum does. A column of indices
    * counts as a vector.
@@ -7056,7 +7058,7 @@ typedef struct TenonOperators {
   } scatter;
 
   /**
-   * @brief The gradients of `scatter`.
+   * @brief Computes the gradients of `scatter`.
    *
    * Each of the updates has the gradient of its row, also if another one replaced it.
    *
@@ -7074,7 +7076,7 @@ typedef struct TenonOperators {
   } scatter_grad;
 
   /**
-   * @brief The tensor with updates added to parts of it.
+   * @brief Adds updates to parts of a tensor.
    *
    * The parts are those that `gather_nd` takes.
    *
@@ -7091,7 +7093,7 @@ typedef struct TenonOperators {
   } scatter_nd_add;
 
   /**
-   * @brief The gradients of `scatter_nd_add`.
+   * @brief Computes the gradients of `scatter_nd_add`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dupdates The gradient of the updates. NULL if the host does not want it.
@@ -7106,7 +7108,7 @@ typedef struct TenonOperators {
   } scatter_nd_add_grad;
 
   /**
-   * @brief The tensor with values added at indices along a dimension.
+   * @brief Adds values at indices along a dimension of a tensor.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -7122,7 +7124,7 @@ typedef struct TenonOperators {
   } index_add;
 
   /**
-   * @brief The gradients of `index_add`.
+   * @brief Computes the gradients of `index_add`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dadd_value The gradient of what is added. NULL if the host does not want it.
@@ -7138,7 +7140,7 @@ typedef struct TenonOperators {
   } index_add_grad;
 
   /**
-   * @brief The tensor with values put, or added, at indices.
+   * @brief Assigns values at indices of a tensor, or adds them.
    *
    * There is a tensor of indices for each of the first dimensions; they are broadcast to a common shape. A tensor of
    * truth values stands for as many as it has dimensions: the indices of its true elements. Values are broadcast to
@@ -7159,7 +7161,7 @@ typedef struct TenonOperators {
   } index_put;
 
   /**
-   * @brief The gradients of `index_put`.
+   * @brief Computes the gradients of `index_put`.
    *
    * @param[out] dx The gradient of `x`, zero where a value replaced it. NULL if the host does
    *     not want it.
@@ -7178,7 +7180,7 @@ typedef struct TenonOperators {
   } index_put_grad;
 
   /**
-   * @brief The tensor with values at indices along a dimension, each for itself.
+   * @brief Assigns or combines each value at its own index along a dimension.
    *
    * `reduce` says what becomes of several values for an element, and of its own, which counts with `include_self`:
    * `assign` (the last one), `add`, `mul`, `amin`, `amax` or `mean`.
@@ -7200,7 +7202,7 @@ typedef struct TenonOperators {
   } put_along_axis;
 
   /**
-   * @brief The gradients of `put_along_axis`.
+   * @brief Computes the gradients of `put_along_axis`.
    *
    * Equal extrema share the gradient. Of values that are assigned to one element, the last one has it.
    *
@@ -7308,7 +7310,7 @@ typedef struct TenonOperators {
   } meshgrid;
 
   /**
-   * @brief The gradients of `meshgrid`.
+   * @brief Computes the gradients of `meshgrid`.
    *
    * @param[out] dx The gradients of the vectors. An element is NULL if the host does not want
    *     it.
@@ -7334,7 +7336,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief A recurrent network.
+   * @brief Runs a recurrent network.
    *
    * In training, elements of the output of all layers but the last are dropped with a probability; the others are divided
    * by `1 - dropout_prob`. Behind the end of a sample the output is zero, and the state stays as it is.
@@ -7379,7 +7381,7 @@ typedef struct TenonOperators {
   } rnn_uniform_shape;
 
   /**
-   * @brief The gradients of `rnn`.
+   * @brief Computes the gradients of `rnn`.
    *
    * The network is run again, with the same random numbers.
    *
@@ -7430,7 +7432,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief An image of another size.
+   * @brief Resizes images.
    *
    * The size is that of `size_tensor`, or else of `out_size`, or else that of the image times the scales, rounded down, or
    * else `out_d`, `out_h` and `out_w`.
@@ -7476,7 +7478,7 @@ typedef struct TenonOperators {
   } interpolate_out_shape;
 
   /**
-   * @brief The gradient of `interpolate`.
+   * @brief Computes the gradient of `interpolate`.
    *
    * @param[out] dx The gradient of the image.
    * @param[in] size_tensor As for `interpolate`. NULL if there is none.
@@ -7507,7 +7509,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The tensor with dimensions of one repeated.
+   * @brief Repeats dimensions of length one.
    *
    * Dimensions that are missing come before the others. `out` has the shape that is wanted.
    *
@@ -7520,7 +7522,7 @@ typedef struct TenonOperators {
   } expand;
 
   /**
-   * @brief The gradient of `expand`.
+   * @brief Computes the gradient of `expand`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -7531,7 +7533,7 @@ typedef struct TenonOperators {
   } expand_grad;
 
   /**
-   * @brief Each of some tensors with dimensions of one repeated, for a common shape.
+   * @brief Repeats dimensions of length one, so that all tensors have a common shape.
    *
    * @param[out] out The results. An element is NULL if the host does not want it.
    * @param[in] x The tensors.
@@ -7544,7 +7546,7 @@ typedef struct TenonOperators {
   } broadcast_tensors;
 
   /**
-   * @brief The gradients of `broadcast_tensors`.
+   * @brief Computes the gradients of `broadcast_tensors`.
    *
    * @param[out] dx The gradients of the tensors. An element is NULL if the host does not want
    *     it.
@@ -7558,7 +7560,7 @@ typedef struct TenonOperators {
   } broadcast_tensors_grad;
 
   /**
-   * @brief The tensor repeated as a whole along each dimension.
+   * @brief Repeats the whole tensor along each dimension.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -7573,7 +7575,7 @@ typedef struct TenonOperators {
   } tile;
 
   /**
-   * @brief The gradient of `tile`.
+   * @brief Computes the gradient of `tile`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -7587,7 +7589,7 @@ typedef struct TenonOperators {
   } tile_grad;
 
   /**
-   * @brief Each element along a dimension repeated.
+   * @brief Repeats each element along a dimension.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -7613,7 +7615,7 @@ typedef struct TenonOperators {
   } repeat_interleave_out_shape;
 
   /**
-   * @brief The gradient of `repeat_interleave`.
+   * @brief Computes the gradient of `repeat_interleave`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -7628,7 +7630,7 @@ typedef struct TenonOperators {
   } repeat_interleave_grad;
 
   /**
-   * @brief Each element along a dimension repeated as often as the others.
+   * @brief Repeats each element along a dimension the same number of times.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -7643,7 +7645,7 @@ typedef struct TenonOperators {
   } repeat_interleave_evenly;
 
   /**
-   * @brief The gradient of `repeat_interleave_evenly`.
+   * @brief Computes the gradient of `repeat_interleave_evenly`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -7658,7 +7660,7 @@ typedef struct TenonOperators {
   } repeat_interleave_evenly_grad;
 
   /**
-   * @brief The tensor with a border of a value.
+   * @brief Adds a border of one value to a tensor.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -7674,7 +7676,7 @@ typedef struct TenonOperators {
   } pad;
 
   /**
-   * @brief The gradient of `pad`.
+   * @brief Computes the gradient of `pad`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -7688,7 +7690,7 @@ typedef struct TenonOperators {
   } pad_grad;
 
   /**
-   * @brief Images of one to three dimensions with a border.
+   * @brief Adds a border to images of one to three dimensions.
    *
    * @param[out] out The result.
    * @param[in] x The images.
@@ -7707,7 +7709,7 @@ typedef struct TenonOperators {
   } pad3d;
 
   /**
-   * @brief The gradient of `pad3d`.
+   * @brief Computes the gradient of `pad3d`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -7732,7 +7734,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The elements between indices along dimensions.
+   * @brief Selects the elements between indices along dimensions.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -7751,7 +7753,7 @@ typedef struct TenonOperators {
   } slice;
 
   /**
-   * @brief The gradient of `slice`.
+   * @brief Computes the gradient of `slice`.
    *
    * Zero outside of the part.
    *
@@ -7772,7 +7774,7 @@ typedef struct TenonOperators {
   } slice_grad;
 
   /**
-   * @brief The elements between indices along dimensions, in steps.
+   * @brief Selects the elements between indices along dimensions, in steps.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -7790,7 +7792,7 @@ typedef struct TenonOperators {
   } strided_slice;
 
   /**
-   * @brief The gradient of `strided_slice`.
+   * @brief Computes the gradient of `strided_slice`.
    *
    * Zero outside of the part.
    *
@@ -7810,7 +7812,7 @@ typedef struct TenonOperators {
   } strided_slice_grad;
 
   /**
-   * @brief The part of a shape from an index for each dimension on.
+   * @brief Selects the part of a given shape that begins at given indices.
    *
    * @param[out] out The part.
    * @param[in] x The tensor.
@@ -7833,7 +7835,7 @@ typedef struct TenonOperators {
   } crop_out_shape;
 
   /**
-   * @brief The gradient of `crop`.
+   * @brief Computes the gradient of `crop`.
    *
    * Zero outside of the part.
    *
@@ -7861,7 +7863,7 @@ typedef struct TenonOperators {
   } crop_grad_dx_shape;
 
   /**
-   * @brief The gradients of an assignment to a part of a tensor.
+   * @brief Computes the gradients of an assignment to a part of a tensor.
    *
    * @param[out] dx The gradient of the tensor, zero in the part. NULL if the host does not want
    *     it.
@@ -7887,7 +7889,7 @@ typedef struct TenonOperators {
   } set_value_grad;
 
   /**
-   * @brief The elements along dimensions in reverse order.
+   * @brief Reverses the elements along dimensions.
    *
    * It is its own gradient.
    *
@@ -7903,7 +7905,7 @@ typedef struct TenonOperators {
   } flip;
 
   /**
-   * @brief Each element so many places further, where the last ones come first.
+   * @brief Moves each element by some places, where the last ones come first.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -7918,7 +7920,7 @@ typedef struct TenonOperators {
   } roll;
 
   /**
-   * @brief The gradient of `roll`.
+   * @brief Computes the gradient of `roll`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -7933,7 +7935,7 @@ typedef struct TenonOperators {
   } roll_grad;
 
   /**
-   * @brief The tensor with its dimensions in another order.
+   * @brief Changes the order of the dimensions.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -7947,7 +7949,7 @@ typedef struct TenonOperators {
   } transpose;
 
   /**
-   * @brief The gradient of `transpose`.
+   * @brief Computes the gradient of `transpose`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -7961,7 +7963,7 @@ typedef struct TenonOperators {
   } transpose_grad;
 
   /**
-   * @brief Each row from the tensor with its number.
+   * @brief Selects each row from the tensor with its number.
    *
    * @param[out] out The rows.
    * @param[in] x The tensors, of one shape.
@@ -7975,7 +7977,7 @@ typedef struct TenonOperators {
   } multiplex;
 
   /**
-   * @brief The gradients of `multiplex`.
+   * @brief Computes the gradients of `multiplex`.
    *
    * @param[out] dx The gradients of the tensors, zero in rows that are not taken from them. An
    *     element is NULL if the host does not want it.
@@ -7999,7 +8001,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The diagonal of two dimensions, as the last dimension.
+   * @brief Extracts the diagonal of two dimensions, as the last dimension.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -8015,7 +8017,7 @@ typedef struct TenonOperators {
   } diagonal;
 
   /**
-   * @brief The gradient of `diagonal`.
+   * @brief Computes the gradient of `diagonal`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -8031,7 +8033,7 @@ typedef struct TenonOperators {
   } diagonal_grad;
 
   /**
-   * @brief Matrices with the last dimension as their diagonal, and zeros elsewhere.
+   * @brief Creates matrices with the last dimension as their diagonal, and zeros elsewhere.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -8047,7 +8049,7 @@ typedef struct TenonOperators {
   } diag_embed;
 
   /**
-   * @brief The diagonal of a matrix, or the matrix with a vector as its diagonal.
+   * @brief Extracts the diagonal of a matrix, or creates a matrix with a vector as its diagonal.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -8062,7 +8064,7 @@ typedef struct TenonOperators {
   } diag;
 
   /**
-   * @brief The gradient of `diag`.
+   * @brief Computes the gradient of `diag`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -8075,7 +8077,7 @@ typedef struct TenonOperators {
   } diag_grad;
 
   /**
-   * @brief The tensor with a value on the diagonal of all its dimensions.
+   * @brief Assigns a value to the diagonal of all dimensions of a tensor.
    *
    * More than two dimensions must be equal.
    *
@@ -8093,7 +8095,7 @@ typedef struct TenonOperators {
   } fill_diagonal;
 
   /**
-   * @brief The gradient of `fill_diagonal`.
+   * @brief Computes the gradient of `fill_diagonal`.
    *
    * Zero on the diagonal.
    *
@@ -8110,7 +8112,7 @@ typedef struct TenonOperators {
   } fill_diagonal_grad;
 
   /**
-   * @brief The tensor with the elements of another one on the diagonal of two dimensions.
+   * @brief Assigns the elements of another tensor to the diagonal of two dimensions.
    *
    * @param[out] out The result.
    * @param[in] x The tensor.
@@ -8127,7 +8129,7 @@ typedef struct TenonOperators {
   } fill_diagonal_tensor;
 
   /**
-   * @brief The gradient of `fill_diagonal_tensor`.
+   * @brief Computes the gradient of `fill_diagonal_tensor`.
    *
    * Zero on the diagonal.
    *
@@ -8145,7 +8147,7 @@ typedef struct TenonOperators {
   } fill_diagonal_tensor_grad;
 
   /**
-   * @brief The lower or upper triangle of matrices, and zeros elsewhere.
+   * @brief Keeps the lower or the upper triangle of matrices, with zeros elsewhere.
    *
    * It is its own gradient.
    *
@@ -8162,7 +8164,7 @@ typedef struct TenonOperators {
   } tril_triu;
 
   /**
-   * @brief The sum of the diagonal of two dimensions.
+   * @brief Sums the diagonal of two dimensions.
    *
    * @param[out] out The sums.
    * @param[in] x The tensor.
@@ -8178,7 +8180,7 @@ typedef struct TenonOperators {
   } trace;
 
   /**
-   * @brief The gradient of `trace`.
+   * @brief Computes the gradient of `trace`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -8201,7 +8203,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The windows of images as columns.
+   * @brief Copies the windows of images into columns.
    *
    * @param[out] out The columns, `[batch, channels * window, windows]`.
    * @param[in] x The images, `[batch, channels, height, width]`.
@@ -8221,7 +8223,7 @@ typedef struct TenonOperators {
   } unfold;
 
   /**
-   * @brief The gradient of `unfold`.
+   * @brief Computes the gradient of `unfold`.
    *
    * As `fold`.
    *
@@ -8242,7 +8244,7 @@ typedef struct TenonOperators {
   } unfold_grad;
 
   /**
-   * @brief The sums of windows where they lie in images.
+   * @brief Adds up windows at their places in images.
    *
    * It is the transpose of `unfold`.
    *
@@ -8263,7 +8265,7 @@ typedef struct TenonOperators {
   } fold;
 
   /**
-   * @brief The gradient of `fold`.
+   * @brief Computes the gradient of `fold`.
    *
    * As `unfold`.
    *
@@ -8284,7 +8286,7 @@ typedef struct TenonOperators {
   } fold_grad;
 
   /**
-   * @brief Squares of pixels from channels.
+   * @brief Moves channels into squares of pixels.
    *
    * The factor squared channels become one.
    *
@@ -8301,7 +8303,7 @@ typedef struct TenonOperators {
   } pixel_shuffle;
 
   /**
-   * @brief The gradient of `pixel_shuffle`.
+   * @brief Computes the gradient of `pixel_shuffle`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -8316,7 +8318,7 @@ typedef struct TenonOperators {
   } pixel_shuffle_grad;
 
   /**
-   * @brief Channels from squares of pixels.
+   * @brief Moves squares of pixels into channels.
    *
    * The inverse of `pixel_shuffle`.
    *
@@ -8333,7 +8335,7 @@ typedef struct TenonOperators {
   } pixel_unshuffle;
 
   /**
-   * @brief The gradient of `pixel_unshuffle`.
+   * @brief Computes the gradient of `pixel_unshuffle`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -8348,7 +8350,7 @@ typedef struct TenonOperators {
   } pixel_unshuffle_grad;
 
   /**
-   * @brief Channels from groups in turn.
+   * @brief Interleaves the channels of groups.
    *
    * The channel `n` of group `g` becomes the channel `g` of group `n`.
    *
@@ -8365,7 +8367,7 @@ typedef struct TenonOperators {
   } channel_shuffle;
 
   /**
-   * @brief The gradient of `channel_shuffle`.
+   * @brief Computes the gradient of `channel_shuffle`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -8380,7 +8382,7 @@ typedef struct TenonOperators {
   } channel_shuffle_grad;
 
   /**
-   * @brief Some channels of videos from the frames before and behind.
+   * @brief Takes some channels of videos from the frames before and after.
    *
    * Lin et al., "TSM: Temporal shift module", 2019. There are zeros before the first frame and behind the last one.
    *
@@ -8399,7 +8401,7 @@ typedef struct TenonOperators {
   } temporal_shift;
 
   /**
-   * @brief The gradient of `temporal_shift`.
+   * @brief Computes the gradient of `temporal_shift`.
    *
    * @param[out] dx The gradient of `x`.
    * @param[in] dout The gradient of the result.
@@ -8422,7 +8424,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief SwiGLU of two tensors, or of the halves of one.
+   * @brief Computes SwiGLU of two tensors, or of the halves of one.
    *
    * `x * sigmoid(x) * gated`. Without `gated` it is the second half of `x` along the last dimension, and the first half takes
    * the place of `x`.
@@ -8439,7 +8441,7 @@ typedef struct TenonOperators {
   } swiglu_halves;
 
   /**
-   * @brief The gradients of `swiglu_halves`.
+   * @brief Computes the gradients of `swiglu_halves`.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dgated The gradient of `gated`. NULL if the host does not want it.
@@ -8465,7 +8467,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief One step of gradient descent with momentum, for several parameters.
+   * @brief Makes a step of gradient descent with momentum, for several parameters.
    *
    * As `momentum`, for each parameter. Regularisations are given for each of them, or for none. There may be one learning rate
    * for all.
@@ -8505,7 +8507,8 @@ typedef struct TenonOperators {
   } merged_momentum;
 
   /**
-   * @brief Layer-wise adaptive rate scaling (You et al., 2017), for several parameters.
+   * @brief Makes a step with layer-wise adaptive rate scaling (You et al., 2017), for several
+   * parameters.
    *
    * Momentum with a decay, and with the learning rate times `lars_coeff * |param| / (|grad| + weight_decay * |param| +
    * epsilon)`, unless the decay or a norm is zero.
@@ -8543,7 +8546,7 @@ typedef struct TenonOperators {
   } lars_momentum;
 
   /**
-   * @brief One step of Adam, for several parameters.
+   * @brief Makes a step of Adam, for several parameters.
    *
    * As `adam`, for each parameter. There may be one learning rate for all.
    *
@@ -8598,7 +8601,7 @@ typedef struct TenonOperators {
   } merged_adam;
 
   /**
-   * @brief One step of Adam or AdamW, for several parameters with one learning rate.
+   * @brief Makes a step of Adam or AdamW, for several parameters with one learning rate.
    *
    * As `adam`, for each parameter. With `use_adamw` as `adamw`.
    *
@@ -8656,7 +8659,7 @@ typedef struct TenonOperators {
   } fused_adam;
 
   /**
-   * @brief Gradients divided by the factor of the loss.
+   * @brief Divides gradients by the factor of the loss.
    *
    * It also finds whether any element of a gradient is infinite or NaN.
    *
@@ -8674,7 +8677,7 @@ typedef struct TenonOperators {
   } check_finite_and_unscale;
 
   /**
-   * @brief The factor of the loss for the next step.
+   * @brief Computes the factor of the loss for the next step.
    *
    * After `decr_every_n_nan_or_inf` infinite steps in a row the factor is multiplied by `decr_ratio`, but not below 1; after
    * `incr_every_n_steps` finite ones by `incr_ratio`, if that is finite. After an infinite step gradients are zero.
@@ -8716,7 +8719,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The numbers from a start to an end, without the end, in steps.
+   * @brief Creates the numbers from a start to an end, without the end, in steps.
    *
    * @param[out] out The numbers.
    * @param[in] start The first number.
@@ -8742,7 +8745,7 @@ typedef struct TenonOperators {
   } arange_tensor_out_shape;
 
   /**
-   * @brief Numbers with equal distances, from a start to a stop, both included.
+   * @brief Creates numbers with equal distances, from a start to a stop, both included.
    *
    * @param[out] out The numbers.
    * @param[in] start The first number.
@@ -8768,7 +8771,7 @@ typedef struct TenonOperators {
   } linspace_out_shape;
 
   /**
-   * @brief The powers of a base, to exponents with equal distances.
+   * @brief Creates the powers of a base, to exponents with equal distances.
    *
    * @param[out] out The powers.
    * @param[in] start The first exponent.
@@ -8795,7 +8798,7 @@ typedef struct TenonOperators {
   } logspace_out_shape;
 
   /**
-   * @brief A matrix with ones on its diagonal, and zeros elsewhere.
+   * @brief Creates a matrix with ones on its diagonal, and zeros elsewhere.
    *
    * @param[out] out The result.
    */
@@ -8805,7 +8808,7 @@ typedef struct TenonOperators {
   } eye;
 
   /**
-   * @brief A tensor of one value.
+   * @brief Creates a tensor of one value.
    *
    * @param[out] out The result.
    * @param[in] value The value, a tensor of one element.
@@ -8817,7 +8820,7 @@ typedef struct TenonOperators {
   } full_with_tensor;
 
   /**
-   * @brief The indices of a lower triangle.
+   * @brief Lists the indices of a lower triangle.
    *
    * @param[out] out The rows, then the columns.
    * @param[in] rows The rows of the matrix.
@@ -8832,7 +8835,7 @@ typedef struct TenonOperators {
   } tril_indices;
 
   /**
-   * @brief The indices of an upper triangle.
+   * @brief Lists the indices of an upper triangle.
    *
    * @param[out] out The rows, then the columns.
    * @param[in] rows The rows of the matrix.
@@ -8847,7 +8850,7 @@ typedef struct TenonOperators {
   } triu_indices;
 
   /**
-   * @brief The gradient of an input that makes no difference.
+   * @brief Creates the gradient of an input that has no influence.
    *
    * @param[out] dx The gradient, zero.
    * @param[in] dout The gradient of the result.
@@ -8867,7 +8870,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief The inverse of the error function.
+   * @brief Computes the inverse of the error function.
    *
    * Elementwise. It is infinite at 1 and -1, and NaN beyond.
    *
@@ -8880,7 +8883,7 @@ typedef struct TenonOperators {
   } erfinv;
 
   /**
-   * @brief The modified Bessel function of the first kind, of order 0.
+   * @brief Computes the modified Bessel function of the first kind, of order 0.
    *
    * Elementwise. It is infinite from 714 on.
    *
@@ -8893,7 +8896,7 @@ typedef struct TenonOperators {
   } i0;
 
   /**
-   * @brief A derivative of the digamma function.
+   * @brief Computes a derivative of the digamma function.
    *
    * Elementwise. Order 0 is the digamma function itself. The result is infinite at the poles, as in PaddlePaddle.
    *
@@ -8908,7 +8911,7 @@ typedef struct TenonOperators {
   } polygamma;
 
   /**
-   * @brief The regularised upper incomplete gamma function.
+   * @brief Computes the regularised upper incomplete gamma function.
    *
    * Elementwise, for inputs of one shape. It is NaN where one of them is negative.
    *
@@ -8924,7 +8927,7 @@ typedef struct TenonOperators {
   } gammaincc;
 
   /**
-   * @brief The tensor with its parts along a dimension made shorter.
+   * @brief Shortens the parts of a tensor along a dimension.
    *
    * No `p`-norm of a part is above `max_norm`; parts with a smaller norm stay as they are.
    *
@@ -8951,7 +8954,7 @@ typedef struct TenonOperators {
    */
 
   /**
-   * @brief Samples of images at the points of a grid.
+   * @brief Samples images at the points of a grid.
    *
    * A point is `x, y`, or `x, y, z` for images with a depth, which comes before the height. -1 and 1 are the centres of the
    * outermost pixels with `align_corners`, and their edges without.
@@ -8979,7 +8982,7 @@ typedef struct TenonOperators {
   } grid_sample;
 
   /**
-   * @brief The gradients of `grid_sample`.
+   * @brief Computes the gradients of `grid_sample`.
    *
    * The gradient by a coordinate that the padding moved to the border is zero, and so are those of `nearest`.
    *
@@ -9001,7 +9004,7 @@ typedef struct TenonOperators {
   } grid_sample_grad;
 
   /**
-   * @brief The mean of interpolated samples in each cell of regions.
+   * @brief Computes the mean of interpolated samples in each cell of regions.
    *
    * RoI Align of He et al., "Mask R-CNN", 2017. A region is divided into equal cells. The samples of a cell lie on a regular
    * grid, and are interpolated linearly; a sample more than a pixel outside of the image is zero.
@@ -9032,7 +9035,7 @@ typedef struct TenonOperators {
   } roi_align;
 
   /**
-   * @brief The gradient of `roi_align` by the images.
+   * @brief Computes the gradient of `roi_align` by the images.
    *
    * @param[out] dx The gradient of the images.
    * @param[in] boxes As for `roi_align`.
@@ -9053,7 +9056,7 @@ typedef struct TenonOperators {
   } roi_align_grad;
 
   /**
-   * @brief The indices of boxes that do not overlap a better one.
+   * @brief Finds the indices of boxes that do not overlap a better one.
    *
    * Non-maximum suppression. Boxes are tried by descending score, equal ones in their order, or all in their order without
    * scores. One is selected unless it overlaps a box that was selected before: if the area of the intersection divided by

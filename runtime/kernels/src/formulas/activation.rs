@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
 
-/// Rectified linear unit.
+/// Computes the rectified linear unit.
 ///
 /// `out = max(x, 0)`.
 ///
@@ -56,7 +56,7 @@ pub fn relu_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
     )
 }
 
-/// Rectified linear unit with a maximum of 6.
+/// Computes the rectified linear unit with a maximum of 6.
 ///
 /// `out = clamp(x, 0, 6)`.
 ///
@@ -102,7 +102,7 @@ pub fn relu6_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
     )
 }
 
-/// Rectified linear unit with a slope for negative numbers.
+/// Computes the rectified linear unit with a slope for negative numbers.
 ///
 /// `out = alpha * x if x < 0 else x`.
 ///
@@ -155,7 +155,7 @@ pub fn leaky_relu_dx(
     )
 }
 
-/// Rectified linear unit with learned slopes for negative numbers.
+/// Computes the rectified linear unit with learned slopes for negative numbers.
 ///
 /// `out = x if x > 0 else alpha * x`.
 ///
@@ -233,7 +233,7 @@ pub fn prelu_dalpha(
     )
 }
 
-/// The input above a threshold, and a constant elsewhere.
+/// Returns the input above a threshold, and a constant elsewhere.
 ///
 /// `out = value if x <= threshold else x`.
 ///
@@ -292,7 +292,7 @@ pub fn thresholded_relu_dx(
     )
 }
 
-/// Exponential linear unit.
+/// Computes the exponential linear unit.
 ///
 /// `out = x if x > 0 else alpha * expm1(x)`.
 ///
@@ -346,7 +346,7 @@ pub fn elu_dx(
     )
 }
 
-/// Scaled exponential linear unit.
+/// Computes the scaled exponential linear unit.
 ///
 /// `out = scale * x if x > 0 else scale * alpha * expm1(x)`.
 ///
@@ -406,7 +406,7 @@ pub fn selu_dx(
     )
 }
 
-/// Continuously differentiable exponential linear unit.
+/// Computes the continuously differentiable exponential linear unit.
 ///
 /// `out = x if x > 0 else alpha * expm1(x / alpha)`.
 ///
@@ -459,7 +459,7 @@ pub fn celu_dx(
     )
 }
 
-/// Gaussian error linear unit.
+/// Computes the Gaussian error linear unit.
 ///
 /// `out = x * cdf`, where `cdf = sigmoid(1.5957691216057308 * x * (1 + 0.044715 * x * x)) if approximate else 0.5 * erfc(-sqrt(0.5) * x)`.
 ///
@@ -552,7 +552,7 @@ pub fn gelu_dx(
     )
 }
 
-/// Sigmoid-weighted linear unit.
+/// Computes the sigmoid-weighted linear unit.
 ///
 /// `out = x * s`, where `s = sigmoid(x)`.
 ///
@@ -600,7 +600,7 @@ pub fn silu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
     )
 }
 
-/// Sigmoid-weighted linear unit with a factor inside the sigmoid.
+/// Computes the sigmoid-weighted linear unit with a factor inside the sigmoid.
 ///
 /// `out = x * s`, where `s = sigmoid(beta * x)`.
 ///
@@ -655,7 +655,7 @@ pub fn swish_dx(
     )
 }
 
-/// The sigmoid-weighted linear unit of one input, times another input.
+/// Multiplies the sigmoid-weighted linear unit of one input by another input.
 ///
 /// `out = x * s * gate`, where `s = sigmoid(x)`.
 ///
@@ -736,7 +736,7 @@ pub fn swiglu_dgate(
     )
 }
 
-/// The input times the hyperbolic tangent of its softplus.
+/// Multiplies the input by the hyperbolic tangent of its softplus.
 ///
 /// `out = x * t`, where `t = tanh(softplus(x))`.
 ///
@@ -784,7 +784,7 @@ pub fn mish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
     )
 }
 
-/// Smooth form of the rectified linear unit.
+/// Computes a smooth form of the rectified linear unit.
 ///
 /// `out = x if beta * x > threshold else softplus(beta * x) / beta`.
 ///
@@ -845,7 +845,7 @@ pub fn softplus_dx(
     )
 }
 
-/// Softplus of an input that is limited to an interval.
+/// Computes softplus of the input, limited to an interval.
 ///
 /// `out = softplus(clamp(x, -threshold, threshold))`.
 ///
@@ -902,7 +902,7 @@ pub fn soft_relu_dx(
     )
 }
 
-/// The input divided by 1 plus its absolute value.
+/// Divides the input by 1 plus its absolute value.
 ///
 /// `out = x / (1 + abs(x))`.
 ///
@@ -948,7 +948,7 @@ pub fn softsign_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Resul
     )
 }
 
-/// Logistic function.
+/// Computes the logistic function.
 ///
 /// `out = sigmoid(x)`.
 ///
@@ -994,7 +994,7 @@ pub fn sigmoid_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Resu
     )
 }
 
-/// Logarithm of the logistic function.
+/// Computes the logarithm of the logistic function.
 ///
 /// `out = -softplus(-x)`.
 ///
@@ -1044,7 +1044,7 @@ pub fn log_sigmoid_dx(
     )
 }
 
-/// Hyperbolic tangent.
+/// Computes the hyperbolic tangent.
 ///
 /// `out = tanh(x)`.
 ///
@@ -1090,7 +1090,7 @@ pub fn tanh_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
     )
 }
 
-/// Scaled hyperbolic tangent.
+/// Computes a scaled hyperbolic tangent.
 ///
 /// `out = scale_b * t`, where `t = tanh(scale_a * x)`.
 ///
@@ -1160,7 +1160,7 @@ pub fn stanh_dx(
     )
 }
 
-/// Piecewise linear approximation of the logistic function.
+/// Computes a piecewise linear approximation of the logistic function.
 ///
 /// `out = clamp(slope * x + offset, 0, 1)`.
 ///
@@ -1223,7 +1223,7 @@ pub fn hard_sigmoid_dx(
     )
 }
 
-/// Piecewise approximation of the sigmoid-weighted linear unit.
+/// Computes a piecewise approximation of the sigmoid-weighted linear unit.
 ///
 /// `out = x * clamp(x + 3, 0, 6) / 6`.
 ///
@@ -1275,7 +1275,7 @@ pub fn hard_swish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Res
     )
 }
 
-/// The input limited to an interval, as an activation function.
+/// Limits the input to an interval, as an activation function.
 ///
 /// `out = clamp(x, lower, upper)`.
 ///
@@ -1336,7 +1336,7 @@ pub fn hard_tanh_dx(
     )
 }
 
-/// The input, with an interval around 0 replaced by 0.
+/// Replaces an interval around 0 by 0.
 ///
 /// `out = 0 if x > -threshold and x < threshold else x`.
 ///
@@ -1389,7 +1389,7 @@ pub fn hard_shrink_dx(
     )
 }
 
-/// The input moved towards 0 by a constant.
+/// Moves the input towards 0 by a constant.
 ///
 /// `out = x - clamp(x, -threshold, threshold)`.
 ///
@@ -1442,7 +1442,7 @@ pub fn soft_shrink_dx(
     )
 }
 
-/// The input minus its hyperbolic tangent.
+/// Subtracts its hyperbolic tangent from the input.
 ///
 /// `out = x - t`, where `t = tanh(x)`.
 ///

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
 
-/// Sum.
+/// Adds two numbers.
 ///
 /// `out = a + b`.
 ///
@@ -79,7 +79,7 @@ pub fn add_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Difference.
+/// Subtracts the second number from the first.
 ///
 /// `out = a - b`.
 ///
@@ -150,7 +150,7 @@ pub fn subtract_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Product.
+/// Multiplies two numbers.
 ///
 /// `out = a * b`.
 ///
@@ -221,7 +221,7 @@ pub fn multiply_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Resul
     )
 }
 
-/// Quotient.
+/// Divides the first number by the second.
 ///
 /// `out = a / b`.
 ///
@@ -295,7 +295,7 @@ pub fn divide_db(
     )
 }
 
-/// Quotient, rounded towards 0.
+/// Divides two numbers and rounds the quotient towards 0.
 ///
 /// `out = trunc_div(a, b)`.
 ///
@@ -366,7 +366,7 @@ pub fn trunc_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Quotient, rounded down.
+/// Divides two numbers and rounds the quotient down.
 ///
 /// `out = floor_div(a, b)`.
 ///
@@ -437,7 +437,7 @@ pub fn floor_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Remainder with the sign of the divisor.
+/// Computes the remainder with the sign of the divisor.
 ///
 /// `out = floor_mod(a, b)`.
 ///
@@ -513,7 +513,7 @@ pub fn remainder_db(
     )
 }
 
-/// Remainder with the sign of the dividend.
+/// Computes the remainder with the sign of the dividend.
 ///
 /// `out = trunc_mod(a, b)`.
 ///
@@ -589,7 +589,7 @@ pub fn fmod_db(
     )
 }
 
-/// One input raised to the power of the other.
+/// Raises one input to the power of the other.
 ///
 /// `out = pow(a, b)`.
 ///
@@ -678,7 +678,7 @@ pub fn elementwise_pow_db(
     )
 }
 
-/// The greater of two numbers.
+/// Returns the greater of two numbers.
 ///
 /// `out = max(a, b)`.
 ///
@@ -771,7 +771,7 @@ pub fn maximum_db(
     )
 }
 
-/// The smaller of two numbers.
+/// Returns the smaller of two numbers.
 ///
 /// `out = min(a, b)`.
 ///
@@ -864,7 +864,7 @@ pub fn minimum_db(
     )
 }
 
-/// The greater of two numbers, or the one that is not NaN.
+/// Returns the greater of two numbers, or the one that is not NaN.
 ///
 /// `out = a if left else b`, where `left = a >= b or is_nan(b)`.
 ///
@@ -946,7 +946,7 @@ pub fn fmax_db(
     )
 }
 
-/// The smaller of two numbers, or the one that is not NaN.
+/// Returns the smaller of two numbers, or the one that is not NaN.
 ///
 /// `out = a if left else b`, where `left = a <= b or is_nan(b)`.
 ///
@@ -1028,7 +1028,7 @@ pub fn fmin_db(
     )
 }
 
-/// Step function with a chosen value at 0.
+/// Computes the step function with a chosen value at 0.
 ///
 /// `out = b if a == 0 else 1 if a > 0 else 0`.
 ///
@@ -1105,7 +1105,7 @@ pub fn heaviside_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Resu
     )
 }
 
-/// Angle of a point in the plane.
+/// Computes the angle of a point in the plane.
 ///
 /// `out = atan2(a, b)`.
 ///
@@ -1184,7 +1184,7 @@ pub fn atan2_db(
     )
 }
 
-/// Length of the hypotenuse of a right triangle.
+/// Computes the length of the hypotenuse of a right triangle.
 ///
 /// `out = hypot(a, b)`.
 ///
@@ -1263,7 +1263,7 @@ pub fn hypot_db(
     )
 }
 
-/// The absolute value of one input with the sign of the other.
+/// Returns the absolute value of one input with the sign of the other.
 ///
 /// `out = copysign(a, b)`.
 ///
@@ -1337,7 +1337,7 @@ pub fn copysign_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Linear interpolation between two inputs.
+/// Interpolates linearly between two inputs.
 ///
 /// `out = a + weight * (b - a)`.
 ///
@@ -1439,7 +1439,7 @@ pub fn lerp_dweight(
     )
 }
 
-/// The sum of an input and a scaled product.
+/// Adds a scaled product to an input.
 ///
 /// `out = x + scale * a * b`.
 ///
@@ -1552,7 +1552,7 @@ pub fn addcmul_db(
     )
 }
 
-/// The sum of an input and a scaled quotient.
+/// Adds a scaled quotient to an input.
 ///
 /// `out = x + scale * (a / b)`.
 ///
@@ -1664,7 +1664,7 @@ pub fn addcdiv_db(
     )
 }
 
-/// Logarithm of the sum of the exponentials of two inputs.
+/// Computes the logarithm of the sum of the exponentials of two inputs.
 ///
 /// `out = max(a, b) + softplus(-abs(d))`, where `d = 0 if a == b else a - b`.
 ///

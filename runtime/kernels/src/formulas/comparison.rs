@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
 
-/// True if two numbers are equal.
+/// Tests whether two numbers are equal.
 ///
 /// `out = a == b`.
 ///
@@ -33,7 +33,7 @@ pub fn equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     )
 }
 
-/// True if two numbers differ.
+/// Tests whether two numbers differ.
 ///
 /// `out = a != b`.
 ///
@@ -58,7 +58,7 @@ pub fn not_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
     )
 }
 
-/// True if the left number is smaller.
+/// Tests whether the left number is smaller.
 ///
 /// `out = a < b`.
 ///
@@ -83,7 +83,7 @@ pub fn less_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
     )
 }
 
-/// True if the left number is smaller or equal.
+/// Tests whether the left number is smaller or equal.
 ///
 /// `out = a <= b`.
 ///
@@ -108,7 +108,7 @@ pub fn less_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
     )
 }
 
-/// True if the left number is greater.
+/// Tests whether the left number is greater.
 ///
 /// `out = a > b`.
 ///
@@ -133,7 +133,7 @@ pub fn greater_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
     )
 }
 
-/// True if the left number is greater or equal.
+/// Tests whether the left number is greater or equal.
 ///
 /// `out = a >= b`.
 ///
@@ -158,7 +158,7 @@ pub fn greater_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Resul
     )
 }
 
-/// True if two numbers are equal up to a tolerance.
+/// Tests whether two numbers are equal up to a tolerance.
 ///
 /// `out = a == b or is_finite(a - b) and abs(a - b) <= atol + rtol * abs(b) or equal_nan and is_nan(a) and is_nan(b)`.
 ///
@@ -213,7 +213,7 @@ pub fn is_close(
     )
 }
 
-/// True if a number is NaN.
+/// Tests whether a number is NaN.
 ///
 /// `out = is_nan(x)`.
 ///
@@ -236,7 +236,7 @@ pub fn is_nan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// True if a number is infinite.
+/// Tests whether a number is infinite.
 ///
 /// `out = is_inf(x)`.
 ///
@@ -259,7 +259,7 @@ pub fn is_inf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// True if a number is neither infinite nor NaN.
+/// Tests whether a number is neither infinite nor NaN.
 ///
 /// `out = is_finite(x)`.
 ///

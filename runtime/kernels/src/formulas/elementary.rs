@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
 
-/// The input itself.
+/// Returns the input.
 ///
 /// `out = x`.
 ///
@@ -56,7 +56,7 @@ pub fn copy_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// The input with the other sign.
+/// Changes the sign of the input.
 ///
 /// `out = -x`.
 ///
@@ -104,7 +104,7 @@ pub fn negative_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Absolute value.
+/// Computes the absolute value.
 ///
 /// `out = abs(x)`.
 ///
@@ -152,7 +152,7 @@ pub fn abs_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
     )
 }
 
-/// Sign of the input, -1, 0 or 1.
+/// Returns the sign of the input, -1, 0 or 1.
 ///
 /// `out = sign(x)`.
 ///
@@ -200,7 +200,7 @@ pub fn sign_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Angle of a real number in the complex plane, 0 or pi.
+/// Returns the angle of a real number in the complex plane, 0 or pi.
 ///
 /// `out = x if is_nan(x) else pi if x < 0 else 0`.
 ///
@@ -252,7 +252,7 @@ pub fn angle_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Square of the input.
+/// Computes the square.
 ///
 /// `out = square(x)`.
 ///
@@ -300,7 +300,7 @@ pub fn square_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<
     )
 }
 
-/// 1 divided by the input.
+/// Divides 1 by the input.
 ///
 /// `out = recip(x)`.
 ///
@@ -350,7 +350,7 @@ pub fn reciprocal_dx(
     )
 }
 
-/// Square root.
+/// Computes the square root.
 ///
 /// `out = sqrt(x)`.
 ///
@@ -396,7 +396,7 @@ pub fn sqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
     )
 }
 
-/// 1 divided by the square root.
+/// Divides 1 by the square root.
 ///
 /// `out = rsqrt(x)`.
 ///
@@ -442,7 +442,7 @@ pub fn rsqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
     )
 }
 
-/// Exponential function.
+/// Computes the exponential function.
 ///
 /// `out = exp(x)`.
 ///
@@ -488,7 +488,7 @@ pub fn exp_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<(
     )
 }
 
-/// Exponential function minus 1, exact near 0.
+/// Computes the exponential function minus 1, exact near 0.
 ///
 /// `out = expm1(x)`.
 ///
@@ -534,7 +534,7 @@ pub fn expm1_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
     )
 }
 
-/// Natural logarithm.
+/// Computes the natural logarithm.
 ///
 /// `out = log(x)`.
 ///
@@ -580,7 +580,7 @@ pub fn log_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
     )
 }
 
-/// Logarithm to the base 2.
+/// Computes the logarithm to the base 2.
 ///
 /// `out = log2(x)`.
 ///
@@ -626,7 +626,7 @@ pub fn log2_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
     )
 }
 
-/// Logarithm to the base 10.
+/// Computes the logarithm to the base 10.
 ///
 /// `out = log10(x)`.
 ///
@@ -672,7 +672,7 @@ pub fn log10_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
     )
 }
 
-/// Natural logarithm of 1 plus the input, exact near 0.
+/// Computes the natural logarithm of 1 plus the input, exact near 0.
 ///
 /// `out = log1p(x)`.
 ///
@@ -718,7 +718,7 @@ pub fn log1p_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
     )
 }
 
-/// Logarithm of the odds, the inverse of the logistic function.
+/// Computes the logarithm of the odds, the inverse of the logistic function.
 ///
 /// `out = log(p / (1 - p))`, where `p = clamp(x, eps, 1 - eps) if eps > 0 else x`.
 ///
@@ -778,7 +778,7 @@ pub fn logit_dx(
     )
 }
 
-/// Sine.
+/// Computes the sine.
 ///
 /// `out = sin(x)`.
 ///
@@ -824,7 +824,7 @@ pub fn sin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
     )
 }
 
-/// Cosine.
+/// Computes the cosine.
 ///
 /// `out = cos(x)`.
 ///
@@ -870,7 +870,7 @@ pub fn cos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
     )
 }
 
-/// Tangent.
+/// Computes the tangent.
 ///
 /// `out = tan(x)`.
 ///
@@ -916,7 +916,7 @@ pub fn tan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
     )
 }
 
-/// Inverse sine.
+/// Computes the inverse sine.
 ///
 /// `out = asin(x)`.
 ///
@@ -962,7 +962,7 @@ pub fn asin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
     )
 }
 
-/// Inverse cosine.
+/// Computes the inverse cosine.
 ///
 /// `out = acos(x)`.
 ///
@@ -1008,7 +1008,7 @@ pub fn acos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
     )
 }
 
-/// Inverse tangent.
+/// Computes the inverse tangent.
 ///
 /// `out = atan(x)`.
 ///
@@ -1054,7 +1054,7 @@ pub fn atan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
     )
 }
 
-/// Hyperbolic sine.
+/// Computes the hyperbolic sine.
 ///
 /// `out = sinh(x)`.
 ///
@@ -1100,7 +1100,7 @@ pub fn sinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
     )
 }
 
-/// Hyperbolic cosine.
+/// Computes the hyperbolic cosine.
 ///
 /// `out = cosh(x)`.
 ///
@@ -1146,7 +1146,7 @@ pub fn cosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
     )
 }
 
-/// Inverse hyperbolic sine.
+/// Computes the inverse hyperbolic sine.
 ///
 /// `out = asinh(x)`.
 ///
@@ -1192,7 +1192,7 @@ pub fn asinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
     )
 }
 
-/// Inverse hyperbolic cosine.
+/// Computes the inverse hyperbolic cosine.
 ///
 /// `out = acosh(x)`.
 ///
@@ -1238,7 +1238,7 @@ pub fn acosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
     )
 }
 
-/// Inverse hyperbolic tangent.
+/// Computes the inverse hyperbolic tangent.
 ///
 /// `out = atanh(x)`.
 ///
@@ -1284,7 +1284,7 @@ pub fn atanh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
     )
 }
 
-/// Error function.
+/// Computes the error function.
 ///
 /// `out = erf(x)`.
 ///
@@ -1331,7 +1331,7 @@ pub fn erf_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
     )
 }
 
-/// Logarithm of the absolute value of the gamma function.
+/// Computes the logarithm of the absolute value of the gamma function.
 ///
 /// `out = lgamma(x)`.
 ///
@@ -1377,7 +1377,7 @@ pub fn lgamma_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<
     )
 }
 
-/// Derivative of the logarithm of the gamma function.
+/// Computes the derivative of the logarithm of the gamma function.
 ///
 /// `out = digamma(x)`.
 ///
@@ -1400,7 +1400,7 @@ pub fn digamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// The greatest whole number that is not above the input.
+/// Rounds down to a whole number.
 ///
 /// `out = floor(x)`.
 ///
@@ -1446,7 +1446,7 @@ pub fn floor_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// The least whole number that is not below the input.
+/// Rounds up to a whole number.
 ///
 /// `out = ceil(x)`.
 ///
@@ -1492,7 +1492,7 @@ pub fn ceil_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// The input without its fraction.
+/// Removes the fraction.
 ///
 /// `out = trunc(x)`.
 ///
@@ -1538,7 +1538,7 @@ pub fn trunc_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// The nearest whole number, or the nearest number with some decimals.
+/// Rounds to the nearest whole number, or to some decimals.
 ///
 /// `out = round(x) if decimals == 0 else round(x * pow(10, decimals)) / pow(10, decimals) if decimals > 0 else round(x / pow(10, -decimals)) * pow(10, -decimals)`.
 ///
@@ -1591,7 +1591,7 @@ pub fn round_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// The input times a number, plus a number.
+/// Multiplies the input by a number, and adds a number.
 ///
 /// `out = scale * x + bias if bias_after_scale else scale * (x + bias)`.
 ///
@@ -1673,7 +1673,7 @@ pub fn scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result<()>
     )
 }
 
-/// The input divided by a number.
+/// Divides the input by a number.
 ///
 /// `out = x / scale`.
 ///
@@ -1721,7 +1721,7 @@ pub fn div_scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result
     )
 }
 
-/// The input plus a number.
+/// Adds a number to the input.
 ///
 /// `out = x + value`.
 ///
@@ -1770,7 +1770,7 @@ pub fn increment_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// The input raised to a power that is the same for all elements.
+/// Raises the input to a power that is the same for all elements.
 ///
 /// `out = pow(x, exponent)`.
 ///
@@ -1829,7 +1829,7 @@ pub fn pow_dx(
     )
 }
 
-/// The input limited to an interval.
+/// Limits the input to an interval.
 ///
 /// `out = min(max(x, lower), upper)`.
 ///

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::numeric::{Floating, Numeric, Whole};
 use crate::tensor::{View, ViewMut};
 
-/// True if both inputs are true.
+/// Tests whether both inputs are true.
 ///
 /// `out = a != 0 and b != 0`.
 ///
@@ -33,7 +33,7 @@ pub fn logical_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
     )
 }
 
-/// True if one of the inputs, or both, are true.
+/// Tests whether at least one of the inputs is true.
 ///
 /// `out = a != 0 or b != 0`.
 ///
@@ -58,7 +58,7 @@ pub fn logical_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
     )
 }
 
-/// True if exactly one of the inputs is true.
+/// Tests whether exactly one of the inputs is true.
 ///
 /// `out = a != 0 and b == 0 or a == 0 and b != 0`.
 ///
@@ -85,7 +85,7 @@ pub fn logical_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
     )
 }
 
-/// True if the input is false.
+/// Tests whether the input is false.
 ///
 /// `out = x == 0`.
 ///
@@ -110,7 +110,7 @@ pub fn logical_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// The bits that are set in both inputs.
+/// Returns the bits that are set in both inputs.
 ///
 /// `out = bit_and(a, b)`.
 ///
@@ -131,7 +131,7 @@ pub fn bitwise_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
     )
 }
 
-/// The bits that are set in one of the inputs or both.
+/// Returns the bits that are set in at least one of the inputs.
 ///
 /// `out = bit_or(a, b)`.
 ///
@@ -152,7 +152,7 @@ pub fn bitwise_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
     )
 }
 
-/// The bits that are set in exactly one of the inputs.
+/// Returns the bits that are set in exactly one of the inputs.
 ///
 /// `out = bit_xor(a, b)`.
 ///
@@ -173,7 +173,7 @@ pub fn bitwise_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
     )
 }
 
-/// The bits that are not set in the input.
+/// Returns the bits that are not set in the input.
 ///
 /// `out = bit_not(x)`.
 ///
@@ -194,7 +194,7 @@ pub fn bitwise_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// The bits of the left input, moved up by the right input.
+/// Moves the bits of the left input up by the right input.
 ///
 /// `out = 0 if b < 0 or b > 63 else shift_left(a, b)`.
 ///
@@ -223,7 +223,7 @@ pub fn bitwise_left_shift(
     )
 }
 
-/// The bits of the left input, moved down by the right input.
+/// Moves the bits of the left input down by the right input.
 ///
 /// `out = shift_right(a, 63) if b < 0 or b > 63 else shift_right(a, b)`.
 ///
@@ -252,7 +252,7 @@ pub fn bitwise_right_shift(
     )
 }
 
-/// The bits of the left input without regard to the sign, moved down by the right input.
+/// Moves the bits of the left input down by the right input, without regard to the sign.
 ///
 /// `out = a if b == 0 else 0 if b < 0 or b >= bits else bit_and(shift_right(a, b), shift_left(1, bits - b) - 1)`.
 ///
@@ -285,7 +285,7 @@ pub fn bitwise_right_shift_logical(
     )
 }
 
-/// Elements of one input where a condition is true, and of another elsewhere.
+/// Selects elements of one input where a condition is true, and of another elsewhere.
 ///
 /// `out = a if condition != 0 else b`.
 ///
@@ -370,7 +370,7 @@ pub fn select_db(
     )
 }
 
-/// The input, with the elements under a mask replaced by a value.
+/// Replaces the elements under a mask by a value.
 ///
 /// `out = value if mask != 0 else x`.
 ///

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::numeric::Floating;
 use crate::tensor::{View, ViewMut};
 
-/// Square of the difference between prediction and label.
+/// Computes the square of the difference between prediction and label.
 ///
 /// `out = square(x - label)`.
 ///
@@ -95,7 +95,7 @@ pub fn squared_error_dlabel(
     )
 }
 
-/// Huber's function of a residual.
+/// Computes Huber's function of a residual.
 ///
 /// `out = 0.5 * x * x if abs(x) <= delta else delta * (abs(x) - 0.5 * delta)`.
 ///
@@ -152,7 +152,7 @@ pub fn huber_dx(
     )
 }
 
-/// Absolute difference that is smooth near 0.
+/// Computes an absolute difference that is smooth near 0.
 ///
 /// `out = 0.5 * r * r / beta if abs(r) < beta else abs(r) - 0.5 * beta`, where `r = x - label`.
 ///
@@ -255,7 +255,7 @@ pub fn smooth_l1_loss_dlabel(
     )
 }
 
-/// Binary cross entropy of probabilities.
+/// Computes the binary cross entropy of probabilities.
 ///
 /// `out = (label - 1) * log_false - label * log_true`, where `log_true = max(log(x), -100)` and `log_false = max(log1p(-x), -100)`.
 ///
@@ -337,7 +337,7 @@ pub fn bce_loss_dlabel(
     )
 }
 
-/// Binary cross entropy of logits.
+/// Computes the binary cross entropy of logits.
 ///
 /// `out = 0 if ignored else max(x, 0) - x * label + softplus(-abs(x))`, where `ignored = trunc(label) == ignore_index`.
 ///
@@ -445,7 +445,7 @@ pub fn sigmoid_cross_entropy_dlabel(
     )
 }
 
-/// Binary cross entropy of logits, with a weight for the logarithm.
+/// Computes the binary cross entropy of logits, with a weight for the logarithm.
 ///
 /// `out = 0 if ignored else (1 - label) * x + weight * softplus(-x)`, where `ignored = trunc(label) == ignore_index`.
 ///
@@ -542,7 +542,7 @@ pub fn weighted_sigmoid_cross_entropy_dx(
     )
 }
 
-/// Binary cross entropy of logits, with less weight for predictions that are right.
+/// Computes the binary cross entropy of logits, with less weight for predictions that are right.
 ///
 /// `out = weight * entropy * pow(q, gamma)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 - p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1`.
 ///
@@ -635,7 +635,7 @@ pub fn sigmoid_focal_loss_dx(
     )
 }
 
-/// Binary cross entropy of probabilities, with a small number inside the logarithms.
+/// Computes the binary cross entropy of probabilities, with a small number inside the logarithms.
 ///
 /// `out = -label * log(x + epsilon) - (1 - label) * log(1 - x + epsilon)`.
 ///
@@ -697,7 +697,7 @@ pub fn log_loss_dx(
     )
 }
 
-/// Pointwise term of the Kullback-Leibler divergence.
+/// Computes the pointwise term of the Kullback-Leibler divergence.
 ///
 /// `out = exp(label) * (label - x) if log_target else 0 if label <= 0 else label * (log(label) - x)`.
 ///
@@ -789,7 +789,7 @@ pub fn kldiv_loss_dx(
     )
 }
 
-/// Hinge loss of logits.
+/// Computes the hinge loss of logits.
 ///
 /// `out = max(1 - x * side, 0)`, where `side = 2 * label - 1`.
 ///
@@ -842,7 +842,7 @@ pub fn hinge_loss_dx(
     )
 }
 
-/// Labels mixed with a distribution.
+/// Mixes labels with a distribution.
 ///
 /// `out = (1 - epsilon) * label + epsilon * prior`.
 ///

@@ -100,7 +100,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Rectified linear unit.
+    /// Computes the rectified linear unit.
     struct Relu<'c> = c"relu" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -142,7 +142,7 @@ impl Run<Any> for ReluGrad<'_> {
 }
 
 kernel! {
-    /// Rectified linear unit with a maximum of 6.
+    /// Computes the rectified linear unit with a maximum of 6.
     struct Relu6<'c> = c"relu6" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -184,7 +184,7 @@ impl Run<Any> for Relu6Grad<'_> {
 }
 
 kernel! {
-    /// Rectified linear unit with a slope for negative numbers.
+    /// Computes the rectified linear unit with a slope for negative numbers.
     struct LeakyReluUntilV3_2<'c> = c"leaky_relu" {
         inputs: { x: Tensor<'c> },
         attributes: { alpha: f32 },
@@ -230,7 +230,7 @@ impl Run<Any> for LeakyReluGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// Rectified linear unit with a slope for negative numbers.
+    /// Computes the rectified linear unit with a slope for negative numbers.
     struct LeakyRelu<'c> = c"leaky_relu" {
         inputs: { x: Tensor<'c> },
         attributes: { alpha: f64 },
@@ -272,7 +272,7 @@ impl Run<Any> for LeakyReluGrad<'_> {
 }
 
 kernel! {
-    /// The input above a threshold, and a constant elsewhere.
+    /// Returns the input above a threshold, and a constant elsewhere.
     struct ThresholdedReluUntilV2_6<'c> = c"thresholded_relu" {
         inputs: { x: Tensor<'c> },
         attributes: { threshold: f32 },
@@ -325,7 +325,7 @@ impl Run<Any> for ThresholdedReluGradUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The input above a threshold, and a constant elsewhere.
+    /// Returns the input above a threshold, and a constant elsewhere.
     struct ThresholdedRelu<'c> = c"thresholded_relu" {
         inputs: { x: Tensor<'c> },
         attributes: { threshold: f32, value: f32 },
@@ -385,7 +385,7 @@ impl Run<Any> for ThresholdedReluGrad<'_> {
 }
 
 kernel! {
-    /// Exponential linear unit.
+    /// Computes the exponential linear unit.
     struct Elu<'c> = c"elu" {
         inputs: { x: Tensor<'c> },
         attributes: { alpha: f32 },
@@ -430,7 +430,7 @@ impl Run<Any> for EluGrad<'_> {
 }
 
 kernel! {
-    /// Scaled exponential linear unit.
+    /// Computes the scaled exponential linear unit.
     struct Selu<'c> = c"selu" {
         inputs: { x: Tensor<'c> },
         attributes: { scale: f32, alpha: f32 },
@@ -485,7 +485,7 @@ impl Run<Any> for SeluGrad<'_> {
 }
 
 kernel! {
-    /// Continuously differentiable exponential linear unit.
+    /// Computes the continuously differentiable exponential linear unit.
     struct Celu<'c> = c"celu" {
         inputs: { x: Tensor<'c> },
         attributes: { alpha: f32 },
@@ -529,7 +529,7 @@ impl Run<Any> for CeluGrad<'_> {
 }
 
 kernel! {
-    /// Gaussian error linear unit.
+    /// Computes the Gaussian error linear unit.
     struct Gelu<'c> = c"gelu" {
         inputs: { x: Tensor<'c> },
         attributes: { approximate: bool },
@@ -571,7 +571,7 @@ impl Run<Any> for GeluGrad<'_> {
 }
 
 kernel! {
-    /// Sigmoid-weighted linear unit.
+    /// Computes the sigmoid-weighted linear unit.
     struct Silu<'c> = c"silu" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -613,7 +613,7 @@ impl Run<Any> for SiluGrad<'_> {
 }
 
 kernel! {
-    /// Sigmoid-weighted linear unit with a factor inside the sigmoid.
+    /// Computes the sigmoid-weighted linear unit with a factor inside the sigmoid.
     struct Swish<'c> = c"swish" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -655,7 +655,7 @@ impl Run<Any> for SwishGrad<'_> {
 }
 
 kernel! {
-    /// The input times the hyperbolic tangent of its softplus.
+    /// Multiplies the input by the hyperbolic tangent of its softplus.
     struct Mish<'c> = c"mish" {
         inputs: { x: Tensor<'c> },
         attributes: { threshold: f32 },
@@ -697,7 +697,7 @@ impl Run<Any> for MishGrad<'_> {
 }
 
 kernel! {
-    /// Smooth form of the rectified linear unit.
+    /// Computes a smooth form of the rectified linear unit.
     struct SoftplusUntilV3_2<'c> = c"softplus" {
         inputs: { x: Tensor<'c> },
         attributes: { beta: f32, threshold: f32 },
@@ -758,7 +758,7 @@ impl Run<Any> for SoftplusGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// Smooth form of the rectified linear unit.
+    /// Computes a smooth form of the rectified linear unit.
     struct Softplus<'c> = c"softplus" {
         inputs: { x: Tensor<'c> },
         attributes: { beta: f64, threshold: f64 },
@@ -804,7 +804,7 @@ impl Run<Any> for SoftplusGrad<'_> {
 }
 
 kernel! {
-    /// The input divided by 1 plus its absolute value.
+    /// Divides the input by 1 plus its absolute value.
     struct Softsign<'c> = c"softsign" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -846,7 +846,7 @@ impl Run<Any> for SoftsignGrad<'_> {
 }
 
 kernel! {
-    /// Logistic function.
+    /// Computes the logistic function.
     struct Sigmoid<'c> = c"sigmoid" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -888,7 +888,7 @@ impl Run<Any> for SigmoidGrad<'_> {
 }
 
 kernel! {
-    /// Logarithm of the logistic function.
+    /// Computes the logarithm of the logistic function.
     struct Logsigmoid<'c> = c"logsigmoid" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -930,7 +930,7 @@ impl Run<Any> for LogsigmoidGrad<'_> {
 }
 
 kernel! {
-    /// Hyperbolic tangent.
+    /// Computes the hyperbolic tangent.
     struct Tanh<'c> = c"tanh" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -972,7 +972,7 @@ impl Run<Any> for TanhGrad<'_> {
 }
 
 kernel! {
-    /// Scaled hyperbolic tangent.
+    /// Computes a scaled hyperbolic tangent.
     struct Stanh<'c> = c"stanh" {
         inputs: { x: Tensor<'c> },
         attributes: { scale_a: f32, scale_b: f32 },
@@ -1033,7 +1033,7 @@ impl Run<Any> for StanhGrad<'_> {
 }
 
 kernel! {
-    /// Piecewise linear approximation of the logistic function.
+    /// Computes a piecewise linear approximation of the logistic function.
     struct Hardsigmoid<'c> = c"hardsigmoid" {
         inputs: { x: Tensor<'c> },
         attributes: { slope: f32, offset: f32 },
@@ -1086,7 +1086,7 @@ impl Run<Any> for HardsigmoidGrad<'_> {
 }
 
 kernel! {
-    /// Piecewise approximation of the sigmoid-weighted linear unit.
+    /// Computes a piecewise approximation of the sigmoid-weighted linear unit.
     struct Hardswish<'c> = c"hardswish" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1128,7 +1128,7 @@ impl Run<Any> for HardswishGrad<'_> {
 }
 
 kernel! {
-    /// The input limited to an interval, as an activation function.
+    /// Limits the input to an interval, as an activation function.
     struct Hardtanh<'c> = c"hardtanh" {
         inputs: { x: Tensor<'c> },
         attributes: { lower: f32, upper: f32 },
@@ -1189,7 +1189,7 @@ impl Run<Any> for HardtanhGrad<'_> {
 }
 
 kernel! {
-    /// The input, with an interval around 0 replaced by 0.
+    /// Replaces an interval around 0 by 0.
     struct HardShrink<'c> = c"hard_shrink" {
         inputs: { x: Tensor<'c> },
         attributes: { threshold: f32 },
@@ -1235,7 +1235,7 @@ impl Run<Any> for HardShrinkGrad<'_> {
 }
 
 kernel! {
-    /// The input moved towards 0 by a constant.
+    /// Moves the input towards 0 by a constant.
     struct Softshrink<'c> = c"softshrink" {
         inputs: { x: Tensor<'c> },
         attributes: { threshold: f32 },
@@ -1281,7 +1281,7 @@ impl Run<Any> for SoftshrinkGrad<'_> {
 }
 
 kernel! {
-    /// The input minus its hyperbolic tangent.
+    /// Subtracts its hyperbolic tangent from the input.
     struct TanhShrink<'c> = c"tanh_shrink" {
         inputs: { x: Tensor<'c> },
         attributes: {},

@@ -88,7 +88,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Sum.
+    /// Adds two numbers.
     struct Add<'c> = c"add" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -109,7 +109,7 @@ impl Run<Any> for Add<'_> {
 }
 
 kernel! {
-    /// Sum.
+    /// Adds two numbers.
     struct AddRaw<'c> = c"add_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -159,7 +159,7 @@ impl Run<Any> for AddGrad<'_> {
 }
 
 kernel! {
-    /// Difference.
+    /// Subtracts the second number from the first.
     struct Subtract<'c> = c"subtract" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -180,7 +180,7 @@ impl Run<Any> for Subtract<'_> {
 }
 
 kernel! {
-    /// Difference.
+    /// Subtracts the second number from the first.
     struct SubtractRaw<'c> = c"subtract_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -230,7 +230,7 @@ impl Run<Any> for SubtractGrad<'_> {
 }
 
 kernel! {
-    /// Product.
+    /// Multiplies two numbers.
     struct Multiply<'c> = c"multiply" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -251,7 +251,7 @@ impl Run<Any> for Multiply<'_> {
 }
 
 kernel! {
-    /// Product.
+    /// Multiplies two numbers.
     struct MultiplyRaw<'c> = c"multiply_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -304,7 +304,7 @@ impl Run<Any> for MultiplyGrad<'_> {
 }
 
 kernel! {
-    /// Quotient.
+    /// Divides the first number by the second.
     struct Divide<'c> = c"divide" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -325,7 +325,7 @@ impl Run<Any> for Divide<'_> {
 }
 
 kernel! {
-    /// Quotient.
+    /// Divides the first number by the second.
     struct DivideRaw<'c> = c"divide_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -378,7 +378,7 @@ impl Run<Any> for DivideGrad<'_> {
 }
 
 kernel! {
-    /// Quotient, rounded down.
+    /// Divides two numbers and rounds the quotient down.
     struct FloorDivide<'c> = c"floor_divide" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -399,7 +399,7 @@ impl Run<Any> for FloorDivide<'_> {
 }
 
 kernel! {
-    /// Quotient, rounded down.
+    /// Divides two numbers and rounds the quotient down.
     struct FloorDivideRaw<'c> = c"floor_divide_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -419,7 +419,7 @@ impl Run<Any> for FloorDivideRaw<'_> {
 }
 
 kernel! {
-    /// Remainder with the sign of the divisor.
+    /// Computes the remainder with the sign of the divisor.
     struct Remainder<'c> = c"remainder" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -440,7 +440,7 @@ impl Run<Any> for Remainder<'_> {
 }
 
 kernel! {
-    /// Remainder with the sign of the divisor.
+    /// Computes the remainder with the sign of the divisor.
     struct RemainderRaw<'c> = c"remainder_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -460,7 +460,7 @@ impl Run<Any> for RemainderRaw<'_> {
 }
 
 kernel! {
-    /// One input raised to the power of the other.
+    /// Raises one input to the power of the other.
     struct ElementwisePow<'c> = c"elementwise_pow" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -481,7 +481,7 @@ impl Run<Any> for ElementwisePow<'_> {
 }
 
 kernel! {
-    /// One input raised to the power of the other.
+    /// Raises one input to the power of the other.
     struct ElementwisePowRaw<'c> = c"elementwise_pow_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -533,7 +533,7 @@ impl Run<Any> for ElementwisePowGrad<'_> {
 }
 
 kernel! {
-    /// The greater of two numbers.
+    /// Returns the greater of two numbers.
     struct Maximum<'c> = c"maximum" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -554,7 +554,7 @@ impl Run<Any> for Maximum<'_> {
 }
 
 kernel! {
-    /// The greater of two numbers.
+    /// Returns the greater of two numbers.
     struct MaximumRaw<'c> = c"maximum_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -606,7 +606,7 @@ impl Run<Any> for MaximumGrad<'_> {
 }
 
 kernel! {
-    /// The smaller of two numbers.
+    /// Returns the smaller of two numbers.
     struct Minimum<'c> = c"minimum" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -627,7 +627,7 @@ impl Run<Any> for Minimum<'_> {
 }
 
 kernel! {
-    /// The smaller of two numbers.
+    /// Returns the smaller of two numbers.
     struct MinimumRaw<'c> = c"minimum_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -679,7 +679,7 @@ impl Run<Any> for MinimumGrad<'_> {
 }
 
 kernel! {
-    /// The greater of two numbers, or the one that is not NaN.
+    /// Returns the greater of two numbers, or the one that is not NaN.
     struct Fmax<'c> = c"fmax" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -732,7 +732,7 @@ impl Run<Any> for FmaxGrad<'_> {
 }
 
 kernel! {
-    /// The smaller of two numbers, or the one that is not NaN.
+    /// Returns the smaller of two numbers, or the one that is not NaN.
     struct Fmin<'c> = c"fmin" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -785,7 +785,7 @@ impl Run<Any> for FminGrad<'_> {
 }
 
 kernel! {
-    /// Step function with a chosen value at 0.
+    /// Computes the step function with a chosen value at 0.
     struct Heaviside<'c> = c"heaviside" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -837,7 +837,7 @@ impl Run<Any> for HeavisideGrad<'_> {
 }
 
 kernel! {
-    /// Angle of a point in the plane.
+    /// Computes the angle of a point in the plane.
     struct Atan2<'c> = c"atan2" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -890,7 +890,7 @@ impl Run<Any> for Atan2Grad<'_> {
 }
 
 kernel! {
-    /// The absolute value of one input with the sign of the other.
+    /// Returns the absolute value of one input with the sign of the other.
     struct Copysign<'c> = c"copysign" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -943,7 +943,7 @@ impl Run<Any> for CopysignGrad<'_> {
 }
 
 kernel! {
-    /// Linear interpolation between two inputs.
+    /// Interpolates linearly between two inputs.
     struct Lerp<'c> = c"lerp" {
         inputs: { a: Tensor<'c>, b: Tensor<'c>, weight: Tensor<'c> },
         attributes: {},
@@ -1002,7 +1002,7 @@ impl Run<Any> for LerpGrad<'_> {
 }
 
 kernel! {
-    /// Quotient, rounded towards 0.
+    /// Divides two numbers and rounds the quotient towards 0.
     struct TruncDivide<'c> = c"trunc_divide" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},

@@ -26,7 +26,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The tensor with rows replaced.
+    /// Replaces rows of a tensor.
     struct Scatter<'c> = c"scatter" {
         inputs: { x: Tensor<'c>, index: Tensor<'c>, updates: Tensor<'c> },
         attributes: { overwrite: bool },
@@ -46,7 +46,7 @@ impl Run<Any> for Scatter<'_> {
 }
 
 kernel! {
-    /// The gradients of `scatter`.
+    /// Computes the gradients of `scatter`.
     struct ScatterGrad<'c> = c"scatter_grad" {
         inputs: { index: Tensor<'c>, updates: Tensor<'c>, dout: Tensor<'c> },
         attributes: { overwrite: bool },
@@ -70,7 +70,7 @@ impl Run<Any> for ScatterGrad<'_> {
 }
 
 kernel! {
-    /// The tensor with updates added to parts of it.
+    /// Adds updates to parts of a tensor.
     struct ScatterNdAdd<'c> = c"scatter_nd_add" {
         inputs: { x: Tensor<'c>, index: Tensor<'c>, updates: Tensor<'c> },
         attributes: {},
@@ -90,7 +90,7 @@ impl Run<Any> for ScatterNdAdd<'_> {
 }
 
 kernel! {
-    /// The gradients of `scatter_nd_add`.
+    /// Computes the gradients of `scatter_nd_add`.
     struct ScatterNdAddGrad<'c> = c"scatter_nd_add_grad" {
         inputs: { index: Tensor<'c>, updates: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -121,7 +121,7 @@ impl Run<Any> for ScatterNdAddGrad<'_> {
 }
 
 kernel! {
-    /// The tensor with values added at indices along a dimension.
+    /// Adds values at indices along a dimension of a tensor.
     struct IndexAdd<'c> = c"index_add" {
         inputs: { x: Tensor<'c>, index: Tensor<'c>, add_value: Tensor<'c> },
         attributes: { axis: i32 },
@@ -149,7 +149,7 @@ impl Run<Any> for IndexAdd<'_> {
 }
 
 kernel! {
-    /// The gradients of `index_add`.
+    /// Computes the gradients of `index_add`.
     struct IndexAddGrad<'c> = c"index_add_grad" {
         inputs: { index: Tensor<'c>, add_value: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32 },
@@ -181,7 +181,7 @@ impl Run<Any> for IndexAddGrad<'_> {
 }
 
 kernel! {
-    /// The tensor with values put, or added, at indices.
+    /// Assigns values at indices of a tensor, or adds them.
     struct IndexPut<'c> = c"index_put" {
         inputs: { x: Tensor<'c>, indices: Vec<Tensor<'c>>, value: Tensor<'c> },
         attributes: { accumulate: bool },
@@ -205,7 +205,7 @@ impl Run<Any> for IndexPut<'_> {
 }
 
 kernel! {
-    /// The gradients of `index_put`.
+    /// Computes the gradients of `index_put`.
     struct IndexPutGrad<'c> = c"index_put_grad" {
         inputs: { x: Tensor<'c>, indices: Vec<Tensor<'c>>, value: Tensor<'c>, dout: Tensor<'c> },
         attributes: { accumulate: bool },
@@ -241,7 +241,7 @@ impl Run<Any> for IndexPutGrad<'_> {
 }
 
 kernel! {
-    /// The tensor with values at indices along a dimension, each for itself.
+    /// Assigns or combines each value at its own index along a dimension.
     struct PutAlongAxis<'c> = c"put_along_axis" {
         inputs: { x: Tensor<'c>, index: Tensor<'c>, value: Tensor<'c> },
         attributes: { axis: i32, reduce: &'c str, include_self: bool },
@@ -271,7 +271,7 @@ impl Run<Any> for PutAlongAxis<'_> {
 }
 
 kernel! {
-    /// The gradients of `put_along_axis`.
+    /// Computes the gradients of `put_along_axis`.
     struct PutAlongAxisGrad<'c> = c"put_along_axis_grad" {
         inputs: {
             x: Tensor<'c>,

@@ -60,7 +60,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The windows of images as columns.
+    /// Copies the windows of images into columns.
     struct Unfold<'c> = c"unfold" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -106,7 +106,7 @@ impl Run<Any> for Unfold<'_> {
 }
 
 kernel! {
-    /// The gradient of `unfold`.
+    /// Computes the gradient of `unfold`.
     struct UnfoldGrad<'c> = c"unfold_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -152,7 +152,7 @@ impl Run<Any> for UnfoldGrad<'_> {
 }
 
 kernel! {
-    /// The sums of windows where they lie in images.
+    /// Adds up windows at their places in images.
     struct Fold<'c> = c"fold" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -199,7 +199,7 @@ impl Run<Any> for Fold<'_> {
 }
 
 kernel! {
-    /// The gradient of `fold`.
+    /// Computes the gradient of `fold`.
     struct FoldGrad<'c> = c"fold_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -246,7 +246,7 @@ impl Run<Any> for FoldGrad<'_> {
 }
 
 kernel! {
-    /// Squares of pixels from channels.
+    /// Moves channels into squares of pixels.
     struct PixelShuffle<'c> = c"pixel_shuffle" {
         inputs: { x: Tensor<'c> },
         attributes: { upscale_factor: i32, data_format: &'c str },
@@ -271,7 +271,7 @@ impl Run<Any> for PixelShuffle<'_> {
 }
 
 kernel! {
-    /// The gradient of `pixel_shuffle`.
+    /// Computes the gradient of `pixel_shuffle`.
     struct PixelShuffleGrad<'c> = c"pixel_shuffle_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { upscale_factor: i32, data_format: &'c str },
@@ -296,7 +296,7 @@ impl Run<Any> for PixelShuffleGrad<'_> {
 }
 
 kernel! {
-    /// Channels from squares of pixels.
+    /// Moves squares of pixels into channels.
     struct PixelUnshuffle<'c> = c"pixel_unshuffle" {
         inputs: { x: Tensor<'c> },
         attributes: { downscale_factor: i32, data_format: &'c str },
@@ -321,7 +321,7 @@ impl Run<Any> for PixelUnshuffle<'_> {
 }
 
 kernel! {
-    /// The gradient of `pixel_unshuffle`.
+    /// Computes the gradient of `pixel_unshuffle`.
     struct PixelUnshuffleGrad<'c> = c"pixel_unshuffle_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { downscale_factor: i32, data_format: &'c str },
@@ -346,7 +346,7 @@ impl Run<Any> for PixelUnshuffleGrad<'_> {
 }
 
 kernel! {
-    /// Channels from groups in turn.
+    /// Interleaves the channels of groups.
     struct ChannelShuffle<'c> = c"channel_shuffle" {
         inputs: { x: Tensor<'c> },
         attributes: { groups: i32, data_format: &'c str },
@@ -371,7 +371,7 @@ impl Run<Any> for ChannelShuffle<'_> {
 }
 
 kernel! {
-    /// The gradient of `channel_shuffle`.
+    /// Computes the gradient of `channel_shuffle`.
     struct ChannelShuffleGrad<'c> = c"channel_shuffle_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { groups: i32, data_format: &'c str },
@@ -396,7 +396,7 @@ impl Run<Any> for ChannelShuffleGrad<'_> {
 }
 
 kernel! {
-    /// Channels from groups in turn.
+    /// Interleaves the channels of groups.
     struct ShuffleChannel<'c> = c"shuffle_channel" {
         inputs: { x: Tensor<'c> },
         attributes: { groups: i32 },
@@ -414,7 +414,7 @@ impl Run<Any> for ShuffleChannel<'_> {
 }
 
 kernel! {
-    /// The gradient of `channel_shuffle`.
+    /// Computes the gradient of `channel_shuffle`.
     struct ShuffleChannelGrad<'c> = c"shuffle_channel_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { groups: i32 },
@@ -439,7 +439,7 @@ impl Run<Any> for ShuffleChannelGrad<'_> {
 }
 
 kernel! {
-    /// Some channels of videos from the frames before and behind.
+    /// Takes some channels of videos from the frames before and after.
     struct TemporalShift<'c> = c"temporal_shift" {
         inputs: { x: Tensor<'c> },
         attributes: { seg_num: i32, shift_ratio: f32, data_format: &'c str },
@@ -465,7 +465,7 @@ impl Run<Any> for TemporalShift<'_> {
 }
 
 kernel! {
-    /// The gradient of `temporal_shift`.
+    /// Computes the gradient of `temporal_shift`.
     struct TemporalShiftGrad<'c> = c"temporal_shift_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { seg_num: i32, shift_ratio: f32, data_format: &'c str },

@@ -40,7 +40,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// True if two numbers are equal.
+    /// Tests whether two numbers are equal.
     struct Equal<'c> = c"equal" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -60,7 +60,7 @@ impl Run<Any> for Equal<'_> {
 }
 
 kernel! {
-    /// True if two numbers are equal.
+    /// Tests whether two numbers are equal.
     struct EqualRaw<'c> = c"equal_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -79,7 +79,7 @@ impl Run<Any> for EqualRaw<'_> {
 }
 
 kernel! {
-    /// True if two numbers differ.
+    /// Tests whether two numbers differ.
     struct NotEqual<'c> = c"not_equal" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -99,7 +99,7 @@ impl Run<Any> for NotEqual<'_> {
 }
 
 kernel! {
-    /// True if two numbers differ.
+    /// Tests whether two numbers differ.
     struct NotEqualRaw<'c> = c"not_equal_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -118,7 +118,7 @@ impl Run<Any> for NotEqualRaw<'_> {
 }
 
 kernel! {
-    /// True if the left number is smaller.
+    /// Tests whether the left number is smaller.
     struct LessThan<'c> = c"less_than" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -138,7 +138,7 @@ impl Run<Any> for LessThan<'_> {
 }
 
 kernel! {
-    /// True if the left number is smaller.
+    /// Tests whether the left number is smaller.
     struct LessThanRaw<'c> = c"less_than_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -157,7 +157,7 @@ impl Run<Any> for LessThanRaw<'_> {
 }
 
 kernel! {
-    /// True if the left number is smaller or equal.
+    /// Tests whether the left number is smaller or equal.
     struct LessEqual<'c> = c"less_equal" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -177,7 +177,7 @@ impl Run<Any> for LessEqual<'_> {
 }
 
 kernel! {
-    /// True if the left number is smaller or equal.
+    /// Tests whether the left number is smaller or equal.
     struct LessEqualRaw<'c> = c"less_equal_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -196,7 +196,7 @@ impl Run<Any> for LessEqualRaw<'_> {
 }
 
 kernel! {
-    /// True if the left number is greater.
+    /// Tests whether the left number is greater.
     struct GreaterThan<'c> = c"greater_than" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -216,7 +216,7 @@ impl Run<Any> for GreaterThan<'_> {
 }
 
 kernel! {
-    /// True if the left number is greater.
+    /// Tests whether the left number is greater.
     struct GreaterThanRaw<'c> = c"greater_than_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -235,7 +235,7 @@ impl Run<Any> for GreaterThanRaw<'_> {
 }
 
 kernel! {
-    /// True if the left number is greater or equal.
+    /// Tests whether the left number is greater or equal.
     struct GreaterEqual<'c> = c"greater_equal" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -255,7 +255,7 @@ impl Run<Any> for GreaterEqual<'_> {
 }
 
 kernel! {
-    /// True if the left number is greater or equal.
+    /// Tests whether the left number is greater or equal.
     struct GreaterEqualRaw<'c> = c"greater_equal_raw" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { axis: i32 },
@@ -274,7 +274,7 @@ impl Run<Any> for GreaterEqualRaw<'_> {
 }
 
 kernel! {
-    /// True if two numbers are equal up to a tolerance.
+    /// Tests whether two numbers are equal up to a tolerance.
     struct Isclose<'c> = c"isclose" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { rtol: Scalar<'c>, atol: Scalar<'c>, equal_nan: bool },
@@ -298,7 +298,7 @@ impl Run<Any> for Isclose<'_> {
 }
 
 kernel! {
-    /// True if a number is NaN.
+    /// Tests whether a number is NaN.
     struct Isnan<'c> = c"isnan" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -317,7 +317,7 @@ impl Run<Any> for Isnan<'_> {
 }
 
 kernel! {
-    /// True if a number is infinite.
+    /// Tests whether a number is infinite.
     struct Isinf<'c> = c"isinf" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -336,7 +336,7 @@ impl Run<Any> for Isinf<'_> {
 }
 
 kernel! {
-    /// True if a number is neither infinite nor NaN.
+    /// Tests whether a number is neither infinite nor NaN.
     struct Isfinite<'c> = c"isfinite" {
         inputs: { x: Tensor<'c> },
         attributes: {},

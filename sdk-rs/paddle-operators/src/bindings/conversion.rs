@@ -21,7 +21,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The input with elements of another type.
+    /// Converts the elements to another type.
     struct Cast<'c> = c"cast" {
         inputs: { x: Tensor<'c> },
         attributes: { out_dtype: DataType },
@@ -37,7 +37,7 @@ impl Run<Any> for Cast<'_> {
 }
 
 kernel! {
-    /// The input with elements of another type.
+    /// Converts the elements to another type.
     struct CastGrad<'c> = c"cast_grad" {
         inputs: { input: Tensor<'c>, x: Tensor<'c> },
         attributes: {},

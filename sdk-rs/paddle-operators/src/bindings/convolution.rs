@@ -104,7 +104,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Convolution.
+    /// Convolves images with filters.
     struct Conv2d<'c> = c"conv2d" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c> },
         attributes: {
@@ -150,7 +150,7 @@ impl Run<Any> for Conv2d<'_> {
 }
 
 kernel! {
-    /// The gradients of `conv`.
+    /// Computes the gradients of `conv`.
     struct Conv2dGrad<'c> = c"conv2d_grad" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -204,7 +204,7 @@ impl Run<Any> for Conv2dGrad<'_> {
 }
 
 kernel! {
-    /// Convolution.
+    /// Convolves images with filters.
     struct DepthwiseConv2d<'c> = c"depthwise_conv2d" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c> },
         attributes: {
@@ -250,7 +250,7 @@ impl Run<Any> for DepthwiseConv2d<'_> {
 }
 
 kernel! {
-    /// The gradients of `conv`.
+    /// Computes the gradients of `conv`.
     struct DepthwiseConv2dGrad<'c> = c"depthwise_conv2d_grad" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -304,7 +304,7 @@ impl Run<Any> for DepthwiseConv2dGrad<'_> {
 }
 
 kernel! {
-    /// Convolution.
+    /// Convolves images with filters.
     struct Conv3d<'c> = c"conv3d" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c> },
         attributes: {
@@ -350,7 +350,7 @@ impl Run<Any> for Conv3d<'_> {
 }
 
 kernel! {
-    /// The gradients of `conv`.
+    /// Computes the gradients of `conv`.
     struct Conv3dGrad<'c> = c"conv3d_grad" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -404,7 +404,7 @@ impl Run<Any> for Conv3dGrad<'_> {
 }
 
 kernel! {
-    /// Transposed convolution.
+    /// Computes a transposed convolution.
     struct Conv2dTranspose<'c> = c"conv2d_transpose" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c> },
         attributes: {
@@ -452,7 +452,7 @@ impl Run<Any> for Conv2dTranspose<'_> {
 }
 
 kernel! {
-    /// The gradients of `conv_transpose`.
+    /// Computes the gradients of `conv_transpose`.
     struct Conv2dTransposeGrad<'c> = c"conv2d_transpose_grad" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -508,7 +508,7 @@ impl Run<Any> for Conv2dTransposeGrad<'_> {
 }
 
 kernel! {
-    /// Transposed convolution.
+    /// Computes a transposed convolution.
     struct DepthwiseConv2dTranspose<'c> = c"depthwise_conv2d_transpose" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c> },
         attributes: {
@@ -556,7 +556,7 @@ impl Run<Any> for DepthwiseConv2dTranspose<'_> {
 }
 
 kernel! {
-    /// The gradients of `conv_transpose`.
+    /// Computes the gradients of `conv_transpose`.
     struct DepthwiseConv2dTransposeGrad<'c> = c"depthwise_conv2d_transpose_grad" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -612,7 +612,7 @@ impl Run<Any> for DepthwiseConv2dTransposeGrad<'_> {
 }
 
 kernel! {
-    /// Transposed convolution.
+    /// Computes a transposed convolution.
     struct Conv3dTranspose<'c> = c"conv3d_transpose" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c> },
         attributes: {
@@ -660,7 +660,7 @@ impl Run<Any> for Conv3dTranspose<'_> {
 }
 
 kernel! {
-    /// The gradients of `conv_transpose`.
+    /// Computes the gradients of `conv_transpose`.
     struct Conv3dTransposeGrad<'c> = c"conv3d_transpose_grad" {
         inputs: { x: Tensor<'c>, filter: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -716,7 +716,7 @@ impl Run<Any> for Conv3dTransposeGrad<'_> {
 }
 
 kernel! {
-    /// The maximum or the average of each window.
+    /// Computes the maximum or the average of each window.
     struct Pool2dUntilV3_0<'c> = c"pool2d" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -762,7 +762,7 @@ impl Run<Any> for Pool2dUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The maximum or the average of each window.
+    /// Computes the maximum or the average of each window.
     struct Pool2d<'c> = c"pool2d" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -806,7 +806,7 @@ impl Run<Any> for Pool2d<'_> {
 }
 
 kernel! {
-    /// The gradient of `pool`.
+    /// Computes the gradient of `pool`.
     struct Pool2dGradUntilV3_0<'c> = c"pool2d_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -854,7 +854,7 @@ impl Run<Any> for Pool2dGradUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The gradient of `pool`.
+    /// Computes the gradient of `pool`.
     struct Pool2dGrad<'c> = c"pool2d_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -900,7 +900,7 @@ impl Run<Any> for Pool2dGrad<'_> {
 }
 
 kernel! {
-    /// The maximum or the average of each window.
+    /// Computes the maximum or the average of each window.
     struct Pool3dUntilV3_0<'c> = c"pool3d" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -952,7 +952,7 @@ impl Run<Any> for Pool3dUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The maximum or the average of each window.
+    /// Computes the maximum or the average of each window.
     struct Pool3d<'c> = c"pool3d" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -996,7 +996,7 @@ impl Run<Any> for Pool3d<'_> {
 }
 
 kernel! {
-    /// The gradient of `pool`.
+    /// Computes the gradient of `pool`.
     struct Pool3dGradUntilV3_0<'c> = c"pool3d_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -1050,7 +1050,7 @@ impl Run<Any> for Pool3dGradUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The gradient of `pool`.
+    /// Computes the gradient of `pool`.
     struct Pool3dGrad<'c> = c"pool3d_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -1096,7 +1096,7 @@ impl Run<Any> for Pool3dGrad<'_> {
 }
 
 kernel! {
-    /// The maximum of each window, and where it is.
+    /// Finds the maximum of each window and its index.
     struct MaxPool2dWithIndexUntilV2_6<'c> = c"max_pool2d_with_index" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -1141,7 +1141,7 @@ impl Run<Any> for MaxPool2dWithIndexUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The maximum of each window, and where it is.
+    /// Finds the maximum of each window and its index.
     struct MaxPool2dWithIndex<'c> = c"max_pool2d_with_index" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -1187,7 +1187,7 @@ impl Run<Any> for MaxPool2dWithIndex<'_> {
 }
 
 kernel! {
-    /// The gradient of `max_pool_with_index`.
+    /// Computes the gradient of `max_pool_with_index`.
     struct MaxPool2dWithIndexGradUntilV2_6<'c> = c"max_pool2d_with_index_grad" {
         inputs: { x: Tensor<'c>, mask: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -1212,7 +1212,7 @@ impl Run<Any> for MaxPool2dWithIndexGradUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The gradient of `max_pool_with_index`.
+    /// Computes the gradient of `max_pool_with_index`.
     struct MaxPool2dWithIndexGrad<'c> = c"max_pool2d_with_index_grad" {
         inputs: { x: Tensor<'c>, mask: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -1238,7 +1238,7 @@ impl Run<Any> for MaxPool2dWithIndexGrad<'_> {
 }
 
 kernel! {
-    /// The maximum of each window, and where it is.
+    /// Finds the maximum of each window and its index.
     struct MaxPool3dWithIndexUntilV2_6<'c> = c"max_pool3d_with_index" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -1283,7 +1283,7 @@ impl Run<Any> for MaxPool3dWithIndexUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The maximum of each window, and where it is.
+    /// Finds the maximum of each window and its index.
     struct MaxPool3dWithIndex<'c> = c"max_pool3d_with_index" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -1329,7 +1329,7 @@ impl Run<Any> for MaxPool3dWithIndex<'_> {
 }
 
 kernel! {
-    /// The gradient of `max_pool_with_index`.
+    /// Computes the gradient of `max_pool_with_index`.
     struct MaxPool3dWithIndexGradUntilV2_6<'c> = c"max_pool3d_with_index_grad" {
         inputs: { x: Tensor<'c>, mask: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -1354,7 +1354,7 @@ impl Run<Any> for MaxPool3dWithIndexGradUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The gradient of `max_pool_with_index`.
+    /// Computes the gradient of `max_pool_with_index`.
     struct MaxPool3dWithIndexGrad<'c> = c"max_pool3d_with_index_grad" {
         inputs: { x: Tensor<'c>, mask: Tensor<'c>, dout: Tensor<'c> },
         attributes: {

@@ -48,7 +48,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The numbers from a start to an end, without the end, in steps.
+    /// Creates the numbers from a start to an end, without the end, in steps.
     struct ArangeTensor<'c> = c"arange_tensor" {
         inputs: { start: Tensor<'c>, end: Tensor<'c>, step: Tensor<'c> },
         attributes: {},
@@ -73,7 +73,7 @@ impl Run<Any> for ArangeTensor<'_> {
 }
 
 kernel! {
-    /// The numbers from a start to an end, without the end, in steps.
+    /// Creates the numbers from a start to an end, without the end, in steps.
     struct RangeTensor<'c> = c"range_tensor" {
         inputs: { start: Tensor<'c>, end: Tensor<'c>, step: Tensor<'c> },
         attributes: {},
@@ -98,7 +98,7 @@ impl Run<Any> for RangeTensor<'_> {
 }
 
 kernel! {
-    /// Numbers with equal distances, from a start to a stop, both included.
+    /// Creates numbers with equal distances, from a start to a stop, both included.
     struct Linspace<'c> = c"linspace" {
         inputs: { start: Tensor<'c>, stop: Tensor<'c>, number: Tensor<'c> },
         attributes: { dtype: DataType },
@@ -123,7 +123,7 @@ impl Run<Any> for Linspace<'_> {
 }
 
 kernel! {
-    /// The powers of a base, to exponents with equal distances.
+    /// Creates the powers of a base, to exponents with equal distances.
     struct Logspace<'c> = c"logspace" {
         inputs: { start: Tensor<'c>, stop: Tensor<'c>, number: Tensor<'c>, base: Tensor<'c> },
         attributes: { dtype: DataType },
@@ -149,7 +149,7 @@ impl Run<Any> for Logspace<'_> {
 }
 
 kernel! {
-    /// A matrix with ones on its diagonal, and zeros elsewhere.
+    /// Creates a matrix with ones on its diagonal, and zeros elsewhere.
     struct Eye<'c> = c"eye" {
         inputs: {},
         attributes: { num_rows: Scalar<'c>, num_columns: Scalar<'c>, dtype: DataType },
@@ -164,7 +164,7 @@ impl Run<Any> for Eye<'_> {
 }
 
 kernel! {
-    /// A tensor of one value.
+    /// Creates a tensor of one value.
     struct FullWithTensor<'c> = c"full_with_tensor" {
         inputs: { value: Tensor<'c> },
         attributes: { shape: IntArray<'c>, dtype: DataType },
@@ -180,7 +180,7 @@ impl Run<Any> for FullWithTensor<'_> {
 }
 
 kernel! {
-    /// The indices of a lower triangle.
+    /// Lists the indices of a lower triangle.
     struct TrilIndices<'c> = c"tril_indices" {
         inputs: {},
         attributes: { rows: i32, columns: i32, offset: i32, dtype: DataType },
@@ -204,7 +204,7 @@ impl Run<Any> for TrilIndices<'_> {
 }
 
 kernel! {
-    /// The indices of an upper triangle.
+    /// Lists the indices of an upper triangle.
     struct TriuIndices<'c> = c"triu_indices" {
         inputs: {},
         attributes: { rows: i32, columns: i32, offset: i32, dtype: DataType },
@@ -228,7 +228,7 @@ impl Run<Any> for TriuIndices<'_> {
 }
 
 kernel! {
-    /// The gradient of an input that makes no difference.
+    /// Creates the gradient of an input that has no influence.
     struct FillGrad<'c> = c"fill_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { value: Scalar<'c> },
@@ -244,7 +244,7 @@ impl Run<Any> for FillGrad<'_> {
 }
 
 kernel! {
-    /// The gradient of an input that makes no difference.
+    /// Creates the gradient of an input that has no influence.
     struct GaussianInplaceGrad<'c> = c"gaussian_inplace_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { mean: f32, std: f32, seed: i32 },
@@ -260,7 +260,7 @@ impl Run<Any> for GaussianInplaceGrad<'_> {
 }
 
 kernel! {
-    /// The gradient of an input that makes no difference.
+    /// Creates the gradient of an input that has no influence.
     struct UniformInplaceGrad<'c> = c"uniform_inplace_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: {

@@ -65,7 +65,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The diagonal of two dimensions, as the last dimension.
+    /// Extracts the diagonal of two dimensions, as the last dimension.
     struct Diagonal<'c> = c"diagonal" {
         inputs: { x: Tensor<'c> },
         attributes: { offset: i32, axis1: i32, axis2: i32 },
@@ -91,7 +91,7 @@ impl Run<Any> for Diagonal<'_> {
 }
 
 kernel! {
-    /// The gradient of `diagonal`.
+    /// Computes the gradient of `diagonal`.
     struct DiagonalGrad<'c> = c"diagonal_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { offset: i32, axis1: i32, axis2: i32 },
@@ -117,7 +117,7 @@ impl Run<Any> for DiagonalGrad<'_> {
 }
 
 kernel! {
-    /// Matrices with the last dimension as their diagonal, and zeros elsewhere.
+    /// Creates matrices with the last dimension as their diagonal, and zeros elsewhere.
     struct DiagEmbed<'c> = c"diag_embed" {
         inputs: { x: Tensor<'c> },
         attributes: { offset: i32, dim1: i32, dim2: i32 },
@@ -143,7 +143,7 @@ impl Run<Any> for DiagEmbed<'_> {
 }
 
 kernel! {
-    /// The diagonal of a matrix, or the matrix with a vector as its diagonal.
+    /// Extracts the diagonal of a matrix, or creates a matrix with a vector as its diagonal.
     struct Diag<'c> = c"diag" {
         inputs: { x: Tensor<'c> },
         attributes: { offset: i32, padding_value: f32 },
@@ -168,7 +168,7 @@ impl Run<Any> for Diag<'_> {
 }
 
 kernel! {
-    /// The gradient of `diag`.
+    /// Computes the gradient of `diag`.
     struct DiagGrad<'c> = c"diag_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { offset: i32 },
@@ -186,7 +186,7 @@ impl Run<Any> for DiagGrad<'_> {
 }
 
 kernel! {
-    /// The tensor with a value on the diagonal of all its dimensions.
+    /// Assigns a value to the diagonal of all dimensions of a tensor.
     struct FillDiagonal<'c> = c"fill_diagonal" {
         inputs: { x: Tensor<'c> },
         attributes: { value: f32, offset: i32, wrap: bool },
@@ -212,7 +212,7 @@ impl Run<Any> for FillDiagonal<'_> {
 }
 
 kernel! {
-    /// The gradient of `fill_diagonal`.
+    /// Computes the gradient of `fill_diagonal`.
     struct FillDiagonalGrad<'c> = c"fill_diagonal_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { value: f32, offset: i32, wrap: bool },
@@ -237,7 +237,7 @@ impl Run<Any> for FillDiagonalGrad<'_> {
 }
 
 kernel! {
-    /// The tensor with the elements of another one on the diagonal of two dimensions.
+    /// Assigns the elements of another tensor to the diagonal of two dimensions.
     struct FillDiagonalTensor<'c> = c"fill_diagonal_tensor" {
         inputs: { x: Tensor<'c>, values: Tensor<'c> },
         attributes: { offset: i64, dim1: i32, dim2: i32 },
@@ -265,7 +265,7 @@ impl Run<Any> for FillDiagonalTensor<'_> {
 }
 
 kernel! {
-    /// The gradient of `fill_diagonal_tensor`.
+    /// Computes the gradient of `fill_diagonal_tensor`.
     struct FillDiagonalTensorGrad<'c> = c"fill_diagonal_tensor_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { offset: i64, dim1: i32, dim2: i32 },
@@ -291,7 +291,7 @@ impl Run<Any> for FillDiagonalTensorGrad<'_> {
 }
 
 kernel! {
-    /// The lower or upper triangle of matrices, and zeros elsewhere.
+    /// Keeps the lower or the upper triangle of matrices, with zeros elsewhere.
     struct Tril<'c> = c"tril" {
         inputs: { x: Tensor<'c> },
         attributes: { diagonal: i32 },
@@ -309,7 +309,7 @@ impl Run<Any> for Tril<'_> {
 }
 
 kernel! {
-    /// The lower or upper triangle of matrices, and zeros elsewhere.
+    /// Keeps the lower or the upper triangle of matrices, with zeros elsewhere.
     struct TrilGrad<'c> = c"tril_grad" {
         inputs: { x: Tensor<'c> },
         attributes: { diagonal: i32 },
@@ -327,7 +327,7 @@ impl Run<Any> for TrilGrad<'_> {
 }
 
 kernel! {
-    /// The lower or upper triangle of matrices, and zeros elsewhere.
+    /// Keeps the lower or the upper triangle of matrices, with zeros elsewhere.
     struct Triu<'c> = c"triu" {
         inputs: { x: Tensor<'c> },
         attributes: { diagonal: i32 },
@@ -345,7 +345,7 @@ impl Run<Any> for Triu<'_> {
 }
 
 kernel! {
-    /// The lower or upper triangle of matrices, and zeros elsewhere.
+    /// Keeps the lower or the upper triangle of matrices, with zeros elsewhere.
     struct TriuGrad<'c> = c"triu_grad" {
         inputs: { x: Tensor<'c> },
         attributes: { diagonal: i32 },
@@ -363,7 +363,7 @@ impl Run<Any> for TriuGrad<'_> {
 }
 
 kernel! {
-    /// The lower or upper triangle of matrices, and zeros elsewhere.
+    /// Keeps the lower or the upper triangle of matrices, with zeros elsewhere.
     struct TrilTriu<'c> = c"tril_triu" {
         inputs: { x: Tensor<'c> },
         attributes: { diagonal: i32, lower: bool },
@@ -381,7 +381,7 @@ impl Run<Any> for TrilTriu<'_> {
 }
 
 kernel! {
-    /// The lower or upper triangle of matrices, and zeros elsewhere.
+    /// Keeps the lower or the upper triangle of matrices, with zeros elsewhere.
     struct TrilTriuGrad<'c> = c"tril_triu_grad" {
         inputs: { x: Tensor<'c> },
         attributes: { diagonal: i32, lower: bool },
@@ -399,7 +399,7 @@ impl Run<Any> for TrilTriuGrad<'_> {
 }
 
 kernel! {
-    /// The sum of the diagonal of two dimensions.
+    /// Sums the diagonal of two dimensions.
     struct Trace<'c> = c"trace" {
         inputs: { x: Tensor<'c> },
         attributes: { offset: i32, axis1: i32, axis2: i32 },
@@ -425,7 +425,7 @@ impl Run<Any> for Trace<'_> {
 }
 
 kernel! {
-    /// The gradient of `trace`.
+    /// Computes the gradient of `trace`.
     struct TraceGrad<'c> = c"trace_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { offset: i32, axis1: i32, axis2: i32 },

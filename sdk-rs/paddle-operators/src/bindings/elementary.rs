@@ -120,7 +120,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The input itself.
+    /// Returns the input.
     struct Assign<'c> = c"assign" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -140,7 +140,7 @@ impl Run<Any> for Assign<'_> {
 }
 
 kernel! {
-    /// Absolute value.
+    /// Computes the absolute value.
     struct Abs<'c> = c"abs" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -182,7 +182,7 @@ impl Run<Any> for AbsGrad<'_> {
 }
 
 kernel! {
-    /// Sign of the input, -1, 0 or 1.
+    /// Returns the sign of the input, -1, 0 or 1.
     struct Sign<'c> = c"sign" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -202,7 +202,7 @@ impl Run<Any> for Sign<'_> {
 }
 
 kernel! {
-    /// Angle of a real number in the complex plane, 0 or pi.
+    /// Returns the angle of a real number in the complex plane, 0 or pi.
     struct Angle<'c> = c"angle" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -243,7 +243,7 @@ impl Run<Any> for AngleGrad<'_> {
 }
 
 kernel! {
-    /// Square of the input.
+    /// Computes the square.
     struct Square<'c> = c"square" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -285,7 +285,7 @@ impl Run<Any> for SquareGrad<'_> {
 }
 
 kernel! {
-    /// 1 divided by the input.
+    /// Divides 1 by the input.
     struct Reciprocal<'c> = c"reciprocal" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -327,7 +327,7 @@ impl Run<Any> for ReciprocalGrad<'_> {
 }
 
 kernel! {
-    /// Square root.
+    /// Computes the square root.
     struct Sqrt<'c> = c"sqrt" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -369,7 +369,7 @@ impl Run<Any> for SqrtGrad<'_> {
 }
 
 kernel! {
-    /// 1 divided by the square root.
+    /// Divides 1 by the square root.
     struct Rsqrt<'c> = c"rsqrt" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -411,7 +411,7 @@ impl Run<Any> for RsqrtGrad<'_> {
 }
 
 kernel! {
-    /// Exponential function.
+    /// Computes the exponential function.
     struct Exp<'c> = c"exp" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -453,7 +453,7 @@ impl Run<Any> for ExpGrad<'_> {
 }
 
 kernel! {
-    /// Exponential function minus 1, exact near 0.
+    /// Computes the exponential function minus 1, exact near 0.
     struct Expm1<'c> = c"expm1" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -495,7 +495,7 @@ impl Run<Any> for Expm1Grad<'_> {
 }
 
 kernel! {
-    /// Natural logarithm.
+    /// Computes the natural logarithm.
     struct Log<'c> = c"log" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -537,7 +537,7 @@ impl Run<Any> for LogGrad<'_> {
 }
 
 kernel! {
-    /// Logarithm to the base 2.
+    /// Computes the logarithm to the base 2.
     struct Log2<'c> = c"log2" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -579,7 +579,7 @@ impl Run<Any> for Log2Grad<'_> {
 }
 
 kernel! {
-    /// Logarithm to the base 10.
+    /// Computes the logarithm to the base 10.
     struct Log10<'c> = c"log10" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -621,7 +621,7 @@ impl Run<Any> for Log10Grad<'_> {
 }
 
 kernel! {
-    /// Natural logarithm of 1 plus the input, exact near 0.
+    /// Computes the natural logarithm of 1 plus the input, exact near 0.
     struct Log1p<'c> = c"log1p" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -663,7 +663,7 @@ impl Run<Any> for Log1pGrad<'_> {
 }
 
 kernel! {
-    /// Logarithm of the odds, the inverse of the logistic function.
+    /// Computes the logarithm of the odds, the inverse of the logistic function.
     struct LogitUntilV3_2<'c> = c"logit" {
         inputs: { x: Tensor<'c> },
         attributes: { eps: f32 },
@@ -707,7 +707,7 @@ impl Run<Any> for LogitGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// Logarithm of the odds, the inverse of the logistic function.
+    /// Computes the logarithm of the odds, the inverse of the logistic function.
     struct Logit<'c> = c"logit" {
         inputs: { x: Tensor<'c> },
         attributes: { eps: f64 },
@@ -749,7 +749,7 @@ impl Run<Any> for LogitGrad<'_> {
 }
 
 kernel! {
-    /// Sine.
+    /// Computes the sine.
     struct Sin<'c> = c"sin" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -791,7 +791,7 @@ impl Run<Any> for SinGrad<'_> {
 }
 
 kernel! {
-    /// Cosine.
+    /// Computes the cosine.
     struct Cos<'c> = c"cos" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -833,7 +833,7 @@ impl Run<Any> for CosGrad<'_> {
 }
 
 kernel! {
-    /// Tangent.
+    /// Computes the tangent.
     struct Tan<'c> = c"tan" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -875,7 +875,7 @@ impl Run<Any> for TanGrad<'_> {
 }
 
 kernel! {
-    /// Inverse sine.
+    /// Computes the inverse sine.
     struct Asin<'c> = c"asin" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -917,7 +917,7 @@ impl Run<Any> for AsinGrad<'_> {
 }
 
 kernel! {
-    /// Inverse cosine.
+    /// Computes the inverse cosine.
     struct Acos<'c> = c"acos" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -959,7 +959,7 @@ impl Run<Any> for AcosGrad<'_> {
 }
 
 kernel! {
-    /// Inverse tangent.
+    /// Computes the inverse tangent.
     struct Atan<'c> = c"atan" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1001,7 +1001,7 @@ impl Run<Any> for AtanGrad<'_> {
 }
 
 kernel! {
-    /// Hyperbolic sine.
+    /// Computes the hyperbolic sine.
     struct Sinh<'c> = c"sinh" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1043,7 +1043,7 @@ impl Run<Any> for SinhGrad<'_> {
 }
 
 kernel! {
-    /// Hyperbolic cosine.
+    /// Computes the hyperbolic cosine.
     struct Cosh<'c> = c"cosh" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1085,7 +1085,7 @@ impl Run<Any> for CoshGrad<'_> {
 }
 
 kernel! {
-    /// Inverse hyperbolic sine.
+    /// Computes the inverse hyperbolic sine.
     struct Asinh<'c> = c"asinh" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1127,7 +1127,7 @@ impl Run<Any> for AsinhGrad<'_> {
 }
 
 kernel! {
-    /// Inverse hyperbolic cosine.
+    /// Computes the inverse hyperbolic cosine.
     struct Acosh<'c> = c"acosh" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1169,7 +1169,7 @@ impl Run<Any> for AcoshGrad<'_> {
 }
 
 kernel! {
-    /// Inverse hyperbolic tangent.
+    /// Computes the inverse hyperbolic tangent.
     struct Atanh<'c> = c"atanh" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1211,7 +1211,7 @@ impl Run<Any> for AtanhGrad<'_> {
 }
 
 kernel! {
-    /// Error function.
+    /// Computes the error function.
     struct Erf<'c> = c"erf" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1253,7 +1253,7 @@ impl Run<Any> for ErfGrad<'_> {
 }
 
 kernel! {
-    /// Logarithm of the absolute value of the gamma function.
+    /// Computes the logarithm of the absolute value of the gamma function.
     struct Lgamma<'c> = c"lgamma" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1295,7 +1295,7 @@ impl Run<Any> for LgammaGrad<'_> {
 }
 
 kernel! {
-    /// Logarithm of the absolute value of the gamma function.
+    /// Computes the logarithm of the absolute value of the gamma function.
     struct Gammaln<'c> = c"gammaln" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1337,7 +1337,7 @@ impl Run<Any> for GammalnGrad<'_> {
 }
 
 kernel! {
-    /// Derivative of the logarithm of the gamma function.
+    /// Computes the derivative of the logarithm of the gamma function.
     struct Digamma<'c> = c"digamma" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1357,7 +1357,7 @@ impl Run<Any> for Digamma<'_> {
 }
 
 kernel! {
-    /// The greatest whole number that is not above the input.
+    /// Rounds down to a whole number.
     struct Floor<'c> = c"floor" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1398,7 +1398,7 @@ impl Run<Any> for FloorGrad<'_> {
 }
 
 kernel! {
-    /// The least whole number that is not below the input.
+    /// Rounds up to a whole number.
     struct Ceil<'c> = c"ceil" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1439,7 +1439,7 @@ impl Run<Any> for CeilGrad<'_> {
 }
 
 kernel! {
-    /// The input without its fraction.
+    /// Removes the fraction.
     struct Trunc<'c> = c"trunc" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1480,7 +1480,7 @@ impl Run<Any> for TruncGrad<'_> {
 }
 
 kernel! {
-    /// The nearest whole number, or the nearest number with some decimals.
+    /// Rounds to the nearest whole number, or to some decimals.
     struct RoundUntilV2_6<'c> = c"round" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1500,7 +1500,7 @@ impl Run<Any> for RoundUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The nearest whole number, or the nearest number with some decimals.
+    /// Rounds to the nearest whole number, or to some decimals.
     struct Round<'c> = c"round" {
         inputs: { x: Tensor<'c> },
         attributes: { decimals: i32 },
@@ -1541,7 +1541,7 @@ impl Run<Any> for RoundGrad<'_> {
 }
 
 kernel! {
-    /// The nearest whole number, or the nearest number with some decimals.
+    /// Rounds to the nearest whole number, or to some decimals.
     struct Rint<'c> = c"rint" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1582,7 +1582,7 @@ impl Run<Any> for RintGrad<'_> {
 }
 
 kernel! {
-    /// The input times a number, plus a number.
+    /// Multiplies the input by a number, and adds a number.
     struct ScaleUntilV2_6<'c> = c"scale" {
         inputs: { x: Tensor<'c> },
         attributes: { scale: Scalar<'c>, bias: f32, bias_after_scale: bool },
@@ -1613,7 +1613,7 @@ impl Run<Any> for ScaleUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The input times a number, plus a number.
+    /// Multiplies the input by a number, and adds a number.
     struct Scale<'c> = c"scale" {
         inputs: { x: Tensor<'c> },
         attributes: { scale: Scalar<'c>, bias: Scalar<'c>, bias_after_scale: bool },
@@ -1637,7 +1637,7 @@ impl Run<Any> for Scale<'_> {
 }
 
 kernel! {
-    /// The input plus a number.
+    /// Adds a number to the input.
     struct Increment<'c> = c"increment" {
         inputs: { x: Tensor<'c> },
         attributes: { value: f32 },
@@ -1659,7 +1659,7 @@ impl Run<Any> for Increment<'_> {
 }
 
 kernel! {
-    /// The input raised to a power that is the same for all elements.
+    /// Raises the input to a power that is the same for all elements.
     struct Pow<'c> = c"pow" {
         inputs: { x: Tensor<'c> },
         attributes: { exponent: Scalar<'c> },
@@ -1703,7 +1703,7 @@ impl Run<Any> for PowGrad<'_> {
 }
 
 kernel! {
-    /// The input limited to an interval.
+    /// Limits the input to an interval.
     struct Clip<'c> = c"clip" {
         inputs: { x: Tensor<'c> },
         attributes: { lower: Scalar<'c>, upper: Scalar<'c> },
@@ -1749,7 +1749,7 @@ impl Run<Any> for ClipGrad<'_> {
 }
 
 kernel! {
-    /// The input divided by a number.
+    /// Divides the input by a number.
     struct DivScale<'c> = c"div_scale" {
         inputs: { x: Tensor<'c> },
         attributes: { scale: Scalar<'c> },

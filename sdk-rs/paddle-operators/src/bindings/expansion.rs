@@ -120,7 +120,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The tensor with dimensions of one repeated.
+    /// Repeats dimensions of length one.
     struct Expand<'c> = c"expand" {
         inputs: { x: Tensor<'c> },
         attributes: { shape: IntArray<'c> },
@@ -136,7 +136,7 @@ impl Run<Any> for Expand<'_> {
 }
 
 kernel! {
-    /// The gradient of `expand`.
+    /// Computes the gradient of `expand`.
     struct ExpandGrad<'c> = c"expand_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { shape: IntArray<'c> },
@@ -152,7 +152,7 @@ impl Run<Any> for ExpandGrad<'_> {
 }
 
 kernel! {
-    /// The tensor with dimensions of one repeated.
+    /// Repeats dimensions of length one.
     struct ExpandAsUntilV3_0<'c> = c"expand_as" {
         inputs: { x: Tensor<'c>, y: Option<Tensor<'c>> },
         attributes: { target_shape: &'c [i32] },
@@ -168,7 +168,7 @@ impl Run<Any> for ExpandAsUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The gradient of `expand`.
+    /// Computes the gradient of `expand`.
     struct ExpandAsGradUntilV3_0<'c> = c"expand_as_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { target_shape: &'c [i32] },
@@ -184,7 +184,7 @@ impl Run<Any> for ExpandAsGradUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The tensor with dimensions of one repeated.
+    /// Repeats dimensions of length one.
     struct ExpandAs<'c> = c"expand_as" {
         inputs: { x: Tensor<'c>, y: Option<Tensor<'c>> },
         attributes: { target_shape: &'c [i64] },
@@ -200,7 +200,7 @@ impl Run<Any> for ExpandAs<'_> {
 }
 
 kernel! {
-    /// The gradient of `expand`.
+    /// Computes the gradient of `expand`.
     struct ExpandAsGrad<'c> = c"expand_as_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { target_shape: &'c [i64] },
@@ -216,7 +216,7 @@ impl Run<Any> for ExpandAsGrad<'_> {
 }
 
 kernel! {
-    /// Each of some tensors with dimensions of one repeated, for a common shape.
+    /// Repeats dimensions of length one, so that all tensors have a common shape.
     struct BroadcastTensors<'c> = c"broadcast_tensors" {
         inputs: { x: Vec<Tensor<'c>> },
         attributes: {},
@@ -233,7 +233,7 @@ impl Run<Any> for BroadcastTensors<'_> {
 }
 
 kernel! {
-    /// The gradients of `broadcast_tensors`.
+    /// Computes the gradients of `broadcast_tensors`.
     struct BroadcastTensorsGrad<'c> = c"broadcast_tensors_grad" {
         inputs: { x: Vec<Tensor<'c>>, dout: Vec<Tensor<'c>> },
         attributes: {},
@@ -250,7 +250,7 @@ impl Run<Any> for BroadcastTensorsGrad<'_> {
 }
 
 kernel! {
-    /// The tensor repeated as a whole along each dimension.
+    /// Repeats the whole tensor along each dimension.
     struct Tile<'c> = c"tile" {
         inputs: { x: Tensor<'c> },
         attributes: { repeat_times: IntArray<'c> },
@@ -268,7 +268,7 @@ impl Run<Any> for Tile<'_> {
 }
 
 kernel! {
-    /// The gradient of `tile`.
+    /// Computes the gradient of `tile`.
     struct TileGrad<'c> = c"tile_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { repeat_times: IntArray<'c> },
@@ -286,7 +286,7 @@ impl Run<Any> for TileGrad<'_> {
 }
 
 kernel! {
-    /// Each element along a dimension repeated as often as the others.
+    /// Repeats each element along a dimension the same number of times.
     struct RepeatInterleaveUntilV3_1<'c> = c"repeat_interleave" {
         inputs: { x: Tensor<'c> },
         attributes: { repeats: i32, dim: i32 },
@@ -311,7 +311,7 @@ impl Run<Any> for RepeatInterleaveUntilV3_1<'_> {
 }
 
 kernel! {
-    /// The gradient of `repeat_interleave_evenly`.
+    /// Computes the gradient of `repeat_interleave_evenly`.
     struct RepeatInterleaveGradUntilV3_1<'c> = c"repeat_interleave_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { repeats: i32, dim: i32 },
@@ -336,7 +336,7 @@ impl Run<Any> for RepeatInterleaveGradUntilV3_1<'_> {
 }
 
 kernel! {
-    /// Each element along a dimension repeated.
+    /// Repeats each element along a dimension.
     struct RepeatInterleaveWithTensorIndexUntilV3_1<'c> = c"repeat_interleave_with_tensor_index" {
         inputs: { x: Tensor<'c>, repeats: Tensor<'c> },
         attributes: { dim: i32 },
@@ -366,7 +366,7 @@ impl Run<Any> for RepeatInterleaveWithTensorIndexUntilV3_1<'_> {
 }
 
 kernel! {
-    /// The gradient of `repeat_interleave`.
+    /// Computes the gradient of `repeat_interleave`.
     struct RepeatInterleaveWithTensorIndexGradUntilV3_1<'c> = c"repeat_interleave_with_tensor_index_grad" {
         inputs: { x: Tensor<'c>, repeats: Tensor<'c>, dout: Tensor<'c> },
         attributes: { dim: i32 },
@@ -392,7 +392,7 @@ impl Run<Any> for RepeatInterleaveWithTensorIndexGradUntilV3_1<'_> {
 }
 
 kernel! {
-    /// Each element along a dimension repeated as often as the others.
+    /// Repeats each element along a dimension the same number of times.
     struct RepeatInterleave<'c> = c"repeat_interleave" {
         inputs: { x: Tensor<'c> },
         attributes: { repeats: i32, dim: i32, output_size: i64 },
@@ -417,7 +417,7 @@ impl Run<Any> for RepeatInterleave<'_> {
 }
 
 kernel! {
-    /// The gradient of `repeat_interleave_evenly`.
+    /// Computes the gradient of `repeat_interleave_evenly`.
     struct RepeatInterleaveGrad<'c> = c"repeat_interleave_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { repeats: i32, dim: i32, output_size: i64 },
@@ -442,7 +442,7 @@ impl Run<Any> for RepeatInterleaveGrad<'_> {
 }
 
 kernel! {
-    /// Each element along a dimension repeated.
+    /// Repeats each element along a dimension.
     struct RepeatInterleaveWithTensorIndex<'c> = c"repeat_interleave_with_tensor_index" {
         inputs: { x: Tensor<'c>, repeats: Tensor<'c> },
         attributes: { dim: i32, output_size: i64 },
@@ -472,7 +472,7 @@ impl Run<Any> for RepeatInterleaveWithTensorIndex<'_> {
 }
 
 kernel! {
-    /// The gradient of `repeat_interleave`.
+    /// Computes the gradient of `repeat_interleave`.
     struct RepeatInterleaveWithTensorIndexGrad<'c> = c"repeat_interleave_with_tensor_index_grad" {
         inputs: { x: Tensor<'c>, repeats: Tensor<'c>, dout: Tensor<'c> },
         attributes: { dim: i32, output_size: i64 },
@@ -498,7 +498,7 @@ impl Run<Any> for RepeatInterleaveWithTensorIndexGrad<'_> {
 }
 
 kernel! {
-    /// The tensor with a border of a value.
+    /// Adds a border of one value to a tensor.
     struct Pad<'c> = c"pad" {
         inputs: { x: Tensor<'c> },
         attributes: { paddings: &'c [i32], pad_value: Scalar<'c> },
@@ -516,7 +516,7 @@ impl Run<Any> for Pad<'_> {
 }
 
 kernel! {
-    /// The gradient of `pad`.
+    /// Computes the gradient of `pad`.
     struct PadGrad<'c> = c"pad_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { paddings: &'c [i32], pad_value: Scalar<'c> },
@@ -533,7 +533,7 @@ impl Run<Any> for PadGrad<'_> {
 }
 
 kernel! {
-    /// Images of one to three dimensions with a border.
+    /// Adds a border to images of one to three dimensions.
     struct Pad3dUntilV3_2<'c> = c"pad3d" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -565,7 +565,7 @@ impl Run<Any> for Pad3dUntilV3_2<'_> {
 }
 
 kernel! {
-    /// The gradient of `pad3d`.
+    /// Computes the gradient of `pad3d`.
     struct Pad3dGradUntilV3_2<'c> = c"pad3d_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -596,7 +596,7 @@ impl Run<Any> for Pad3dGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// Images of one to three dimensions with a border.
+    /// Adds a border to images of one to three dimensions.
     struct Pad3d<'c> = c"pad3d" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -628,7 +628,7 @@ impl Run<Any> for Pad3d<'_> {
 }
 
 kernel! {
-    /// The gradient of `pad3d`.
+    /// Computes the gradient of `pad3d`.
     struct Pad3dGrad<'c> = c"pad3d_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: {

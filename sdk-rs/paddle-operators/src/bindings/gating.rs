@@ -20,7 +20,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// SwiGLU of two tensors, or of the halves of one.
+    /// Computes SwiGLU of two tensors, or of the halves of one.
     struct Swiglu<'c> = c"swiglu" {
         inputs: { x: Tensor<'c>, gated: Option<Tensor<'c>> },
         attributes: {},
@@ -39,7 +39,7 @@ impl Run<Any> for Swiglu<'_> {
 }
 
 kernel! {
-    /// The gradients of `swiglu_halves`.
+    /// Computes the gradients of `swiglu_halves`.
     struct SwigluGrad<'c> = c"swiglu_grad" {
         inputs: { x: Tensor<'c>, gated: Option<Tensor<'c>>, dout: Tensor<'c> },
         attributes: {},

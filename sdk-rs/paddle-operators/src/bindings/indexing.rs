@@ -58,7 +58,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// A row of a table for each index.
+    /// Selects a row of a table for each index.
     struct Embedding<'c> = c"embedding" {
         inputs: { x: Tensor<'c>, weight: Tensor<'c> },
         attributes: { padding_idx: i64 },
@@ -77,7 +77,7 @@ impl Run<Any> for Embedding<'_> {
 }
 
 kernel! {
-    /// The gradient of the table of `embedding`.
+    /// Computes the gradient of the table of `embedding`.
     struct EmbeddingGrad<'c> = c"embedding_grad" {
         inputs: { x: Tensor<'c>, weight: Tensor<'c>, dout: Tensor<'c> },
         attributes: { padding_idx: i64 },
@@ -96,7 +96,7 @@ impl Run<Any> for EmbeddingGrad<'_> {
 }
 
 kernel! {
-    /// The parts of a tensor at indices along a dimension.
+    /// Selects the parts of a tensor at indices along a dimension.
     struct Gather<'c> = c"gather" {
         inputs: { x: Tensor<'c>, index: Tensor<'c> },
         attributes: { axis: Scalar<'c> },
@@ -114,7 +114,7 @@ impl Run<Any> for Gather<'_> {
 }
 
 kernel! {
-    /// The gradient of `gather`.
+    /// Computes the gradient of `gather`.
     struct GatherGrad<'c> = c"gather_grad" {
         inputs: { x: Tensor<'c>, index: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: Scalar<'c> },
@@ -134,7 +134,7 @@ impl Run<Any> for GatherGrad<'_> {
 }
 
 kernel! {
-    /// The parts of a tensor at indices for its first dimensions.
+    /// Selects the parts of a tensor at indices for its first dimensions.
     struct GatherNd<'c> = c"gather_nd" {
         inputs: { x: Tensor<'c>, index: Tensor<'c> },
         attributes: {},
@@ -151,7 +151,7 @@ impl Run<Any> for GatherNd<'_> {
 }
 
 kernel! {
-    /// The gradient of `gather_nd`.
+    /// Computes the gradient of `gather_nd`.
     struct GatherNdGrad<'c> = c"gather_nd_grad" {
         inputs: { x: Tensor<'c>, index: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -168,7 +168,7 @@ impl Run<Any> for GatherNdGrad<'_> {
 }
 
 kernel! {
-    /// The parts of a tensor at indices along a dimension.
+    /// Selects the parts of a tensor at indices along a dimension.
     struct IndexSelect<'c> = c"index_select" {
         inputs: { x: Tensor<'c>, index: Tensor<'c> },
         attributes: { axis: i32 },
@@ -187,7 +187,7 @@ impl Run<Any> for IndexSelect<'_> {
 }
 
 kernel! {
-    /// The gradient of `gather`.
+    /// Computes the gradient of `gather`.
     struct IndexSelectGrad<'c> = c"index_select_grad" {
         inputs: { x: Tensor<'c>, index: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32 },
@@ -206,7 +206,7 @@ impl Run<Any> for IndexSelectGrad<'_> {
 }
 
 kernel! {
-    /// Elements of each row of a matrix, at the indices in the same row of the index.
+    /// Selects elements of each row of a matrix, at the indices in the same row of the index.
     struct IndexSample<'c> = c"index_sample" {
         inputs: { x: Tensor<'c>, index: Tensor<'c> },
         attributes: {},
@@ -223,7 +223,7 @@ impl Run<Any> for IndexSample<'_> {
 }
 
 kernel! {
-    /// The gradient of `index_sample`.
+    /// Computes the gradient of `index_sample`.
     struct IndexSampleGrad<'c> = c"index_sample_grad" {
         inputs: { x: Tensor<'c>, index: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -242,7 +242,7 @@ impl Run<Any> for IndexSampleGrad<'_> {
 }
 
 kernel! {
-    /// A vector for each index, with one at the index and zeros elsewhere.
+    /// Creates a vector for each index, with one at the index and zeros elsewhere.
     struct OneHot<'c> = c"one_hot" {
         inputs: { x: Tensor<'c> },
         attributes: { num_classes: Scalar<'c> },
@@ -258,7 +258,7 @@ impl Run<Any> for OneHot<'_> {
 }
 
 kernel! {
-    /// Elements at indices along a dimension, each for itself.
+    /// Selects each element at its own index along a dimension.
     struct TakeAlongAxis<'c> = c"take_along_axis" {
         inputs: { x: Tensor<'c>, index: Tensor<'c> },
         attributes: { axis: i32 },
@@ -277,7 +277,7 @@ impl Run<Any> for TakeAlongAxis<'_> {
 }
 
 kernel! {
-    /// The gradient of `take_along_axis`.
+    /// Computes the gradient of `take_along_axis`.
     struct TakeAlongAxisGrad<'c> = c"take_along_axis_grad" {
         inputs: { x: Tensor<'c>, index: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32 },
@@ -303,7 +303,7 @@ impl Run<Any> for TakeAlongAxisGrad<'_> {
 }
 
 kernel! {
-    /// The elements where a mask is true.
+    /// Selects the elements where a mask is true.
     struct MaskedSelect<'c> = c"masked_select" {
         inputs: { x: Tensor<'c>, mask: Tensor<'c> },
         attributes: {},
@@ -323,7 +323,7 @@ impl Run<Any> for MaskedSelect<'_> {
 }
 
 kernel! {
-    /// The gradient of `masked_select`.
+    /// Computes the gradient of `masked_select`.
     struct MaskedSelectGrad<'c> = c"masked_select_grad" {
         inputs: { x: Tensor<'c>, mask: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -342,7 +342,7 @@ impl Run<Any> for MaskedSelectGrad<'_> {
 }
 
 kernel! {
-    /// The indices of the elements other than zero.
+    /// Finds the indices of the elements other than zero.
     struct Nonzero<'c> = c"nonzero" {
         inputs: { x: Tensor<'c> },
         attributes: {},

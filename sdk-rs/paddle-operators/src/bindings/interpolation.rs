@@ -123,7 +123,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct NearestInterpUntilV3_2<'c> = c"nearest_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -198,7 +198,7 @@ impl Run<Any> for NearestInterpUntilV3_2<'_> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct NearestInterp<'c> = c"nearest_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -272,7 +272,7 @@ impl Run<Any> for NearestInterp<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct NearestInterpGradUntilV3_2<'c> = c"nearest_interp_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -323,7 +323,7 @@ impl Run<Any> for NearestInterpGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct NearestInterpGrad<'c> = c"nearest_interp_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -373,7 +373,7 @@ impl Run<Any> for NearestInterpGrad<'_> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct LinearInterpUntilV3_2<'c> = c"linear_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -448,7 +448,7 @@ impl Run<Any> for LinearInterpUntilV3_2<'_> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct LinearInterp<'c> = c"linear_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -522,7 +522,7 @@ impl Run<Any> for LinearInterp<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct LinearInterpGradUntilV3_2<'c> = c"linear_interp_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -573,7 +573,7 @@ impl Run<Any> for LinearInterpGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct LinearInterpGrad<'c> = c"linear_interp_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -623,7 +623,7 @@ impl Run<Any> for LinearInterpGrad<'_> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct BilinearInterpUntilV3_2<'c> = c"bilinear_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -698,7 +698,7 @@ impl Run<Any> for BilinearInterpUntilV3_2<'_> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct BilinearInterp<'c> = c"bilinear_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -772,7 +772,7 @@ impl Run<Any> for BilinearInterp<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct BilinearInterpGradUntilV3_2<'c> = c"bilinear_interp_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -823,7 +823,7 @@ impl Run<Any> for BilinearInterpGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct BilinearInterpGrad<'c> = c"bilinear_interp_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -873,7 +873,7 @@ impl Run<Any> for BilinearInterpGrad<'_> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct TrilinearInterpUntilV3_2<'c> = c"trilinear_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -948,7 +948,7 @@ impl Run<Any> for TrilinearInterpUntilV3_2<'_> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct TrilinearInterp<'c> = c"trilinear_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -1022,7 +1022,7 @@ impl Run<Any> for TrilinearInterp<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct TrilinearInterpGradUntilV3_2<'c> = c"trilinear_interp_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -1073,7 +1073,7 @@ impl Run<Any> for TrilinearInterpGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct TrilinearInterpGrad<'c> = c"trilinear_interp_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -1123,7 +1123,7 @@ impl Run<Any> for TrilinearInterpGrad<'_> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct BicubicInterpUntilV3_2<'c> = c"bicubic_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -1198,7 +1198,7 @@ impl Run<Any> for BicubicInterpUntilV3_2<'_> {
 }
 
 kernel! {
-    /// An image of another size.
+    /// Resizes images.
     struct BicubicInterp<'c> = c"bicubic_interp" {
         inputs: {
             x: Tensor<'c>,
@@ -1272,7 +1272,7 @@ impl Run<Any> for BicubicInterp<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct BicubicInterpGradUntilV3_2<'c> = c"bicubic_interp_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -1323,7 +1323,7 @@ impl Run<Any> for BicubicInterpGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     struct BicubicInterpGrad<'c> = c"bicubic_interp_grad" {
         inputs: {
             x: Tensor<'c>,

@@ -201,7 +201,7 @@ impl Run<Any> for Meshgrid<'_> {
 }
 
 kernel! {
-    /// The gradients of `meshgrid`.
+    /// Computes the gradients of `meshgrid`.
     struct MeshgridGrad<'c> = c"meshgrid_grad" {
         inputs: { x: Vec<Tensor<'c>>, dout: Vec<Tensor<'c>> },
         attributes: {},

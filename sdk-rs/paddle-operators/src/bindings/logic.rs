@@ -46,7 +46,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// True if both inputs are true.
+    /// Tests whether both inputs are true.
     struct LogicalAnd<'c> = c"logical_and" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -66,7 +66,7 @@ impl Run<Any> for LogicalAnd<'_> {
 }
 
 kernel! {
-    /// True if one of the inputs, or both, are true.
+    /// Tests whether at least one of the inputs is true.
     struct LogicalOr<'c> = c"logical_or" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -86,7 +86,7 @@ impl Run<Any> for LogicalOr<'_> {
 }
 
 kernel! {
-    /// True if exactly one of the inputs is true.
+    /// Tests whether exactly one of the inputs is true.
     struct LogicalXor<'c> = c"logical_xor" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -106,7 +106,7 @@ impl Run<Any> for LogicalXor<'_> {
 }
 
 kernel! {
-    /// True if the input is false.
+    /// Tests whether the input is false.
     struct LogicalNot<'c> = c"logical_not" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -125,7 +125,7 @@ impl Run<Any> for LogicalNot<'_> {
 }
 
 kernel! {
-    /// The bits that are set in both inputs.
+    /// Returns the bits that are set in both inputs.
     struct BitwiseAnd<'c> = c"bitwise_and" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -146,7 +146,7 @@ impl Run<Any> for BitwiseAnd<'_> {
 }
 
 kernel! {
-    /// The bits that are set in one of the inputs or both.
+    /// Returns the bits that are set in at least one of the inputs.
     struct BitwiseOr<'c> = c"bitwise_or" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -167,7 +167,7 @@ impl Run<Any> for BitwiseOr<'_> {
 }
 
 kernel! {
-    /// The bits that are set in exactly one of the inputs.
+    /// Returns the bits that are set in exactly one of the inputs.
     struct BitwiseXor<'c> = c"bitwise_xor" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -188,7 +188,7 @@ impl Run<Any> for BitwiseXor<'_> {
 }
 
 kernel! {
-    /// The bits that are not set in the input.
+    /// Returns the bits that are not set in the input.
     struct BitwiseNot<'c> = c"bitwise_not" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -208,7 +208,7 @@ impl Run<Any> for BitwiseNot<'_> {
 }
 
 kernel! {
-    /// Elements of one input where a condition is true, and of another elsewhere.
+    /// Selects elements of one input where a condition is true, and of another elsewhere.
     struct Where<'c> = c"where" {
         inputs: { condition: Tensor<'c>, a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -261,7 +261,7 @@ impl Run<Any> for WhereGrad<'_> {
 }
 
 kernel! {
-    /// The input, with the elements under a mask replaced by a value.
+    /// Replaces the elements under a mask by a value.
     struct MaskedFill<'c> = c"masked_fill" {
         inputs: { x: Tensor<'c>, mask: Tensor<'c>, value: Tensor<'c> },
         attributes: {},
@@ -316,7 +316,7 @@ impl Run<Any> for MaskedFillGrad<'_> {
 }
 
 kernel! {
-    /// The bits of the left input, moved up by the right input.
+    /// Moves the bits of the left input up by the right input.
     struct BitwiseLeftShift<'c> = c"bitwise_left_shift" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { is_arithmetic: bool },

@@ -42,7 +42,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Binary cross entropy of probabilities.
+    /// Computes the binary cross entropy of probabilities.
     struct BceLoss<'c> = c"bce_loss" {
         inputs: { x: Tensor<'c>, label: Tensor<'c> },
         attributes: {},
@@ -86,7 +86,7 @@ impl Run<Any> for BceLossGrad<'_> {
 }
 
 kernel! {
-    /// Binary cross entropy of probabilities, with a small number inside the logarithms.
+    /// Computes the binary cross entropy of probabilities, with a small number inside the logarithms.
     struct LogLoss<'c> = c"log_loss" {
         inputs: { x: Tensor<'c>, label: Tensor<'c> },
         attributes: { epsilon: f32 },
@@ -135,7 +135,7 @@ impl Run<Any> for LogLossGrad<'_> {
 }
 
 kernel! {
-    /// Cross entropy of logits, and their softmax.
+    /// Computes the cross entropy of logits, and their softmax.
     struct CrossEntropyWithSoftmax<'c> = c"cross_entropy_with_softmax" {
         inputs: { logits: Tensor<'c>, label: Tensor<'c> },
         attributes: {
@@ -176,7 +176,7 @@ impl Run<Any> for CrossEntropyWithSoftmax<'_> {
 }
 
 kernel! {
-    /// The gradient of `cross_entropy_with_softmax` by the logits.
+    /// Computes the gradient of `cross_entropy_with_softmax` by the logits.
     struct CrossEntropyWithSoftmaxGrad<'c> = c"cross_entropy_with_softmax_grad" {
         inputs: { label: Tensor<'c>, softmax: Tensor<'c>, dloss: Tensor<'c> },
         attributes: {
@@ -213,7 +213,7 @@ impl Run<Any> for CrossEntropyWithSoftmaxGrad<'_> {
 }
 
 kernel! {
-    /// Negative log likelihood of log probabilities.
+    /// Computes the negative log likelihood of log probabilities.
     struct NllLoss<'c> = c"nll_loss" {
         inputs: { x: Tensor<'c>, label: Tensor<'c>, weight: Option<Tensor<'c>> },
         attributes: { ignore_index: i64, reduction: &'c str },
@@ -246,7 +246,7 @@ impl Run<Any> for NllLoss<'_> {
 }
 
 kernel! {
-    /// The gradient of `nll_loss`.
+    /// Computes the gradient of `nll_loss`.
     struct NllLossGrad<'c> = c"nll_loss_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -283,7 +283,7 @@ impl Run<Any> for NllLossGrad<'_> {
 }
 
 kernel! {
-    /// Labels that are less certain.
+    /// Makes labels less certain.
     struct LabelSmooth<'c> = c"label_smooth" {
         inputs: { label: Tensor<'c>, prior_dist: Option<Tensor<'c>> },
         attributes: { epsilon: f32 },
@@ -333,7 +333,7 @@ impl Run<Any> for LabelSmoothGrad<'_> {
 }
 
 kernel! {
-    /// The loss of `ctc_loss` from logits, and its gradient.
+    /// Computes the loss of `ctc_loss` from logits, and its gradient.
     struct Warpctc<'c> = c"warpctc" {
         inputs: {
             logits: Tensor<'c>,
@@ -396,7 +396,7 @@ impl Run<Any> for Warpctc<'_> {
 }
 
 kernel! {
-    /// The gradient of `ctc_loss_of_logits`.
+    /// Computes the gradient of `ctc_loss_of_logits`.
     struct WarpctcGrad<'c> = c"warpctc_grad" {
         inputs: {
             logits: Tensor<'c>,

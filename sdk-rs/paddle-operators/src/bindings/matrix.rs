@@ -46,7 +46,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The product of matrices.
+    /// Multiplies matrices.
     struct Matmul<'c> = c"matmul" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { transpose_a: bool, transpose_b: bool },
@@ -71,7 +71,7 @@ impl Run<Any> for Matmul<'_> {
 }
 
 kernel! {
-    /// The gradients of `matmul`.
+    /// Computes the gradients of `matmul`.
     struct MatmulGrad<'c> = c"matmul_grad" {
         inputs: { a: Tensor<'c>, b: Tensor<'c>, dout: Tensor<'c> },
         attributes: { transpose_a: bool, transpose_b: bool },
@@ -106,7 +106,7 @@ impl Run<Any> for MatmulGrad<'_> {
 }
 
 kernel! {
-    /// The product of matrices.
+    /// Multiplies matrices.
     struct Bmm<'c> = c"bmm" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -128,7 +128,7 @@ impl Run<Any> for Bmm<'_> {
 }
 
 kernel! {
-    /// The gradients of `matmul`.
+    /// Computes the gradients of `matmul`.
     struct BmmGrad<'c> = c"bmm_grad" {
         inputs: { a: Tensor<'c>, b: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -163,7 +163,7 @@ impl Run<Any> for BmmGrad<'_> {
 }
 
 kernel! {
-    /// The product of matrices.
+    /// Multiplies matrices.
     struct Mv<'c> = c"mv" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: {},
@@ -185,7 +185,7 @@ impl Run<Any> for Mv<'_> {
 }
 
 kernel! {
-    /// The gradients of `matmul`.
+    /// Computes the gradients of `matmul`.
     struct MvGrad<'c> = c"mv_grad" {
         inputs: { a: Tensor<'c>, b: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -220,7 +220,7 @@ impl Run<Any> for MvGrad<'_> {
 }
 
 kernel! {
-    /// The sum of the products along the last dimension.
+    /// Sums the products along the last dimension.
     struct Dot<'c> = c"dot" {
         inputs: { x: Tensor<'c>, other: Tensor<'c> },
         attributes: {},
@@ -237,7 +237,7 @@ impl Run<Any> for Dot<'_> {
 }
 
 kernel! {
-    /// The gradients of `dot`.
+    /// Computes the gradients of `dot`.
     struct DotGrad<'c> = c"dot_grad" {
         inputs: { x: Tensor<'c>, other: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -262,7 +262,7 @@ impl Run<Any> for DotGrad<'_> {
 }
 
 kernel! {
-    /// The cross products of vectors along a dimension of three.
+    /// Computes the cross products of vectors along a dimension of three.
     struct Cross<'c> = c"cross" {
         inputs: { x: Tensor<'c>, other: Tensor<'c> },
         attributes: { axis: i32 },
@@ -281,7 +281,7 @@ impl Run<Any> for Cross<'_> {
 }
 
 kernel! {
-    /// The gradients of `cross`.
+    /// Computes the gradients of `cross`.
     struct CrossGrad<'c> = c"cross_grad" {
         inputs: { x: Tensor<'c>, other: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32 },
@@ -315,7 +315,7 @@ impl Run<Any> for CrossGrad<'_> {
 }
 
 kernel! {
-    /// The Kronecker product.
+    /// Computes the Kronecker product.
     struct Kron<'c> = c"kron" {
         inputs: { x: Tensor<'c>, other: Tensor<'c> },
         attributes: {},
@@ -332,7 +332,7 @@ impl Run<Any> for Kron<'_> {
 }
 
 kernel! {
-    /// The gradients of `kron`.
+    /// Computes the gradients of `kron`.
     struct KronGrad<'c> = c"kron_grad" {
         inputs: { x: Tensor<'c>, other: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -357,7 +357,7 @@ impl Run<Any> for KronGrad<'_> {
 }
 
 kernel! {
-    /// The product of matrices whose rows and columns are several dimensions.
+    /// Multiplies matrices whose rows and columns are several dimensions.
     struct MatmulWithFlatten<'c> = c"matmul_with_flatten" {
         inputs: { a: Tensor<'c>, b: Tensor<'c> },
         attributes: { x_num_col_dims: i32, y_num_col_dims: i32 },
@@ -384,7 +384,7 @@ impl Run<Any> for MatmulWithFlatten<'_> {
 }
 
 kernel! {
-    /// The gradients of `matmul_with_flatten`.
+    /// Computes the gradients of `matmul_with_flatten`.
     struct MatmulWithFlattenGrad<'c> = c"matmul_with_flatten_grad" {
         inputs: { a: Tensor<'c>, b: Tensor<'c>, dout: Tensor<'c> },
         attributes: { x_num_col_dims: i32, y_num_col_dims: i32 },
@@ -419,7 +419,7 @@ impl Run<Any> for MatmulWithFlattenGrad<'_> {
 }
 
 kernel! {
-    /// A tensor plus a product of matrices.
+    /// Adds a product of matrices to a tensor.
     struct Addmm<'c> = c"addmm" {
         inputs: { input: Tensor<'c>, a: Tensor<'c>, b: Tensor<'c> },
         attributes: { beta: f32, alpha: f32 },
@@ -448,7 +448,7 @@ impl Run<Any> for Addmm<'_> {
 }
 
 kernel! {
-    /// The gradients of `addmm`.
+    /// Computes the gradients of `addmm`.
     struct AddmmGrad<'c> = c"addmm_grad" {
         inputs: { input: Tensor<'c>, a: Tensor<'c>, b: Tensor<'c>, dout: Tensor<'c> },
         attributes: { alpha: f32, beta: f32 },
@@ -487,7 +487,7 @@ impl Run<Any> for AddmmGrad<'_> {
 }
 
 kernel! {
-    /// A tensor plus a product of matrices.
+    /// Adds a product of matrices to a tensor.
     struct Baddbmm<'c> = c"baddbmm" {
         inputs: { input: Tensor<'c>, a: Tensor<'c>, b: Tensor<'c> },
         attributes: { beta: f32, alpha: f32 },
@@ -516,7 +516,7 @@ impl Run<Any> for Baddbmm<'_> {
 }
 
 kernel! {
-    /// The gradients of `addmm`.
+    /// Computes the gradients of `addmm`.
     struct BaddbmmGrad<'c> = c"baddbmm_grad" {
         inputs: { input: Tensor<'c>, a: Tensor<'c>, b: Tensor<'c>, dout: Tensor<'c> },
         attributes: { alpha: f32, beta: f32 },

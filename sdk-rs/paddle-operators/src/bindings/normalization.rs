@@ -47,7 +47,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Exponentials divided by their sum along a dimension.
+    /// Divides exponentials by their sum along a dimension.
     struct Softmax<'c> = c"softmax" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32 },
@@ -65,7 +65,7 @@ impl Run<Any> for Softmax<'_> {
 }
 
 kernel! {
-    /// The gradient of `softmax`, from its result.
+    /// Computes the gradient of `softmax`, from its result.
     struct SoftmaxGrad<'c> = c"softmax_grad" {
         inputs: { out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32 },
@@ -84,7 +84,7 @@ impl Run<Any> for SoftmaxGrad<'_> {
 }
 
 kernel! {
-    /// The logarithm of softmax along a dimension.
+    /// Computes the logarithm of softmax along a dimension.
     struct LogSoftmax<'c> = c"log_softmax" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32 },
@@ -102,7 +102,7 @@ impl Run<Any> for LogSoftmax<'_> {
 }
 
 kernel! {
-    /// The gradient of `log_softmax`, from its result.
+    /// Computes the gradient of `log_softmax`, from its result.
     struct LogSoftmaxGrad<'c> = c"log_softmax_grad" {
         inputs: { out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32 },
@@ -121,7 +121,7 @@ impl Run<Any> for LogSoftmaxGrad<'_> {
 }
 
 kernel! {
-    /// Normalisation over the last dimensions.
+    /// Normalises over the last dimensions.
     struct LayerNorm<'c> = c"layer_norm" {
         inputs: { x: Tensor<'c>, scale: Option<Tensor<'c>>, bias: Option<Tensor<'c>> },
         attributes: { epsilon: f32, begin_norm_axis: i32 },
@@ -158,7 +158,7 @@ impl Run<Any> for LayerNorm<'_> {
 }
 
 kernel! {
-    /// The gradients of `layer_norm`.
+    /// Computes the gradients of `layer_norm`.
     struct LayerNormGrad<'c> = c"layer_norm_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -208,7 +208,7 @@ impl Run<Any> for LayerNormGrad<'_> {
 }
 
 kernel! {
-    /// Normalisation over groups of channels.
+    /// Normalises over groups of channels.
     struct GroupNormUntilV3_2<'c> = c"group_norm" {
         inputs: { x: Tensor<'c>, scale: Option<Tensor<'c>>, bias: Option<Tensor<'c>> },
         attributes: { epsilon: f32, groups: i32, data_layout: &'c str },
@@ -246,7 +246,7 @@ impl Run<Any> for GroupNormUntilV3_2<'_> {
 }
 
 kernel! {
-    /// Normalisation over groups of channels.
+    /// Normalises over groups of channels.
     struct GroupNorm<'c> = c"group_norm" {
         inputs: { x: Tensor<'c>, scale: Option<Tensor<'c>>, bias: Option<Tensor<'c>> },
         attributes: { epsilon: f64, groups: i32, data_layout: &'c str },
@@ -284,7 +284,7 @@ impl Run<Any> for GroupNorm<'_> {
 }
 
 kernel! {
-    /// The gradients of `group_norm`.
+    /// Computes the gradients of `group_norm`.
     struct GroupNormGradUntilV3_2<'c> = c"group_norm_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -336,7 +336,7 @@ impl Run<Any> for GroupNormGradUntilV3_2<'_> {
 }
 
 kernel! {
-    /// The gradients of `group_norm`.
+    /// Computes the gradients of `group_norm`.
     struct GroupNormGrad<'c> = c"group_norm_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -388,7 +388,7 @@ impl Run<Any> for GroupNormGrad<'_> {
 }
 
 kernel! {
-    /// Normalisation of each channel of each example.
+    /// Normalises each channel of each example.
     struct InstanceNorm<'c> = c"instance_norm" {
         inputs: { x: Tensor<'c>, scale: Option<Tensor<'c>>, bias: Option<Tensor<'c>> },
         attributes: { epsilon: f32 },
@@ -428,7 +428,7 @@ impl Run<Any> for InstanceNorm<'_> {
 }
 
 kernel! {
-    /// The gradients of `instance_norm`.
+    /// Computes the gradients of `instance_norm`.
     struct InstanceNormGradUntilV3_0<'c> = c"instance_norm_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -475,7 +475,7 @@ impl Run<Any> for InstanceNormGradUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The gradients of `instance_norm`.
+    /// Computes the gradients of `instance_norm`.
     struct InstanceNormGrad<'c> = c"instance_norm_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -523,7 +523,7 @@ impl Run<Any> for InstanceNormGrad<'_> {
 }
 
 kernel! {
-    /// The gradients of a normalisation of each channel over the batch.
+    /// Computes the gradients of a normalisation of each channel over the batch.
     struct BatchNormGrad<'c> = c"batch_norm_grad" {
         inputs: {
             x: Tensor<'c>,

@@ -48,7 +48,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Gradient descent.
+    /// Makes a step of gradient descent.
     struct Sgd<'c> = c"sgd" {
         inputs: {
             param: Tensor<'c>,
@@ -87,7 +87,7 @@ impl Run<Any> for Sgd<'_> {
 }
 
 kernel! {
-    /// Gradient descent with momentum.
+    /// Makes a step of gradient descent with momentum.
     struct Momentum<'c> = c"momentum" {
         inputs: {
             param: Tensor<'c>,
@@ -147,7 +147,7 @@ impl Run<Any> for Momentum<'_> {
 }
 
 kernel! {
-    /// One step of Adam.
+    /// Makes a step of Adam.
     struct AdamUntilV2_6<'c> = c"adam" {
         inputs: {
             param: Tensor<'c>,
@@ -238,7 +238,7 @@ impl Run<Any> for AdamUntilV2_6<'_> {
 }
 
 kernel! {
-    /// One step of Adam.
+    /// Makes a step of Adam.
     struct Adam<'c> = c"adam" {
         inputs: {
             param: Tensor<'c>,
@@ -336,7 +336,7 @@ impl Run<Any> for Adam<'_> {
 }
 
 kernel! {
-    /// One step of AdamW.
+    /// Makes a step of AdamW.
     struct AdamwUntilV2_6<'c> = c"adamw" {
         inputs: {
             param: Tensor<'c>,
@@ -433,7 +433,7 @@ impl Run<Any> for AdamwUntilV2_6<'_> {
 }
 
 kernel! {
-    /// One step of AdamW.
+    /// Makes a step of AdamW.
     struct Adamw<'c> = c"adamw" {
         inputs: {
             param: Tensor<'c>,
@@ -537,7 +537,7 @@ impl Run<Any> for Adamw<'_> {
 }
 
 kernel! {
-    /// One step of Adagrad.
+    /// Makes a step of Adagrad.
     struct Adagrad<'c> = c"adagrad" {
         inputs: {
             param: Tensor<'c>,
@@ -586,7 +586,7 @@ impl Run<Any> for Adagrad<'_> {
 }
 
 kernel! {
-    /// One step of Adagrad with decay.
+    /// Makes a step of Adagrad with decay.
     struct DecayedAdagrad<'c> = c"decayed_adagrad" {
         inputs: {
             param: Tensor<'c>,
@@ -624,7 +624,7 @@ impl Run<Any> for DecayedAdagrad<'_> {
 }
 
 kernel! {
-    /// One step of Adadelta.
+    /// Makes a step of Adadelta.
     struct Adadelta<'c> = c"adadelta" {
         inputs: {
             param: Tensor<'c>,
@@ -684,7 +684,7 @@ impl Run<Any> for Adadelta<'_> {
 }
 
 kernel! {
-    /// One step of Adamax.
+    /// Makes a step of Adamax.
     struct Adamax<'c> = c"adamax" {
         inputs: {
             param: Tensor<'c>,
@@ -744,7 +744,7 @@ impl Run<Any> for Adamax<'_> {
 }
 
 kernel! {
-    /// One step of RMSProp.
+    /// Makes a step of RMSProp.
     struct Rmsprop<'c> = c"rmsprop" {
         inputs: {
             param: Tensor<'c>,
@@ -818,7 +818,7 @@ impl Run<Any> for Rmsprop<'_> {
 }
 
 kernel! {
-    /// One step of LAMB.
+    /// Makes a step of LAMB.
     struct Lamb<'c> = c"lamb" {
         inputs: {
             param: Tensor<'c>,
@@ -903,7 +903,7 @@ impl Run<Any> for Lamb<'_> {
 }
 
 kernel! {
-    /// One step of NAdam.
+    /// Makes a step of NAdam.
     struct Nadam<'c> = c"nadam" {
         inputs: {
             param: Tensor<'c>,
@@ -987,7 +987,7 @@ impl Run<Any> for Nadam<'_> {
 }
 
 kernel! {
-    /// One step of RAdam.
+    /// Makes a step of RAdam.
     struct Radam<'c> = c"radam" {
         inputs: {
             param: Tensor<'c>,
@@ -1062,7 +1062,7 @@ impl Run<Any> for Radam<'_> {
 }
 
 kernel! {
-    /// One step of Rprop.
+    /// Makes a step of Rprop.
     struct Rprop<'c> = c"rprop" {
         inputs: {
             param: Tensor<'c>,
@@ -1121,7 +1121,7 @@ impl Run<Any> for Rprop<'_> {
 }
 
 kernel! {
-    /// One step of averaged gradient descent.
+    /// Makes a step of averaged gradient descent.
     struct Asgd<'c> = c"asgd" {
         inputs: {
             param: Tensor<'c>,
@@ -1178,7 +1178,7 @@ impl Run<Any> for Asgd<'_> {
 }
 
 kernel! {
-    /// Sums of a parameter over a window of steps.
+    /// Sums a parameter over a window of steps.
     struct AverageAccumulates<'c> = c"average_accumulates" {
         inputs: {
             param: Tensor<'c>,

@@ -34,7 +34,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// One step of gradient descent with momentum, for several parameters.
+    /// Makes a step of gradient descent with momentum, for several parameters.
     struct MergedMomentum<'c> = c"merged_momentum" {
         inputs: {
             param: Vec<Tensor<'c>>,
@@ -116,7 +116,7 @@ impl Run<Any> for MergedMomentum<'_> {
 }
 
 kernel! {
-    /// Layer-wise adaptive rate scaling (You et al., 2017), for several parameters.
+    /// Makes a step with layer-wise adaptive rate scaling (You et al., 2017), for several parameters.
     struct LarsMomentum<'c> = c"lars_momentum" {
         inputs: {
             param: Vec<Tensor<'c>>,
@@ -198,7 +198,7 @@ impl Run<Any> for LarsMomentum<'_> {
 }
 
 kernel! {
-    /// One step of Adam, for several parameters.
+    /// Makes a step of Adam, for several parameters.
     struct MergedAdamUntilV2_6<'c> = c"merged_adam" {
         inputs: {
             param: Vec<Tensor<'c>>,
@@ -311,7 +311,7 @@ impl Run<Any> for MergedAdamUntilV2_6<'_> {
 }
 
 kernel! {
-    /// One step of Adam, for several parameters.
+    /// Makes a step of Adam, for several parameters.
     struct MergedAdam<'c> = c"merged_adam" {
         inputs: {
             param: Vec<Tensor<'c>>,
@@ -433,7 +433,7 @@ impl Run<Any> for MergedAdam<'_> {
 }
 
 kernel! {
-    /// One step of Adam or AdamW, for several parameters with one learning rate.
+    /// Makes a step of Adam or AdamW, for several parameters with one learning rate.
     struct FusedAdamUntilV2_6<'c> = c"fused_adam" {
         inputs: {
             param: Vec<Tensor<'c>>,
@@ -550,7 +550,7 @@ impl Run<Any> for FusedAdamUntilV2_6<'_> {
 }
 
 kernel! {
-    /// One step of Adam or AdamW, for several parameters with one learning rate.
+    /// Makes a step of Adam or AdamW, for several parameters with one learning rate.
     struct FusedAdam<'c> = c"fused_adam" {
         inputs: {
             param: Vec<Tensor<'c>>,
@@ -676,7 +676,7 @@ impl Run<Any> for FusedAdam<'_> {
 }
 
 kernel! {
-    /// Gradients divided by the factor of the loss.
+    /// Divides gradients by the factor of the loss.
     struct CheckFiniteAndUnscale<'c> = c"check_finite_and_unscale" {
         inputs: { xs: Vec<Tensor<'c>>, scale: Tensor<'c> },
         attributes: {},
@@ -704,7 +704,7 @@ impl Run<Any> for CheckFiniteAndUnscale<'_> {
 }
 
 kernel! {
-    /// The factor of the loss for the next step.
+    /// Computes the factor of the loss for the next step.
     struct UpdateLossScaling<'c> = c"update_loss_scaling" {
         inputs: {
             xs: Vec<Tensor<'c>>,

@@ -64,7 +64,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Elements that are made zero at random.
+    /// Sets elements to zero at random.
     struct Dropout<'c> = c"dropout" {
         inputs: { x: Tensor<'c>, seed_tensor: Option<Tensor<'c>> },
         attributes: { p: Scalar<'c>, is_test: bool, mode: &'c str, seed: i32, fix_seed: bool },
@@ -99,7 +99,7 @@ impl Run<Any> for Dropout<'_> {
 }
 
 kernel! {
-    /// Elements that are made zero at random.
+    /// Sets elements to zero at random.
     struct DropoutNd<'c> = c"dropout_nd" {
         inputs: { x: Tensor<'c>, seed_tensor: Option<Tensor<'c>> },
         attributes: {
@@ -142,7 +142,7 @@ impl Run<Any> for DropoutNd<'_> {
 }
 
 kernel! {
-    /// The gradient of `dropout`.
+    /// Computes the gradient of `dropout`.
     struct DropoutGrad<'c> = c"dropout_grad" {
         inputs: { mask: Tensor<'c>, dout: Tensor<'c> },
         attributes: { p: Scalar<'c>, is_test: bool, mode: &'c str },
@@ -163,7 +163,7 @@ impl Run<Any> for DropoutGrad<'_> {
 }
 
 kernel! {
-    /// The gradient of `dropout`.
+    /// Computes the gradient of `dropout`.
     struct DropoutNdGrad<'c> = c"dropout_nd_grad" {
         inputs: { mask: Tensor<'c>, dout: Tensor<'c> },
         attributes: { p: Scalar<'c>, is_test: bool, mode: &'c str, axis: &'c [i32] },
@@ -184,7 +184,7 @@ impl Run<Any> for DropoutNdGrad<'_> {
 }
 
 kernel! {
-    /// Numbers in an interval, all as likely.
+    /// Draws numbers in an interval, all as likely.
     struct Uniform<'c> = c"uniform" {
         inputs: {},
         attributes: {
@@ -210,7 +210,7 @@ impl Run<Any> for Uniform<'_> {
 }
 
 kernel! {
-    /// Numbers in an interval, all as likely.
+    /// Draws numbers in an interval, all as likely.
     struct UniformRaw<'c> = c"uniform_raw" {
         inputs: {},
         attributes: {
@@ -250,7 +250,7 @@ impl Run<Any> for UniformRaw<'_> {
 }
 
 kernel! {
-    /// Numbers in an interval, all as likely.
+    /// Draws numbers in an interval, all as likely.
     struct UniformInplace<'c> = c"uniform_inplace" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -286,7 +286,7 @@ impl Run<Any> for UniformInplace<'_> {
 }
 
 kernel! {
-    /// Numbers in an interval, all as likely.
+    /// Draws numbers in an interval, all as likely.
     struct UniformRandomBatchSizeLike<'c> = c"uniform_random_batch_size_like" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -326,7 +326,7 @@ impl Run<Any> for UniformRandomBatchSizeLike<'_> {
 }
 
 kernel! {
-    /// Numbers of the normal distribution.
+    /// Draws numbers of the normal distribution.
     struct Gaussian<'c> = c"gaussian" {
         inputs: {},
         attributes: { shape: IntArray<'c>, mean: f32, std: f32, seed: i32, dtype: DataType },
@@ -352,7 +352,7 @@ impl Run<Any> for Gaussian<'_> {
 }
 
 kernel! {
-    /// Numbers of the normal distribution.
+    /// Draws numbers of the normal distribution.
     struct GaussianInplace<'c> = c"gaussian_inplace" {
         inputs: { x: Tensor<'c> },
         attributes: { mean: f32, std: f32, seed: i32 },
@@ -378,7 +378,7 @@ impl Run<Any> for GaussianInplace<'_> {
 }
 
 kernel! {
-    /// Numbers of the normal distribution in an interval.
+    /// Draws numbers of the normal distribution in an interval.
     struct TruncatedGaussianRandomUntilV2_6<'c> = c"truncated_gaussian_random" {
         inputs: {},
         attributes: { shape: &'c [i32], mean: f32, std: f32, seed: i32, dtype: DataType },
@@ -406,7 +406,7 @@ impl Run<Any> for TruncatedGaussianRandomUntilV2_6<'_> {
 }
 
 kernel! {
-    /// Numbers of the normal distribution in an interval.
+    /// Draws numbers of the normal distribution in an interval.
     struct TruncatedGaussianRandom<'c> = c"truncated_gaussian_random" {
         inputs: {},
         attributes: {
@@ -442,7 +442,7 @@ impl Run<Any> for TruncatedGaussianRandom<'_> {
 }
 
 kernel! {
-    /// Numbers of the exponential distribution.
+    /// Draws numbers of the exponential distribution.
     struct Exponential<'c> = c"exponential" {
         inputs: { x: Tensor<'c> },
         attributes: { lambda_: f32 },
@@ -460,7 +460,7 @@ impl Run<Any> for Exponential<'_> {
 }
 
 kernel! {
-    /// One with a probability, else zero.
+    /// Draws one with a probability, else zero.
     struct Bernoulli<'c> = c"bernoulli" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -477,7 +477,7 @@ impl Run<Any> for Bernoulli<'_> {
 }
 
 kernel! {
-    /// Integers in a range, all as likely.
+    /// Draws integers in a range, all as likely.
     struct Randint<'c> = c"randint" {
         inputs: {},
         attributes: { low: i32, high: i32, shape: IntArray<'c>, dtype: DataType },
@@ -503,7 +503,7 @@ impl Run<Any> for Randint<'_> {
 }
 
 kernel! {
-    /// Integers in a range, all as likely.
+    /// Draws integers in a range, all as likely.
     struct RandintWithSeed<'c> = c"randint_with_seed" {
         inputs: {},
         attributes: { low: i32, high: i32, shape: IntArray<'c>, dtype: DataType, seed: i32 },
@@ -529,7 +529,7 @@ impl Run<Any> for RandintWithSeed<'_> {
 }
 
 kernel! {
-    /// Integers in a range, all as likely.
+    /// Draws integers in a range, all as likely.
     struct Random<'c> = c"random" {
         inputs: { x: Tensor<'c> },
         attributes: { low: i64, high: i64 },
@@ -547,7 +547,7 @@ impl Run<Any> for Random<'_> {
 }
 
 kernel! {
-    /// The gradient of an input that makes no difference.
+    /// Creates the gradient of an input that has no influence.
     struct RandomGrad<'c> = c"random_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { low: i64, high: i64 },
@@ -563,7 +563,7 @@ impl Run<Any> for RandomGrad<'_> {
 }
 
 kernel! {
-    /// The integers from zero on, as many as the output has, in any order.
+    /// Shuffles the integers from zero on, as many as the output has.
     struct Randperm<'c> = c"randperm" {
         inputs: {},
         attributes: { n: i32, dtype: DataType },
@@ -579,7 +579,7 @@ impl Run<Any> for Randperm<'_> {
 }
 
 kernel! {
-    /// Indices that are as likely as their weights.
+    /// Draws indices that are as likely as their weights.
     struct Multinomial<'c> = c"multinomial" {
         inputs: { x: Tensor<'c> },
         attributes: { num_samples: Scalar<'c>, replacement: bool },
@@ -598,7 +598,7 @@ impl Run<Any> for Multinomial<'_> {
 }
 
 kernel! {
-    /// Numbers of the Poisson distribution.
+    /// Draws numbers of the Poisson distribution.
     struct Poisson<'c> = c"poisson" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -615,7 +615,7 @@ impl Run<Any> for Poisson<'_> {
 }
 
 kernel! {
-    /// The gradient of an input that makes no difference.
+    /// Creates the gradient of an input that has no influence.
     struct PoissonGrad<'c> = c"poisson_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: {},
@@ -631,7 +631,7 @@ impl Run<Any> for PoissonGrad<'_> {
 }
 
 kernel! {
-    /// Numbers of the binomial distribution.
+    /// Draws numbers of the binomial distribution.
     struct Binomial<'c> = c"binomial" {
         inputs: { count: Tensor<'c>, prob: Tensor<'c> },
         attributes: {},
@@ -651,7 +651,7 @@ impl Run<Any> for Binomial<'_> {
 }
 
 kernel! {
-    /// Numbers of the gamma distribution with the scale 1.
+    /// Draws numbers of the gamma distribution with the scale 1.
     struct StandardGamma<'c> = c"standard_gamma" {
         inputs: { alpha: Tensor<'c> },
         attributes: {},
@@ -670,7 +670,7 @@ impl Run<Any> for StandardGamma<'_> {
 }
 
 kernel! {
-    /// Shares of the Dirichlet distribution.
+    /// Draws shares of the Dirichlet distribution.
     struct Dirichlet<'c> = c"dirichlet" {
         inputs: { alpha: Tensor<'c> },
         attributes: {},

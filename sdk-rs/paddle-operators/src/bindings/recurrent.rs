@@ -16,7 +16,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// A recurrent network.
+    /// Runs a recurrent network.
     struct Rnn<'c> = c"rnn" {
         inputs: {
             x: Tensor<'c>,
@@ -105,7 +105,7 @@ impl Run<Any> for Rnn<'_> {
 }
 
 kernel! {
-    /// The gradients of `rnn`.
+    /// Computes the gradients of `rnn`.
     struct RnnGrad<'c> = c"rnn_grad" {
         inputs: {
             x: Tensor<'c>,

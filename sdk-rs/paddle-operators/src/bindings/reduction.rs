@@ -93,7 +93,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The sum of the elements.
+    /// Sums the elements.
     struct Sum<'c> = c"sum" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, out_dtype: DataType, keep_dim: bool },
@@ -111,7 +111,7 @@ impl Run<Any> for Sum<'_> {
 }
 
 kernel! {
-    /// The sum of the elements.
+    /// Sums the elements.
     struct SumRaw<'c> = c"sum_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool, out_dtype: DataType },
@@ -137,7 +137,7 @@ impl Run<Any> for SumRaw<'_> {
 }
 
 kernel! {
-    /// The gradient of `sum`.
+    /// Computes the gradient of `sum`.
     struct SumGrad<'c> = c"sum_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -163,7 +163,7 @@ impl Run<Any> for SumGrad<'_> {
 }
 
 kernel! {
-    /// The sum of the elements that are not NaN.
+    /// Sums the elements that are not NaN.
     struct Nansum<'c> = c"nansum" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, out_dtype: DataType, keep_dim: bool },
@@ -181,7 +181,7 @@ impl Run<Any> for Nansum<'_> {
 }
 
 kernel! {
-    /// The gradient of `nansum`.
+    /// Computes the gradient of `nansum`.
     struct NansumGrad<'c> = c"nansum_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -209,7 +209,7 @@ impl Run<Any> for NansumGrad<'_> {
 }
 
 kernel! {
-    /// The mean of the elements.
+    /// Computes the mean of the elements.
     struct Mean<'c> = c"mean" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool },
@@ -227,7 +227,7 @@ impl Run<Any> for Mean<'_> {
 }
 
 kernel! {
-    /// The mean of the elements.
+    /// Computes the mean of the elements.
     struct MeanRaw<'c> = c"mean_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -253,7 +253,7 @@ impl Run<Any> for MeanRaw<'_> {
 }
 
 kernel! {
-    /// The gradient of `mean`.
+    /// Computes the gradient of `mean`.
     struct MeanGrad<'c> = c"mean_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -279,7 +279,7 @@ impl Run<Any> for MeanGrad<'_> {
 }
 
 kernel! {
-    /// The mean of all elements.
+    /// Computes the mean of all elements.
     struct MeanAll<'c> = c"mean_all" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -295,7 +295,7 @@ impl Run<Any> for MeanAll<'_> {
 }
 
 kernel! {
-    /// The gradient of `mean_all`.
+    /// Computes the gradient of `mean_all`.
     struct MeanAllGrad<'c> = c"mean_all_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -311,7 +311,7 @@ impl Run<Any> for MeanAllGrad<'_> {
 }
 
 kernel! {
-    /// The product of the elements.
+    /// Multiplies the elements.
     struct Prod<'c> = c"prod" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -337,7 +337,7 @@ impl Run<Any> for Prod<'_> {
 }
 
 kernel! {
-    /// The gradient of `prod`.
+    /// Computes the gradient of `prod`.
     struct ProdGrad<'c> = c"prod_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -365,7 +365,7 @@ impl Run<Any> for ProdGrad<'_> {
 }
 
 kernel! {
-    /// The largest element.
+    /// Finds the largest element.
     struct Max<'c> = c"max" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool },
@@ -383,7 +383,7 @@ impl Run<Any> for Max<'_> {
 }
 
 kernel! {
-    /// The largest element.
+    /// Finds the largest element.
     struct MaxRaw<'c> = c"max_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -409,7 +409,7 @@ impl Run<Any> for MaxRaw<'_> {
 }
 
 kernel! {
-    /// The gradient of `max` and `min`.
+    /// Computes the gradient of `max` and `min`.
     struct MaxGradUntilV3_0<'c> = c"max_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -440,7 +440,7 @@ impl Run<Any> for MaxGradUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The gradient of `max` and `min`.
+    /// Computes the gradient of `max` and `min`.
     struct MaxGrad<'c> = c"max_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -471,7 +471,7 @@ impl Run<Any> for MaxGrad<'_> {
 }
 
 kernel! {
-    /// The smallest element.
+    /// Finds the smallest element.
     struct Min<'c> = c"min" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool },
@@ -489,7 +489,7 @@ impl Run<Any> for Min<'_> {
 }
 
 kernel! {
-    /// The smallest element.
+    /// Finds the smallest element.
     struct MinRaw<'c> = c"min_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -515,7 +515,7 @@ impl Run<Any> for MinRaw<'_> {
 }
 
 kernel! {
-    /// The gradient of `max` and `min`.
+    /// Computes the gradient of `max` and `min`.
     struct MinGradUntilV3_0<'c> = c"min_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -546,7 +546,7 @@ impl Run<Any> for MinGradUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The gradient of `max` and `min`.
+    /// Computes the gradient of `max` and `min`.
     struct MinGrad<'c> = c"min_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -577,7 +577,7 @@ impl Run<Any> for MinGrad<'_> {
 }
 
 kernel! {
-    /// The largest element.
+    /// Finds the largest element.
     struct Amax<'c> = c"amax" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool },
@@ -595,7 +595,7 @@ impl Run<Any> for Amax<'_> {
 }
 
 kernel! {
-    /// The largest element.
+    /// Finds the largest element.
     struct AmaxRaw<'c> = c"amax_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },
@@ -613,7 +613,7 @@ impl Run<Any> for AmaxRaw<'_> {
 }
 
 kernel! {
-    /// The gradient of `max` and `min`.
+    /// Computes the gradient of `max` and `min`.
     struct AmaxGrad<'c> = c"amax_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },
@@ -644,7 +644,7 @@ impl Run<Any> for AmaxGrad<'_> {
 }
 
 kernel! {
-    /// The smallest element.
+    /// Finds the smallest element.
     struct Amin<'c> = c"amin" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool },
@@ -662,7 +662,7 @@ impl Run<Any> for Amin<'_> {
 }
 
 kernel! {
-    /// The smallest element.
+    /// Finds the smallest element.
     struct AminRaw<'c> = c"amin_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },
@@ -680,7 +680,7 @@ impl Run<Any> for AminRaw<'_> {
 }
 
 kernel! {
-    /// The gradient of `max` and `min`.
+    /// Computes the gradient of `max` and `min`.
     struct AminGrad<'c> = c"amin_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },
@@ -711,7 +711,7 @@ impl Run<Any> for AminGrad<'_> {
 }
 
 kernel! {
-    /// True if any element is other than zero.
+    /// Tests whether any element is other than zero.
     struct AnyKernel<'c> = c"any" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool },
@@ -729,7 +729,7 @@ impl Run<Any> for AnyKernel<'_> {
 }
 
 kernel! {
-    /// True if any element is other than zero.
+    /// Tests whether any element is other than zero.
     struct AnyRaw<'c> = c"any_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },
@@ -747,7 +747,7 @@ impl Run<Any> for AnyRaw<'_> {
 }
 
 kernel! {
-    /// True if all elements are other than zero.
+    /// Tests whether all elements are other than zero.
     struct All<'c> = c"all" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool },
@@ -765,7 +765,7 @@ impl Run<Any> for All<'_> {
 }
 
 kernel! {
-    /// True if all elements are other than zero.
+    /// Tests whether all elements are other than zero.
     struct AllRaw<'c> = c"all_raw" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },
@@ -783,7 +783,7 @@ impl Run<Any> for AllRaw<'_> {
 }
 
 kernel! {
-    /// The index of the largest element along a dimension.
+    /// Finds the index of the largest element along a dimension.
     struct Argmax<'c> = c"argmax" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: Scalar<'c>, keep_dim: bool, flatten: bool, dtype: DataType },
@@ -802,7 +802,7 @@ impl Run<Any> for Argmax<'_> {
 }
 
 kernel! {
-    /// The index of the smallest element along a dimension.
+    /// Finds the index of the smallest element along a dimension.
     struct Argmin<'c> = c"argmin" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: Scalar<'c>, keep_dim: bool, flatten: bool, dtype: DataType },
@@ -821,7 +821,7 @@ impl Run<Any> for Argmin<'_> {
 }
 
 kernel! {
-    /// The logarithm of the sum of the exponentials.
+    /// Computes the logarithm of the sum of the exponentials.
     struct LogsumexpUntilV2_6<'c> = c"logsumexp" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },
@@ -847,7 +847,7 @@ impl Run<Any> for LogsumexpUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The logarithm of the sum of the exponentials.
+    /// Computes the logarithm of the sum of the exponentials.
     struct Logsumexp<'c> = c"logsumexp" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i32], keep_dim: bool, reduce_all: bool },
@@ -866,7 +866,7 @@ impl Run<Any> for Logsumexp<'_> {
 }
 
 kernel! {
-    /// The gradient of `logsumexp`.
+    /// Computes the gradient of `logsumexp`.
     struct LogsumexpGradUntilV2_6<'c> = c"logsumexp_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: &'c [i64], keep_dim: bool, reduce_all: bool },
@@ -896,7 +896,7 @@ impl Run<Any> for LogsumexpGradUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The gradient of `logsumexp`.
+    /// Computes the gradient of `logsumexp`.
     struct LogsumexpGrad<'c> = c"logsumexp_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: &'c [i32], keep_dim: bool, reduce_all: bool },
@@ -927,7 +927,7 @@ impl Run<Any> for LogsumexpGrad<'_> {
 }
 
 kernel! {
-    /// The norm of an order along a dimension.
+    /// Computes the norm of an order along a dimension.
     struct PNorm<'c> = c"p_norm" {
         inputs: { x: Tensor<'c> },
         attributes: { porder: f32, axis: i32, epsilon: f32, keep_dim: bool, asvector: bool },
@@ -954,7 +954,7 @@ impl Run<Any> for PNorm<'_> {
 }
 
 kernel! {
-    /// The gradient of `p_norm`.
+    /// Computes the gradient of `p_norm`.
     struct PNormGrad<'c> = c"p_norm_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { porder: f32, axis: i32, epsilon: f32, keep_dim: bool, asvector: bool },
@@ -985,7 +985,7 @@ impl Run<Any> for PNormGrad<'_> {
 }
 
 kernel! {
-    /// The root of the sum of the squares.
+    /// Computes the root of the sum of the squares.
     struct FrobeniusNorm<'c> = c"frobenius_norm" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -1011,7 +1011,7 @@ impl Run<Any> for FrobeniusNorm<'_> {
 }
 
 kernel! {
-    /// The gradient of `frobenius_norm`.
+    /// Computes the gradient of `frobenius_norm`.
     struct FrobeniusNormGrad<'c> = c"frobenius_norm_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, reduce_all: bool },
@@ -1041,7 +1041,7 @@ impl Run<Any> for FrobeniusNormGrad<'_> {
 }
 
 kernel! {
-    /// The sum of the squares of all elements.
+    /// Sums the squares of all elements.
     struct SquaredL2Norm<'c> = c"squared_l2_norm" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1057,7 +1057,7 @@ impl Run<Any> for SquaredL2Norm<'_> {
 }
 
 kernel! {
-    /// The gradient of `squared_l2_norm`.
+    /// Computes the gradient of `squared_l2_norm`.
     struct SquaredL2NormGrad<'c> = c"squared_l2_norm_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -1076,7 +1076,7 @@ impl Run<Any> for SquaredL2NormGrad<'_> {
 }
 
 kernel! {
-    /// The sum of the absolute values of all elements.
+    /// Sums the absolute values of all elements.
     struct L1Norm<'c> = c"l1_norm" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -1092,7 +1092,7 @@ impl Run<Any> for L1Norm<'_> {
 }
 
 kernel! {
-    /// The gradient of `l1_norm`.
+    /// Computes the gradient of `l1_norm`.
     struct L1NormGrad<'c> = c"l1_norm_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -1109,7 +1109,7 @@ impl Run<Any> for L1NormGrad<'_> {
 }
 
 kernel! {
-    /// The sum along the dimensions along which the output is broadcast to have the shape of the input.
+    /// Sums along the dimensions along which the output is broadcast to have the shape of the input.
     struct ReduceAs<'c> = c"reduce_as" {
         inputs: { x: Tensor<'c>, target: Tensor<'c> },
         attributes: {},
@@ -1125,7 +1125,7 @@ impl Run<Any> for ReduceAs<'_> {
 }
 
 kernel! {
-    /// The gradient of `reduce_as`.
+    /// Computes the gradient of `reduce_as`.
     struct ReduceAsGrad<'c> = c"reduce_as_grad" {
         inputs: { x: Tensor<'c>, target: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},
@@ -1141,7 +1141,7 @@ impl Run<Any> for ReduceAsGrad<'_> {
 }
 
 kernel! {
-    /// The input scaled so that its Euclidean norm is at most a limit.
+    /// Scales the input so that its Euclidean norm is at most a limit.
     struct ClipByNorm<'c> = c"clip_by_norm" {
         inputs: { x: Tensor<'c> },
         attributes: { max_norm: f32 },

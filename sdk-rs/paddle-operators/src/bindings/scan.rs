@@ -36,7 +36,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Running sums.
+    /// Computes running sums.
     struct Cumsum<'c> = c"cumsum" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: Scalar<'c>, flatten: bool, exclusive: bool, reverse: bool },
@@ -64,7 +64,7 @@ impl Run<Any> for Cumsum<'_> {
 }
 
 kernel! {
-    /// The gradient of `cumsum`.
+    /// Computes the gradient of `cumsum`.
     struct CumsumGrad<'c> = c"cumsum_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: Scalar<'c>, flatten: bool, exclusive: bool, reverse: bool },
@@ -92,7 +92,7 @@ impl Run<Any> for CumsumGrad<'_> {
 }
 
 kernel! {
-    /// Running products.
+    /// Computes running products.
     struct CumprodUntilV2_6<'c> = c"cumprod" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32 },
@@ -110,7 +110,7 @@ impl Run<Any> for CumprodUntilV2_6<'_> {
 }
 
 kernel! {
-    /// Running products.
+    /// Computes running products.
     struct Cumprod<'c> = c"cumprod" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32, exclusive: bool, reverse: bool },
@@ -136,7 +136,7 @@ impl Run<Any> for Cumprod<'_> {
 }
 
 kernel! {
-    /// The gradient of `cumprod`.
+    /// Computes the gradient of `cumprod`.
     struct CumprodGradUntilV2_6<'c> = c"cumprod_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32 },
@@ -164,7 +164,7 @@ impl Run<Any> for CumprodGradUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The gradient of `cumprod`.
+    /// Computes the gradient of `cumprod`.
     struct CumprodGrad<'c> = c"cumprod_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32, exclusive: bool, reverse: bool },
@@ -192,7 +192,7 @@ impl Run<Any> for CumprodGrad<'_> {
 }
 
 kernel! {
-    /// The logarithms of running sums of exponentials.
+    /// Computes the logarithms of running sums of exponentials.
     struct Logcumsumexp<'c> = c"logcumsumexp" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32, flatten: bool, exclusive: bool, reverse: bool },
@@ -219,7 +219,7 @@ impl Run<Any> for Logcumsumexp<'_> {
 }
 
 kernel! {
-    /// The gradient of `logcumsumexp`.
+    /// Computes the gradient of `logcumsumexp`.
     struct LogcumsumexpGrad<'c> = c"logcumsumexp_grad" {
         inputs: { x: Tensor<'c>, out: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32, flatten: bool, exclusive: bool, reverse: bool },
@@ -250,7 +250,7 @@ impl Run<Any> for LogcumsumexpGrad<'_> {
 }
 
 kernel! {
-    /// The largest element so far and its index.
+    /// Finds the largest element so far and its index.
     struct Cummax<'c> = c"cummax" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32, dtype: DataType },
@@ -269,7 +269,7 @@ impl Run<Any> for Cummax<'_> {
 }
 
 kernel! {
-    /// The gradient of `cummax` and `cummin`.
+    /// Computes the gradient of `cummax` and `cummin`.
     struct CummaxGrad<'c> = c"cummax_grad" {
         inputs: { x: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32, dtype: DataType },
@@ -289,7 +289,7 @@ impl Run<Any> for CummaxGrad<'_> {
 }
 
 kernel! {
-    /// The smallest element so far and its index.
+    /// Finds the smallest element so far and its index.
     struct Cummin<'c> = c"cummin" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32, dtype: DataType },
@@ -308,7 +308,7 @@ impl Run<Any> for Cummin<'_> {
 }
 
 kernel! {
-    /// The gradient of `cummax` and `cummin`.
+    /// Computes the gradient of `cummax` and `cummin`.
     struct CumminGrad<'c> = c"cummin_grad" {
         inputs: { x: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32, dtype: DataType },

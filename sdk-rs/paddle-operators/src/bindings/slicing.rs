@@ -67,7 +67,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The elements between indices along dimensions.
+    /// Selects the elements between indices along dimensions.
     struct Slice<'c> = c"slice" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -100,7 +100,7 @@ impl Run<Any> for Slice<'_> {
 }
 
 kernel! {
-    /// The gradient of `slice`.
+    /// Computes the gradient of `slice`.
     struct SliceGrad<'c> = c"slice_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -133,7 +133,7 @@ impl Run<Any> for SliceGrad<'_> {
 }
 
 kernel! {
-    /// The elements between indices along dimensions, in steps.
+    /// Selects the elements between indices along dimensions, in steps.
     struct StridedSlice<'c> = c"strided_slice" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -166,7 +166,7 @@ impl Run<Any> for StridedSlice<'_> {
 }
 
 kernel! {
-    /// The gradient of `strided_slice`.
+    /// Computes the gradient of `strided_slice`.
     struct StridedSliceGrad<'c> = c"strided_slice_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -199,7 +199,7 @@ impl Run<Any> for StridedSliceGrad<'_> {
 }
 
 kernel! {
-    /// The part of a shape from an index for each dimension on.
+    /// Selects the part of a given shape that begins at given indices.
     struct Crop<'c> = c"crop" {
         inputs: { x: Tensor<'c> },
         attributes: { shape: IntArray<'c>, offsets: IntArray<'c> },
@@ -222,7 +222,7 @@ impl Run<Any> for Crop<'_> {
 }
 
 kernel! {
-    /// The gradient of `crop`.
+    /// Computes the gradient of `crop`.
     struct CropGrad<'c> = c"crop_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { offsets: IntArray<'c> },
@@ -246,7 +246,7 @@ impl Run<Any> for CropGrad<'_> {
 }
 
 kernel! {
-    /// The gradients of an assignment to a part of a tensor.
+    /// Computes the gradients of an assignment to a part of a tensor.
     struct SetValueGrad<'c> = c"set_value_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: {
@@ -288,7 +288,7 @@ impl Run<Any> for SetValueGrad<'_> {
 }
 
 kernel! {
-    /// The gradients of an assignment to a part of a tensor.
+    /// Computes the gradients of an assignment to a part of a tensor.
     struct SetValueWithScalarGrad<'c> = c"set_value_with_scalar_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: {
@@ -327,7 +327,7 @@ impl Run<Any> for SetValueWithScalarGrad<'_> {
 }
 
 kernel! {
-    /// The elements along dimensions in reverse order.
+    /// Reverses the elements along dimensions.
     struct Flip<'c> = c"flip" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i32] },
@@ -344,7 +344,7 @@ impl Run<Any> for Flip<'_> {
 }
 
 kernel! {
-    /// The elements along dimensions in reverse order.
+    /// Reverses the elements along dimensions.
     struct Reverse<'c> = c"reverse" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c> },
@@ -360,7 +360,7 @@ impl Run<Any> for Reverse<'_> {
 }
 
 kernel! {
-    /// Each element so many places further, where the last ones come first.
+    /// Moves each element by some places, where the last ones come first.
     struct Roll<'c> = c"roll" {
         inputs: { x: Tensor<'c> },
         attributes: { shifts: IntArray<'c>, axis: &'c [i64] },
@@ -378,7 +378,7 @@ impl Run<Any> for Roll<'_> {
 }
 
 kernel! {
-    /// The gradient of `roll`.
+    /// Computes the gradient of `roll`.
     struct RollGrad<'c> = c"roll_grad" {
         inputs: { x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { shifts: IntArray<'c>, axis: &'c [i64] },
@@ -396,7 +396,7 @@ impl Run<Any> for RollGrad<'_> {
 }
 
 kernel! {
-    /// The tensor with its dimensions in another order.
+    /// Changes the order of the dimensions.
     struct Transpose<'c> = c"transpose" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: &'c [i32] },
@@ -413,7 +413,7 @@ impl Run<Any> for Transpose<'_> {
 }
 
 kernel! {
-    /// The gradient of `transpose`.
+    /// Computes the gradient of `transpose`.
     struct TransposeGrad<'c> = c"transpose_grad" {
         inputs: { dout: Tensor<'c> },
         attributes: { axis: &'c [i32] },
@@ -430,7 +430,7 @@ impl Run<Any> for TransposeGrad<'_> {
 }
 
 kernel! {
-    /// Each row from the tensor with its number.
+    /// Selects each row from the tensor with its number.
     struct Multiplex<'c> = c"multiplex" {
         inputs: { x: Vec<Tensor<'c>>, ids: Tensor<'c> },
         attributes: {},
@@ -447,7 +447,7 @@ impl Run<Any> for Multiplex<'_> {
 }
 
 kernel! {
-    /// The gradients of `multiplex`.
+    /// Computes the gradients of `multiplex`.
     struct MultiplexGrad<'c> = c"multiplex_grad" {
         inputs: { ids: Tensor<'c>, dout: Tensor<'c> },
         attributes: {},

@@ -67,7 +67,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The elements in order along a dimension.
+    /// Sorts the elements along a dimension.
     struct ArgsortUntilV2_6<'c> = c"argsort" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32, descending: bool },
@@ -94,7 +94,7 @@ impl Run<Any> for ArgsortUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The elements in order along a dimension.
+    /// Sorts the elements along a dimension.
     struct Argsort<'c> = c"argsort" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32, descending: bool, stable: bool },
@@ -121,7 +121,7 @@ impl Run<Any> for Argsort<'_> {
 }
 
 kernel! {
-    /// The gradient of `argsort`.
+    /// Computes the gradient of `argsort`.
     struct ArgsortGradUntilV2_6<'c> = c"argsort_grad" {
         inputs: { indices: Tensor<'c>, x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32, descending: bool },
@@ -140,7 +140,7 @@ impl Run<Any> for ArgsortGradUntilV2_6<'_> {
 }
 
 kernel! {
-    /// The gradient of `argsort`.
+    /// Computes the gradient of `argsort`.
     struct ArgsortGrad<'c> = c"argsort_grad" {
         inputs: { indices: Tensor<'c>, x: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32, descending: bool, stable: bool },
@@ -159,7 +159,7 @@ impl Run<Any> for ArgsortGrad<'_> {
 }
 
 kernel! {
-    /// The largest or smallest elements along a dimension.
+    /// Finds the largest or smallest elements along a dimension.
     struct Topk<'c> = c"topk" {
         inputs: { x: Tensor<'c> },
         attributes: { k: Scalar<'c>, axis: i32, largest: bool, sorted: bool },
@@ -205,7 +205,7 @@ impl Run<Any> for Topk<'_> {
 }
 
 kernel! {
-    /// The gradient of `topk`.
+    /// Computes the gradient of `topk`.
     struct TopkGrad<'c> = c"topk_grad" {
         inputs: { x: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
         attributes: { k: Scalar<'c>, axis: i32, largest: bool, sorted: bool },
@@ -224,7 +224,7 @@ impl Run<Any> for TopkGrad<'_> {
 }
 
 kernel! {
-    /// The `k`-th smallest element along a dimension.
+    /// Finds the `k`-th smallest element along a dimension.
     struct KthvalueUntilV3_0<'c> = c"kthvalue" {
         inputs: { x: Tensor<'c> },
         attributes: { k: i32, axis: i32, keep_dim: bool },
@@ -252,7 +252,7 @@ impl Run<Any> for KthvalueUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The `k`-th smallest element along a dimension.
+    /// Finds the `k`-th smallest element along a dimension.
     struct Kthvalue<'c> = c"kthvalue" {
         inputs: { x: Tensor<'c> },
         attributes: { k: i64, axis: i32, keep_dim: bool },
@@ -280,7 +280,7 @@ impl Run<Any> for Kthvalue<'_> {
 }
 
 kernel! {
-    /// The gradient of `kthvalue`.
+    /// Computes the gradient of `kthvalue`.
     struct KthvalueGradUntilV3_0<'c> = c"kthvalue_grad" {
         inputs: { x: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
         attributes: { k: i32, axis: i32, keep_dim: bool },
@@ -307,7 +307,7 @@ impl Run<Any> for KthvalueGradUntilV3_0<'_> {
 }
 
 kernel! {
-    /// The gradient of `kthvalue`.
+    /// Computes the gradient of `kthvalue`.
     struct KthvalueGrad<'c> = c"kthvalue_grad" {
         inputs: { x: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
         attributes: { k: i64, axis: i32, keep_dim: bool },
@@ -334,7 +334,7 @@ impl Run<Any> for KthvalueGrad<'_> {
 }
 
 kernel! {
-    /// The most frequent element along a dimension.
+    /// Finds the most frequent element along a dimension.
     struct Mode<'c> = c"mode" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: i32, keep_dim: bool },
@@ -361,7 +361,7 @@ impl Run<Any> for Mode<'_> {
 }
 
 kernel! {
-    /// The gradient of `mode`.
+    /// Computes the gradient of `mode`.
     struct ModeGrad<'c> = c"mode_grad" {
         inputs: { x: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: i32, keep_dim: bool },
@@ -388,7 +388,7 @@ impl Run<Any> for ModeGrad<'_> {
 }
 
 kernel! {
-    /// Indices at which values are inserted into sorted rows.
+    /// Finds the indices at which values are inserted into sorted rows.
     struct Searchsorted<'c> = c"searchsorted" {
         inputs: { sorted_sequence: Tensor<'c>, x: Tensor<'c> },
         attributes: { out_int32: bool, right: bool },
@@ -407,7 +407,7 @@ impl Run<Any> for Searchsorted<'_> {
 }
 
 kernel! {
-    /// The element in the middle along dimensions.
+    /// Finds the element in the middle along dimensions.
     struct Median<'c> = c"median" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },
@@ -436,7 +436,7 @@ impl Run<Any> for Median<'_> {
 }
 
 kernel! {
-    /// The gradient of `median`, shared by equal elements.
+    /// Computes the gradient of `median`, shared by equal elements.
     struct MedianGrad<'c> = c"median_grad" {
         inputs: { x: Tensor<'c>, median: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },
@@ -468,7 +468,7 @@ impl Run<Any> for MedianGrad<'_> {
 }
 
 kernel! {
-    /// The element in the middle along dimensions.
+    /// Finds the element in the middle along dimensions.
     struct Nanmedian<'c> = c"nanmedian" {
         inputs: { x: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },
@@ -497,7 +497,7 @@ impl Run<Any> for Nanmedian<'_> {
 }
 
 kernel! {
-    /// The gradient of `median`.
+    /// Computes the gradient of `median`.
     struct NanmedianGradUntilV3_1<'c> = c"nanmedian_grad" {
         inputs: { x: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },
@@ -525,7 +525,7 @@ impl Run<Any> for NanmedianGradUntilV3_1<'_> {
 }
 
 kernel! {
-    /// The gradient of `median`, shared by equal elements.
+    /// Computes the gradient of `median`, shared by equal elements.
     struct NanmedianGrad<'c> = c"nanmedian_grad" {
         inputs: { x: Tensor<'c>, median: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
         attributes: { axis: IntArray<'c>, keep_dim: bool, mode: &'c str },

@@ -21,7 +21,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The inverse of the error function.
+    /// Computes the inverse of the error function.
     struct Erfinv<'c> = c"erfinv" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -37,7 +37,7 @@ impl Run<Any> for Erfinv<'_> {
 }
 
 kernel! {
-    /// The modified Bessel function of the first kind, of order 0.
+    /// Computes the modified Bessel function of the first kind, of order 0.
     struct I0<'c> = c"i0" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -53,7 +53,7 @@ impl Run<Any> for I0<'_> {
 }
 
 kernel! {
-    /// A derivative of the digamma function.
+    /// Computes a derivative of the digamma function.
     struct Polygamma<'c> = c"polygamma" {
         inputs: { x: Tensor<'c> },
         attributes: { order: i32 },
@@ -71,7 +71,7 @@ impl Run<Any> for Polygamma<'_> {
 }
 
 kernel! {
-    /// The regularised upper incomplete gamma function.
+    /// Computes the regularised upper incomplete gamma function.
     struct Gammaincc<'c> = c"gammaincc" {
         inputs: { a: Tensor<'c>, x: Tensor<'c> },
         attributes: {},
@@ -88,7 +88,7 @@ impl Run<Any> for Gammaincc<'_> {
 }
 
 kernel! {
-    /// The tensor with its parts along a dimension made shorter.
+    /// Shortens the parts of a tensor along a dimension.
     struct Renorm<'c> = c"renorm" {
         inputs: { x: Tensor<'c> },
         attributes: { p: f32, axis: i32, max_norm: f32 },

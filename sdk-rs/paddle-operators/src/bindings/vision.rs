@@ -19,7 +19,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Samples of images at the points of a grid.
+    /// Samples images at the points of a grid.
     struct GridSample<'c> = c"grid_sample" {
         inputs: { x: Tensor<'c>, grid: Tensor<'c> },
         attributes: { mode: &'c str, padding_mode: &'c str, align_corners: bool },
@@ -47,7 +47,7 @@ impl Run<Any> for GridSample<'_> {
 }
 
 kernel! {
-    /// The gradients of `grid_sample`.
+    /// Computes the gradients of `grid_sample`.
     struct GridSampleGrad<'c> = c"grid_sample_grad" {
         inputs: { x: Tensor<'c>, grid: Tensor<'c>, dout: Tensor<'c> },
         attributes: { mode: &'c str, padding_mode: &'c str, align_corners: bool },
@@ -83,7 +83,7 @@ impl Run<Any> for GridSampleGrad<'_> {
 }
 
 kernel! {
-    /// The mean of interpolated samples in each cell of regions.
+    /// Computes the mean of interpolated samples in each cell of regions.
     struct RoiAlign<'c> = c"roi_align" {
         inputs: { x: Tensor<'c>, boxes: Tensor<'c>, boxes_num: Option<Tensor<'c>> },
         attributes: {
@@ -121,7 +121,7 @@ impl Run<Any> for RoiAlign<'_> {
 }
 
 kernel! {
-    /// The gradient of `roi_align` by the images.
+    /// Computes the gradient of `roi_align` by the images.
     struct RoiAlignGrad<'c> = c"roi_align_grad" {
         inputs: {
             x: Tensor<'c>,
@@ -164,7 +164,7 @@ impl Run<Any> for RoiAlignGrad<'_> {
 }
 
 kernel! {
-    /// The indices of boxes that do not overlap a better one.
+    /// Finds the indices of boxes that do not overlap a better one.
     struct Nms<'c> = c"nms" {
         inputs: { boxes: Tensor<'c> },
         attributes: { iou_threshold: f32 },

@@ -14,7 +14,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// NaN in an input gives NaN in the result unless an operator says otherwise.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Activation: Send + Sync {
-    /// Rectified linear unit.
+    /// Computes the rectified linear unit.
     ///
     /// `out = max(x, 0)`.
     ///
@@ -46,7 +46,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("relu_dx"))
     }
 
-    /// Rectified linear unit with a maximum of 6.
+    /// Computes the rectified linear unit with a maximum of 6.
     ///
     /// `out = clamp(x, 0, 6)`.
     ///
@@ -77,7 +77,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("relu6_dx"))
     }
 
-    /// Rectified linear unit with a slope for negative numbers.
+    /// Computes the rectified linear unit with a slope for negative numbers.
     ///
     /// `out = alpha * x if x < 0 else x`.
     ///
@@ -113,7 +113,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("leaky_relu_dx"))
     }
 
-    /// Rectified linear unit with learned slopes for negative numbers.
+    /// Computes the rectified linear unit with learned slopes for negative numbers.
     ///
     /// `out = x if x > 0 else alpha * x`.
     ///
@@ -160,7 +160,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("prelu_dalpha"))
     }
 
-    /// The input above a threshold, and a constant elsewhere.
+    /// Returns the input above a threshold, and a constant elsewhere.
     ///
     /// `out = value if x <= threshold else x`.
     ///
@@ -196,7 +196,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("thresholded_relu_dx"))
     }
 
-    /// Exponential linear unit.
+    /// Computes the exponential linear unit.
     ///
     /// `out = x if x > 0 else alpha * expm1(x)`.
     ///
@@ -231,7 +231,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("elu_dx"))
     }
 
-    /// Scaled exponential linear unit.
+    /// Computes the scaled exponential linear unit.
     ///
     /// `out = scale * x if x > 0 else scale * alpha * expm1(x)`.
     ///
@@ -269,7 +269,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("selu_dx"))
     }
 
-    /// Continuously differentiable exponential linear unit.
+    /// Computes the continuously differentiable exponential linear unit.
     ///
     /// `out = x if x > 0 else alpha * expm1(x / alpha)`.
     ///
@@ -303,7 +303,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("celu_dx"))
     }
 
-    /// Gaussian error linear unit.
+    /// Computes the Gaussian error linear unit.
     ///
     /// `out = x * cdf`, where `cdf = sigmoid(1.5957691216057308 * x * (1 + 0.044715 * x * x)) if approximate else 0.5 * erfc(-sqrt(0.5) * x)`.
     ///
@@ -344,7 +344,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("gelu_dx"))
     }
 
-    /// Sigmoid-weighted linear unit.
+    /// Computes the sigmoid-weighted linear unit.
     ///
     /// `out = x * s`, where `s = sigmoid(x)`.
     ///
@@ -374,7 +374,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("silu_dx"))
     }
 
-    /// Sigmoid-weighted linear unit with a factor inside the sigmoid.
+    /// Computes the sigmoid-weighted linear unit with a factor inside the sigmoid.
     ///
     /// `out = x * s`, where `s = sigmoid(beta * x)`.
     ///
@@ -408,7 +408,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("swish_dx"))
     }
 
-    /// The sigmoid-weighted linear unit of one input, times another input.
+    /// Multiplies the sigmoid-weighted linear unit of one input by another input.
     ///
     /// `out = x * s * gate`, where `s = sigmoid(x)`.
     ///
@@ -455,7 +455,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("swiglu_dgate"))
     }
 
-    /// The input times the hyperbolic tangent of its softplus.
+    /// Multiplies the input by the hyperbolic tangent of its softplus.
     ///
     /// `out = x * t`, where `t = tanh(softplus(x))`.
     ///
@@ -486,7 +486,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("mish_dx"))
     }
 
-    /// Smooth form of the rectified linear unit.
+    /// Computes a smooth form of the rectified linear unit.
     ///
     /// `out = x if beta * x > threshold else softplus(beta * x) / beta`.
     ///
@@ -524,7 +524,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("softplus_dx"))
     }
 
-    /// Softplus of an input that is limited to an interval.
+    /// Computes softplus of the input, limited to an interval.
     ///
     /// `out = softplus(clamp(x, -threshold, threshold))`.
     ///
@@ -557,7 +557,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("soft_relu_dx"))
     }
 
-    /// The input divided by 1 plus its absolute value.
+    /// Divides the input by 1 plus its absolute value.
     ///
     /// `out = x / (1 + abs(x))`.
     ///
@@ -587,7 +587,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("softsign_dx"))
     }
 
-    /// Logistic function.
+    /// Computes the logistic function.
     ///
     /// `out = sigmoid(x)`.
     ///
@@ -618,7 +618,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("sigmoid_dx"))
     }
 
-    /// Logarithm of the logistic function.
+    /// Computes the logarithm of the logistic function.
     ///
     /// `out = -softplus(-x)`.
     ///
@@ -649,7 +649,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("log_sigmoid_dx"))
     }
 
-    /// Hyperbolic tangent.
+    /// Computes the hyperbolic tangent.
     ///
     /// `out = tanh(x)`.
     ///
@@ -679,7 +679,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("tanh_dx"))
     }
 
-    /// Scaled hyperbolic tangent.
+    /// Computes a scaled hyperbolic tangent.
     ///
     /// `out = scale_b * t`, where `t = tanh(scale_a * x)`.
     ///
@@ -715,7 +715,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("stanh_dx"))
     }
 
-    /// Piecewise linear approximation of the logistic function.
+    /// Computes a piecewise linear approximation of the logistic function.
     ///
     /// `out = clamp(slope * x + offset, 0, 1)`.
     ///
@@ -758,7 +758,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("hard_sigmoid_dx"))
     }
 
-    /// Piecewise approximation of the sigmoid-weighted linear unit.
+    /// Computes a piecewise approximation of the sigmoid-weighted linear unit.
     ///
     /// `out = x * clamp(x + 3, 0, 6) / 6`.
     ///
@@ -790,7 +790,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("hard_swish_dx"))
     }
 
-    /// The input limited to an interval, as an activation function.
+    /// Limits the input to an interval, as an activation function.
     ///
     /// `out = clamp(x, lower, upper)`.
     ///
@@ -827,7 +827,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("hard_tanh_dx"))
     }
 
-    /// The input, with an interval around 0 replaced by 0.
+    /// Replaces an interval around 0 by 0.
     ///
     /// `out = 0 if x > -threshold and x < threshold else x`.
     ///
@@ -861,7 +861,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("hard_shrink_dx"))
     }
 
-    /// The input moved towards 0 by a constant.
+    /// Moves the input towards 0 by a constant.
     ///
     /// `out = x - clamp(x, -threshold, threshold)`.
     ///
@@ -894,7 +894,7 @@ pub trait Activation: Send + Sync {
         Err(Error::unsupported("soft_shrink_dx"))
     }
 
-    /// The input minus its hyperbolic tangent.
+    /// Subtracts its hyperbolic tangent from the input.
     ///
     /// `out = x - t`, where `t = tanh(x)`.
     ///

@@ -13,7 +13,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// NaN in an input gives NaN in the result unless an operator says otherwise. Integers wrap.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Arithmetic: Send + Sync {
-    /// Sum.
+    /// Adds two numbers.
     ///
     /// `out = a + b`.
     ///
@@ -56,7 +56,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("add_db"))
     }
 
-    /// Difference.
+    /// Subtracts the second number from the first.
     ///
     /// `out = a - b`.
     ///
@@ -99,7 +99,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("subtract_db"))
     }
 
-    /// Product.
+    /// Multiplies two numbers.
     ///
     /// `out = a * b`.
     ///
@@ -144,7 +144,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("multiply_db"))
     }
 
-    /// Quotient.
+    /// Divides the first number by the second.
     ///
     /// `out = a / b`.
     ///
@@ -194,7 +194,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("divide_db"))
     }
 
-    /// Quotient, rounded towards 0.
+    /// Divides two numbers and rounds the quotient towards 0.
     ///
     /// `out = trunc_div(a, b)`.
     ///
@@ -239,7 +239,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("trunc_divide_db"))
     }
 
-    /// Quotient, rounded down.
+    /// Divides two numbers and rounds the quotient down.
     ///
     /// `out = floor_div(a, b)`.
     ///
@@ -288,7 +288,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("floor_divide_db"))
     }
 
-    /// Remainder with the sign of the divisor.
+    /// Computes the remainder with the sign of the divisor.
     ///
     /// `out = floor_mod(a, b)`.
     ///
@@ -338,7 +338,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("remainder_db"))
     }
 
-    /// Remainder with the sign of the dividend.
+    /// Computes the remainder with the sign of the dividend.
     ///
     /// `out = trunc_mod(a, b)`.
     ///
@@ -385,7 +385,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("fmod_db"))
     }
 
-    /// One input raised to the power of the other.
+    /// Raises one input to the power of the other.
     ///
     /// `out = pow(a, b)`.
     ///
@@ -439,7 +439,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("elementwise_pow_db"))
     }
 
-    /// The greater of two numbers.
+    /// Returns the greater of two numbers.
     ///
     /// `out = max(a, b)`.
     ///
@@ -490,7 +490,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("maximum_db"))
     }
 
-    /// The smaller of two numbers.
+    /// Returns the smaller of two numbers.
     ///
     /// `out = min(a, b)`.
     ///
@@ -541,7 +541,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("minimum_db"))
     }
 
-    /// The greater of two numbers, or the one that is not NaN.
+    /// Returns the greater of two numbers, or the one that is not NaN.
     ///
     /// `out = a if left else b`, where `left = a >= b or is_nan(b)`.
     ///
@@ -589,7 +589,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("fmax_db"))
     }
 
-    /// The smaller of two numbers, or the one that is not NaN.
+    /// Returns the smaller of two numbers, or the one that is not NaN.
     ///
     /// `out = a if left else b`, where `left = a <= b or is_nan(b)`.
     ///
@@ -637,7 +637,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("fmin_db"))
     }
 
-    /// Step function with a chosen value at 0.
+    /// Computes the step function with a chosen value at 0.
     ///
     /// `out = b if a == 0 else 1 if a > 0 else 0`.
     ///
@@ -682,7 +682,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("heaviside_db"))
     }
 
-    /// Angle of a point in the plane.
+    /// Computes the angle of a point in the plane.
     ///
     /// `out = atan2(a, b)`.
     ///
@@ -731,7 +731,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("atan2_db"))
     }
 
-    /// Length of the hypotenuse of a right triangle.
+    /// Computes the length of the hypotenuse of a right triangle.
     ///
     /// `out = hypot(a, b)`.
     ///
@@ -780,7 +780,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("hypot_db"))
     }
 
-    /// The absolute value of one input with the sign of the other.
+    /// Returns the absolute value of one input with the sign of the other.
     ///
     /// `out = copysign(a, b)`.
     ///
@@ -826,7 +826,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("copysign_db"))
     }
 
-    /// Linear interpolation between two inputs.
+    /// Interpolates linearly between two inputs.
     ///
     /// `out = a + weight * (b - a)`.
     ///
@@ -889,7 +889,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("lerp_dweight"))
     }
 
-    /// The sum of an input and a scaled product.
+    /// Adds a scaled product to an input.
     ///
     /// `out = x + scale * a * b`.
     ///
@@ -952,7 +952,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("addcmul_db"))
     }
 
-    /// The sum of an input and a scaled quotient.
+    /// Adds a scaled quotient to an input.
     ///
     /// `out = x + scale * (a / b)`.
     ///
@@ -1016,7 +1016,7 @@ pub trait Arithmetic: Send + Sync {
         Err(Error::unsupported("addcdiv_db"))
     }
 
-    /// Logarithm of the sum of the exponentials of two inputs.
+    /// Computes the logarithm of the sum of the exponentials of two inputs.
     ///
     /// `out = max(a, b) + softplus(-abs(d))`, where `d = 0 if a == b else a - b`.
     ///

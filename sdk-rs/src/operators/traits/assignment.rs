@@ -11,7 +11,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// the input, so that the operator works in place.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Assignment: Send + Sync {
-    /// The tensor with rows replaced.
+    /// Replaces rows of a tensor.
     ///
     /// With `overwrite`, the last of the updates for a row counts; without it, their sum does. A column of indices
     /// counts as a vector.
@@ -33,7 +33,7 @@ pub trait Assignment: Send + Sync {
         Err(Error::unsupported("scatter"))
     }
 
-    /// The gradients of `scatter`.
+    /// Computes the gradients of `scatter`.
     ///
     /// Each of the updates has the gradient of its row, also if another one replaced it.
     ///
@@ -52,7 +52,7 @@ pub trait Assignment: Send + Sync {
         Err(Error::unsupported("scatter_grad"))
     }
 
-    /// The tensor with updates added to parts of it.
+    /// Adds updates to parts of a tensor.
     ///
     /// The parts are those that `gather_nd` takes.
     ///
@@ -71,7 +71,7 @@ pub trait Assignment: Send + Sync {
         Err(Error::unsupported("scatter_nd_add"))
     }
 
-    /// The gradients of `scatter_nd_add`.
+    /// Computes the gradients of `scatter_nd_add`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dupdates`: The gradient of the updates.
@@ -88,7 +88,7 @@ pub trait Assignment: Send + Sync {
         Err(Error::unsupported("scatter_nd_add_grad"))
     }
 
-    /// The tensor with values added at indices along a dimension.
+    /// Adds values at indices along a dimension of a tensor.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -107,7 +107,7 @@ pub trait Assignment: Send + Sync {
         Err(Error::unsupported("index_add"))
     }
 
-    /// The gradients of `index_add`.
+    /// Computes the gradients of `index_add`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dadd_value`: The gradient of what is added.
@@ -126,7 +126,7 @@ pub trait Assignment: Send + Sync {
         Err(Error::unsupported("index_add_grad"))
     }
 
-    /// The tensor with values put, or added, at indices.
+    /// Assigns values at indices of a tensor, or adds them.
     ///
     /// There is a tensor of indices for each of the first dimensions; they are broadcast to a common shape. A tensor of
     /// truth values stands for as many as it has dimensions: the indices of its true elements. Values are broadcast to
@@ -149,7 +149,7 @@ pub trait Assignment: Send + Sync {
         Err(Error::unsupported("index_put"))
     }
 
-    /// The gradients of `index_put`.
+    /// Computes the gradients of `index_put`.
     ///
     /// * `dx`: The gradient of `x`, zero where a value replaced it.
     /// * `dvalue`: The gradient of the values, summed where they were broadcast.
@@ -168,7 +168,7 @@ pub trait Assignment: Send + Sync {
         Err(Error::unsupported("index_put_grad"))
     }
 
-    /// The tensor with values at indices along a dimension, each for itself.
+    /// Assigns or combines each value at its own index along a dimension.
     ///
     /// `reduce` says what becomes of several values for an element, and of its own, which counts with `include_self`:
     /// `assign` (the last one), `add`, `mul`, `amin`, `amax` or `mean`.
@@ -194,7 +194,7 @@ pub trait Assignment: Send + Sync {
         Err(Error::unsupported("put_along_axis"))
     }
 
-    /// The gradients of `put_along_axis`.
+    /// Computes the gradients of `put_along_axis`.
     ///
     /// Equal extrema share the gradient. Of values that are assigned to one element, the last one has it.
     ///

@@ -11,7 +11,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// head of the keys serves as many neighbouring heads of the queries. float16 and bfloat16 are computed in float32.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Attention: Send + Sync {
-    /// The values, weighted by the softmax of the products of queries and keys.
+    /// Weights values by the softmax of the products of queries and keys.
     ///
     /// `softmax(scale * q · kᵀ + mask) · v` for each head. A mask of truth values hides the scores where it is false. A
     /// query that sees no key gets zeros.
@@ -39,7 +39,7 @@ pub trait Attention: Send + Sync {
         Err(Error::unsupported("attention"))
     }
 
-    /// The gradients of `attention`.
+    /// Computes the gradients of `attention`.
     ///
     /// * `dq`: The gradient of the queries.
     /// * `dk`: The gradient of the keys.

@@ -8,7 +8,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// Windows, blocks of pixels and groups of channels, moved about.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Blocks: Send + Sync {
-    /// The windows of images as columns.
+    /// Copies the windows of images into columns.
     ///
     /// * `out`: The columns, `[batch, channels * window, windows]`.
     /// * `x`: The images, `[batch, channels, height, width]`.
@@ -29,7 +29,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("unfold"))
     }
 
-    /// The gradient of `unfold`.
+    /// Computes the gradient of `unfold`.
     ///
     /// As `fold`.
     ///
@@ -52,7 +52,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("unfold_grad"))
     }
 
-    /// The sums of windows where they lie in images.
+    /// Adds up windows at their places in images.
     ///
     /// It is the transpose of `unfold`.
     ///
@@ -75,7 +75,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("fold"))
     }
 
-    /// The gradient of `fold`.
+    /// Computes the gradient of `fold`.
     ///
     /// As `unfold`.
     ///
@@ -98,7 +98,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("fold_grad"))
     }
 
-    /// Squares of pixels from channels.
+    /// Moves channels into squares of pixels.
     ///
     /// The factor squared channels become one.
     ///
@@ -117,7 +117,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("pixel_shuffle"))
     }
 
-    /// The gradient of `pixel_shuffle`.
+    /// Computes the gradient of `pixel_shuffle`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -134,7 +134,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("pixel_shuffle_grad"))
     }
 
-    /// Channels from squares of pixels.
+    /// Moves squares of pixels into channels.
     ///
     /// The inverse of `pixel_shuffle`.
     ///
@@ -153,7 +153,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("pixel_unshuffle"))
     }
 
-    /// The gradient of `pixel_unshuffle`.
+    /// Computes the gradient of `pixel_unshuffle`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -170,7 +170,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("pixel_unshuffle_grad"))
     }
 
-    /// Channels from groups in turn.
+    /// Interleaves the channels of groups.
     ///
     /// The channel `n` of group `g` becomes the channel `g` of group `n`.
     ///
@@ -189,7 +189,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("channel_shuffle"))
     }
 
-    /// The gradient of `channel_shuffle`.
+    /// Computes the gradient of `channel_shuffle`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -206,7 +206,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("channel_shuffle_grad"))
     }
 
-    /// Some channels of videos from the frames before and behind.
+    /// Takes some channels of videos from the frames before and after.
     ///
     /// Lin et al., "TSM: Temporal shift module", 2019. There are zeros before the first frame and behind the last one.
     ///
@@ -227,7 +227,7 @@ pub trait Blocks: Send + Sync {
         Err(Error::unsupported("temporal_shift"))
     }
 
-    /// The gradient of `temporal_shift`.
+    /// Computes the gradient of `temporal_shift`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.

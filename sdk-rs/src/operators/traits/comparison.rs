@@ -14,7 +14,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// float32, which changes nothing.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Comparison: Send + Sync {
-    /// True if two numbers are equal.
+    /// Tests whether two numbers are equal.
     ///
     /// `out = a == b`.
     ///
@@ -33,7 +33,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("equal"))
     }
 
-    /// True if two numbers differ.
+    /// Tests whether two numbers differ.
     ///
     /// `out = a != b`.
     ///
@@ -52,7 +52,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("not_equal"))
     }
 
-    /// True if the left number is smaller.
+    /// Tests whether the left number is smaller.
     ///
     /// `out = a < b`.
     ///
@@ -71,7 +71,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("less_than"))
     }
 
-    /// True if the left number is smaller or equal.
+    /// Tests whether the left number is smaller or equal.
     ///
     /// `out = a <= b`.
     ///
@@ -90,7 +90,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("less_equal"))
     }
 
-    /// True if the left number is greater.
+    /// Tests whether the left number is greater.
     ///
     /// `out = a > b`.
     ///
@@ -109,7 +109,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("greater_than"))
     }
 
-    /// True if the left number is greater or equal.
+    /// Tests whether the left number is greater or equal.
     ///
     /// `out = a >= b`.
     ///
@@ -128,7 +128,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("greater_equal"))
     }
 
-    /// True if two numbers are equal up to a tolerance.
+    /// Tests whether two numbers are equal up to a tolerance.
     ///
     /// `out = a == b or is_finite(a - b) and abs(a - b) <= atol + rtol * abs(b) or equal_nan and is_nan(a) and is_nan(b)`.
     ///
@@ -155,7 +155,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("is_close"))
     }
 
-    /// True if a number is NaN.
+    /// Tests whether a number is NaN.
     ///
     /// `out = is_nan(x)`.
     ///
@@ -172,7 +172,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("is_nan"))
     }
 
-    /// True if a number is infinite.
+    /// Tests whether a number is infinite.
     ///
     /// `out = is_inf(x)`.
     ///
@@ -189,7 +189,7 @@ pub trait Comparison: Send + Sync {
         Err(Error::unsupported("is_inf"))
     }
 
-    /// True if a number is neither infinite nor NaN.
+    /// Tests whether a number is neither infinite nor NaN.
     ///
     /// `out = is_finite(x)`.
     ///

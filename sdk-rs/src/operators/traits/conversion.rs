@@ -8,7 +8,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// Conversion between types of elements.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Conversion: Send + Sync {
-    /// The input with elements of another type.
+    /// Converts the elements to another type.
     ///
     /// `out` has the shape of `x` and the type that the caller chooses. A number is rounded to the nearest one of the type,
     /// ties to even. An integer type loses the fraction and keeps the low bits; NaN becomes 0. As a truth value a number is

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// The rank of the input decides how many dimensions there are. The shape of the output is given with it.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Convolution: Send + Sync {
-    /// Convolution.
+    /// Convolves images with filters.
     ///
     /// The cross-correlation of each group of channels with its filters, as in all frameworks. Filters have the shape
     /// `[out channels, in channels / groups, …]` in any data format. float16 and bfloat16 are added in float32.
@@ -40,7 +40,7 @@ pub trait Convolution: Send + Sync {
         Err(Error::unsupported("conv"))
     }
 
-    /// The gradients of `conv`.
+    /// Computes the gradients of `conv`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dfilter`: The gradient of `filter`.
@@ -71,7 +71,7 @@ pub trait Convolution: Send + Sync {
         Err(Error::unsupported("conv_grad"))
     }
 
-    /// Transposed convolution.
+    /// Computes a transposed convolution.
     ///
     /// The gradient of a convolution by its input. Filters have the shape `[in channels, out channels / groups, …]`.
     ///
@@ -100,7 +100,7 @@ pub trait Convolution: Send + Sync {
         Err(Error::unsupported("conv_transpose"))
     }
 
-    /// The gradients of `conv_transpose`.
+    /// Computes the gradients of `conv_transpose`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dfilter`: The gradient of `filter`.
@@ -131,7 +131,7 @@ pub trait Convolution: Send + Sync {
         Err(Error::unsupported("conv_transpose_grad"))
     }
 
-    /// The maximum or the average of each window.
+    /// Computes the maximum or the average of each window.
     ///
     /// NaN is larger than all numbers. PaddlePaddle's CPU keeps it or not, depending on where it is in the window.
     ///
@@ -166,7 +166,7 @@ pub trait Convolution: Send + Sync {
         Err(Error::unsupported("pool"))
     }
 
-    /// The gradient of `pool`.
+    /// Computes the gradient of `pool`.
     ///
     /// Of several maxima in a window the first one gets the gradient.
     ///
@@ -203,7 +203,7 @@ pub trait Convolution: Send + Sync {
         Err(Error::unsupported("pool_grad"))
     }
 
-    /// The maximum of each window, and where it is.
+    /// Finds the maximum of each window and its index.
     ///
     /// * `out`: The maxima.
     /// * `mask`: The index of each maximum in its image, counted over all dimensions.
@@ -230,7 +230,7 @@ pub trait Convolution: Send + Sync {
         Err(Error::unsupported("max_pool_with_index"))
     }
 
-    /// The gradient of `max_pool_with_index`.
+    /// Computes the gradient of `max_pool_with_index`.
     ///
     /// * `dx`: The gradient of the images.
     /// * `mask`: The indices of the maxima.
@@ -245,7 +245,7 @@ pub trait Convolution: Send + Sync {
         Err(Error::unsupported("max_pool_with_index_grad"))
     }
 
-    /// The maximum of each window whose elements are apart, and where it is.
+    /// Finds the maximum of each window with gaps between its elements, and its index.
     ///
     /// There are as many windows as the result has elements. Its gradient is that of `max_pool_with_index`.
     ///

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// Elements have the type that the caller chooses. Integers lose fractions.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Creation: Send + Sync {
-    /// The numbers from a start to an end, without the end, in steps.
+    /// Creates the numbers from a start to an end, without the end, in steps.
     ///
     /// * `out`: The numbers.
     /// * `start`: The first number.
@@ -38,7 +38,7 @@ pub trait Creation: Send + Sync {
         Err(Error::unsupported("arange_tensor_out_shape"))
     }
 
-    /// Numbers with equal distances, from a start to a stop, both included.
+    /// Creates numbers with equal distances, from a start to a stop, both included.
     ///
     /// * `out`: The numbers.
     /// * `start`: The first number.
@@ -66,7 +66,7 @@ pub trait Creation: Send + Sync {
         Err(Error::unsupported("linspace_out_shape"))
     }
 
-    /// The powers of a base, to exponents with equal distances.
+    /// Creates the powers of a base, to exponents with equal distances.
     ///
     /// * `out`: The powers.
     /// * `start`: The first exponent.
@@ -97,14 +97,14 @@ pub trait Creation: Send + Sync {
         Err(Error::unsupported("logspace_out_shape"))
     }
 
-    /// A matrix with ones on its diagonal, and zeros elsewhere.
+    /// Creates a matrix with ones on its diagonal, and zeros elsewhere.
     ///
     /// * `out`: The result.
     fn eye(&self, launch: Launch, out: &mut TensorMut<'_>) -> Result<()> {
         Err(Error::unsupported("eye"))
     }
 
-    /// A tensor of one value.
+    /// Creates a tensor of one value.
     ///
     /// * `out`: The result.
     /// * `value`: The value, a tensor of one element.
@@ -117,7 +117,7 @@ pub trait Creation: Send + Sync {
         Err(Error::unsupported("full_with_tensor"))
     }
 
-    /// The indices of a lower triangle.
+    /// Lists the indices of a lower triangle.
     ///
     /// * `out`: The rows, then the columns.
     /// * `rows`: The rows of the matrix.
@@ -134,7 +134,7 @@ pub trait Creation: Send + Sync {
         Err(Error::unsupported("tril_indices"))
     }
 
-    /// The indices of an upper triangle.
+    /// Lists the indices of an upper triangle.
     ///
     /// * `out`: The rows, then the columns.
     /// * `rows`: The rows of the matrix.
@@ -151,7 +151,7 @@ pub trait Creation: Send + Sync {
         Err(Error::unsupported("triu_indices"))
     }
 
-    /// The gradient of an input that makes no difference.
+    /// Creates the gradient of an input that has no influence.
     ///
     /// * `dx`: The gradient, zero.
     /// * `dout`: The gradient of the result.

@@ -11,7 +11,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// float32.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Decomposition: Send + Sync {
-    /// The triangle whose product with its own transpose is the matrix.
+    /// Computes the triangular matrix whose product with its own transpose is the input.
     ///
     /// Only the triangle of `x` that `upper` says is read. `info` is 0, or the order of the first leading part that is not
     /// positive definite; the rest of that triangle is zero.
@@ -31,7 +31,7 @@ pub trait Decomposition: Send + Sync {
         Err(Error::unsupported("cholesky"))
     }
 
-    /// The solutions of systems of equations with triangles.
+    /// Solves systems of equations with triangular matrices.
     ///
     /// Solves `a · out = b`, or `aᵀ · out = b`. Only the triangle of `a` that `upper` says is read. Batches are broadcast.
     ///
@@ -54,7 +54,7 @@ pub trait Decomposition: Send + Sync {
         Err(Error::unsupported("triangular_solve"))
     }
 
-    /// Matrices with orthonormal columns and upper triangles, whose products are the matrices.
+    /// Decomposes matrices into factors with orthonormal columns and upper triangular factors.
     ///
     /// `r` has as many rows as `q` has columns: those of `x`, or the lesser number of its rows and columns. Signs are those
     /// of LAPACK's Householder reflections.

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// An offset is that of a diagonal above the main one; negative ones are below it. Negative dimensions count from the end.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Diagonals: Send + Sync {
-    /// The diagonal of two dimensions, as the last dimension.
+    /// Extracts the diagonal of two dimensions, as the last dimension.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -29,7 +29,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("diagonal"))
     }
 
-    /// The gradient of `diagonal`.
+    /// Computes the gradient of `diagonal`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -48,7 +48,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("diagonal_grad"))
     }
 
-    /// Matrices with the last dimension as their diagonal, and zeros elsewhere.
+    /// Creates matrices with the last dimension as their diagonal, and zeros elsewhere.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -67,7 +67,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("diag_embed"))
     }
 
-    /// The diagonal of a matrix, or the matrix with a vector as its diagonal.
+    /// Extracts the diagonal of a matrix, or creates a matrix with a vector as its diagonal.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -84,7 +84,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("diag"))
     }
 
-    /// The gradient of `diag`.
+    /// Computes the gradient of `diag`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -99,7 +99,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("diag_grad"))
     }
 
-    /// The tensor with a value on the diagonal of all its dimensions.
+    /// Assigns a value to the diagonal of all dimensions of a tensor.
     ///
     /// More than two dimensions must be equal.
     ///
@@ -120,7 +120,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("fill_diagonal"))
     }
 
-    /// The gradient of `fill_diagonal`.
+    /// Computes the gradient of `fill_diagonal`.
     ///
     /// Zero on the diagonal.
     ///
@@ -139,7 +139,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("fill_diagonal_grad"))
     }
 
-    /// The tensor with the elements of another one on the diagonal of two dimensions.
+    /// Assigns the elements of another tensor to the diagonal of two dimensions.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -160,7 +160,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("fill_diagonal_tensor"))
     }
 
-    /// The gradient of `fill_diagonal_tensor`.
+    /// Computes the gradient of `fill_diagonal_tensor`.
     ///
     /// Zero on the diagonal.
     ///
@@ -181,7 +181,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("fill_diagonal_tensor_grad"))
     }
 
-    /// The lower or upper triangle of matrices, and zeros elsewhere.
+    /// Keeps the lower or the upper triangle of matrices, with zeros elsewhere.
     ///
     /// It is its own gradient.
     ///
@@ -200,7 +200,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("tril_triu"))
     }
 
-    /// The sum of the diagonal of two dimensions.
+    /// Sums the diagonal of two dimensions.
     ///
     /// * `out`: The sums.
     /// * `x`: The tensor.
@@ -219,7 +219,7 @@ pub trait Diagonals: Send + Sync {
         Err(Error::unsupported("trace"))
     }
 
-    /// The gradient of `trace`.
+    /// Computes the gradient of `trace`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.

@@ -14,7 +14,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// convert integers first, or return them unchanged (`floor`, `ceil`, `round`, `trunc`).
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Elementary: Send + Sync {
-    /// The input itself.
+    /// Returns the input.
     ///
     /// `out = x`.
     ///
@@ -44,7 +44,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("copy_dx"))
     }
 
-    /// The input with the other sign.
+    /// Changes the sign of the input.
     ///
     /// `out = -x`.
     ///
@@ -73,7 +73,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("negative_dx"))
     }
 
-    /// Absolute value.
+    /// Computes the absolute value.
     ///
     /// `out = abs(x)`.
     ///
@@ -107,7 +107,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("abs_dx"))
     }
 
-    /// Sign of the input, -1, 0 or 1.
+    /// Returns the sign of the input, -1, 0 or 1.
     ///
     /// `out = sign(x)`.
     ///
@@ -136,7 +136,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("sign_dx"))
     }
 
-    /// Angle of a real number in the complex plane, 0 or pi.
+    /// Returns the angle of a real number in the complex plane, 0 or pi.
     ///
     /// `out = x if is_nan(x) else pi if x < 0 else 0`.
     ///
@@ -166,7 +166,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("angle_dx"))
     }
 
-    /// Square of the input.
+    /// Computes the square.
     ///
     /// `out = square(x)`.
     ///
@@ -196,7 +196,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("square_dx"))
     }
 
-    /// 1 divided by the input.
+    /// Divides 1 by the input.
     ///
     /// `out = recip(x)`.
     ///
@@ -226,7 +226,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("reciprocal_dx"))
     }
 
-    /// Square root.
+    /// Computes the square root.
     ///
     /// `out = sqrt(x)`.
     ///
@@ -257,7 +257,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("sqrt_dx"))
     }
 
-    /// 1 divided by the square root.
+    /// Divides 1 by the square root.
     ///
     /// `out = rsqrt(x)`.
     ///
@@ -288,7 +288,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("rsqrt_dx"))
     }
 
-    /// Exponential function.
+    /// Computes the exponential function.
     ///
     /// `out = exp(x)`.
     ///
@@ -319,7 +319,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("exp_dx"))
     }
 
-    /// Exponential function minus 1, exact near 0.
+    /// Computes the exponential function minus 1, exact near 0.
     ///
     /// `out = expm1(x)`.
     ///
@@ -349,7 +349,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("expm1_dx"))
     }
 
-    /// Natural logarithm.
+    /// Computes the natural logarithm.
     ///
     /// `out = log(x)`.
     ///
@@ -379,7 +379,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("log_dx"))
     }
 
-    /// Logarithm to the base 2.
+    /// Computes the logarithm to the base 2.
     ///
     /// `out = log2(x)`.
     ///
@@ -409,7 +409,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("log2_dx"))
     }
 
-    /// Logarithm to the base 10.
+    /// Computes the logarithm to the base 10.
     ///
     /// `out = log10(x)`.
     ///
@@ -439,7 +439,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("log10_dx"))
     }
 
-    /// Natural logarithm of 1 plus the input, exact near 0.
+    /// Computes the natural logarithm of 1 plus the input, exact near 0.
     ///
     /// `out = log1p(x)`.
     ///
@@ -469,7 +469,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("log1p_dx"))
     }
 
-    /// Logarithm of the odds, the inverse of the logistic function.
+    /// Computes the logarithm of the odds, the inverse of the logistic function.
     ///
     /// `out = log(p / (1 - p))`, where `p = clamp(x, eps, 1 - eps) if eps > 0 else x`.
     ///
@@ -504,7 +504,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("logit_dx"))
     }
 
-    /// Sine.
+    /// Computes the sine.
     ///
     /// `out = sin(x)`.
     ///
@@ -534,7 +534,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("sin_dx"))
     }
 
-    /// Cosine.
+    /// Computes the cosine.
     ///
     /// `out = cos(x)`.
     ///
@@ -564,7 +564,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("cos_dx"))
     }
 
-    /// Tangent.
+    /// Computes the tangent.
     ///
     /// `out = tan(x)`.
     ///
@@ -594,7 +594,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("tan_dx"))
     }
 
-    /// Inverse sine.
+    /// Computes the inverse sine.
     ///
     /// `out = asin(x)`.
     ///
@@ -624,7 +624,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("asin_dx"))
     }
 
-    /// Inverse cosine.
+    /// Computes the inverse cosine.
     ///
     /// `out = acos(x)`.
     ///
@@ -654,7 +654,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("acos_dx"))
     }
 
-    /// Inverse tangent.
+    /// Computes the inverse tangent.
     ///
     /// `out = atan(x)`.
     ///
@@ -684,7 +684,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("atan_dx"))
     }
 
-    /// Hyperbolic sine.
+    /// Computes the hyperbolic sine.
     ///
     /// `out = sinh(x)`.
     ///
@@ -714,7 +714,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("sinh_dx"))
     }
 
-    /// Hyperbolic cosine.
+    /// Computes the hyperbolic cosine.
     ///
     /// `out = cosh(x)`.
     ///
@@ -744,7 +744,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("cosh_dx"))
     }
 
-    /// Inverse hyperbolic sine.
+    /// Computes the inverse hyperbolic sine.
     ///
     /// `out = asinh(x)`.
     ///
@@ -774,7 +774,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("asinh_dx"))
     }
 
-    /// Inverse hyperbolic cosine.
+    /// Computes the inverse hyperbolic cosine.
     ///
     /// `out = acosh(x)`.
     ///
@@ -804,7 +804,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("acosh_dx"))
     }
 
-    /// Inverse hyperbolic tangent.
+    /// Computes the inverse hyperbolic tangent.
     ///
     /// `out = atanh(x)`.
     ///
@@ -834,7 +834,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("atanh_dx"))
     }
 
-    /// Error function.
+    /// Computes the error function.
     ///
     /// `out = erf(x)`.
     ///
@@ -864,7 +864,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("erf_dx"))
     }
 
-    /// Logarithm of the absolute value of the gamma function.
+    /// Computes the logarithm of the absolute value of the gamma function.
     ///
     /// `out = lgamma(x)`.
     ///
@@ -895,7 +895,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("lgamma_dx"))
     }
 
-    /// Derivative of the logarithm of the gamma function.
+    /// Computes the derivative of the logarithm of the gamma function.
     ///
     /// `out = digamma(x)`.
     ///
@@ -914,7 +914,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("digamma"))
     }
 
-    /// The greatest whole number that is not above the input.
+    /// Rounds down to a whole number.
     ///
     /// `out = floor(x)`.
     ///
@@ -943,7 +943,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("floor_dx"))
     }
 
-    /// The least whole number that is not below the input.
+    /// Rounds up to a whole number.
     ///
     /// `out = ceil(x)`.
     ///
@@ -973,7 +973,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("ceil_dx"))
     }
 
-    /// The input without its fraction.
+    /// Removes the fraction.
     ///
     /// `out = trunc(x)`.
     ///
@@ -1003,7 +1003,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("trunc_dx"))
     }
 
-    /// The nearest whole number, or the nearest number with some decimals.
+    /// Rounds to the nearest whole number, or to some decimals.
     ///
     /// `out = round(x) if decimals == 0 else round(x * pow(10, decimals)) / pow(10, decimals) if decimals > 0 else round(x / pow(10, -decimals)) * pow(10, -decimals)`.
     ///
@@ -1038,7 +1038,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("round_dx"))
     }
 
-    /// The input times a number, plus a number.
+    /// Multiplies the input by a number, and adds a number.
     ///
     /// `out = scale * x + bias if bias_after_scale else scale * (x + bias)`.
     ///
@@ -1075,7 +1075,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("scale_dx"))
     }
 
-    /// The input divided by a number.
+    /// Divides the input by a number.
     ///
     /// `out = x / scale`.
     ///
@@ -1108,7 +1108,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("div_scale_dx"))
     }
 
-    /// The input plus a number.
+    /// Adds a number to the input.
     ///
     /// `out = x + value`.
     ///
@@ -1140,7 +1140,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("increment_dx"))
     }
 
-    /// The input raised to a power that is the same for all elements.
+    /// Raises the input to a power that is the same for all elements.
     ///
     /// `out = pow(x, exponent)`.
     ///
@@ -1177,7 +1177,7 @@ pub trait Elementary: Send + Sync {
         Err(Error::unsupported("pow_dx"))
     }
 
-    /// The input limited to an interval.
+    /// Limits the input to an interval.
     ///
     /// `out = min(max(x, lower), upper)`.
     ///

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// Negative dimensions count from the end. Gradients sum what is repeated.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Expansion: Send + Sync {
-    /// The tensor with dimensions of one repeated.
+    /// Repeats dimensions of length one.
     ///
     /// Dimensions that are missing come before the others. `out` has the shape that is wanted.
     ///
@@ -25,7 +25,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("expand"))
     }
 
-    /// The gradient of `expand`.
+    /// Computes the gradient of `expand`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -38,7 +38,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("expand_grad"))
     }
 
-    /// Each of some tensors with dimensions of one repeated, for a common shape.
+    /// Repeats dimensions of length one, so that all tensors have a common shape.
     ///
     /// * `out`: The results.
     /// * `x`: The tensors.
@@ -51,7 +51,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("broadcast_tensors"))
     }
 
-    /// The gradients of `broadcast_tensors`.
+    /// Computes the gradients of `broadcast_tensors`.
     ///
     /// * `dx`: The gradients of the tensors.
     /// * `dout`: The gradients of the results.
@@ -64,7 +64,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("broadcast_tensors_grad"))
     }
 
-    /// The tensor repeated as a whole along each dimension.
+    /// Repeats the whole tensor along each dimension.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -79,7 +79,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("tile"))
     }
 
-    /// The gradient of `tile`.
+    /// Computes the gradient of `tile`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -94,7 +94,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("tile_grad"))
     }
 
-    /// Each element along a dimension repeated.
+    /// Repeats each element along a dimension.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -122,7 +122,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("repeat_interleave_out_shape"))
     }
 
-    /// The gradient of `repeat_interleave`.
+    /// Computes the gradient of `repeat_interleave`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -139,7 +139,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("repeat_interleave_grad"))
     }
 
-    /// Each element along a dimension repeated as often as the others.
+    /// Repeats each element along a dimension the same number of times.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -156,7 +156,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("repeat_interleave_evenly"))
     }
 
-    /// The gradient of `repeat_interleave_evenly`.
+    /// Computes the gradient of `repeat_interleave_evenly`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -173,7 +173,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("repeat_interleave_evenly_grad"))
     }
 
-    /// The tensor with a border of a value.
+    /// Adds a border of one value to a tensor.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -190,7 +190,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("pad"))
     }
 
-    /// The gradient of `pad`.
+    /// Computes the gradient of `pad`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -205,7 +205,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("pad_grad"))
     }
 
-    /// Images of one to three dimensions with a border.
+    /// Adds a border to images of one to three dimensions.
     ///
     /// * `out`: The result.
     /// * `x`: The images.
@@ -226,7 +226,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("pad3d"))
     }
 
-    /// The gradient of `pad3d`.
+    /// Computes the gradient of `pad3d`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.

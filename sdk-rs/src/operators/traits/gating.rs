@@ -8,7 +8,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// Activations of one tensor that multiply another.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Gating: Send + Sync {
-    /// SwiGLU of two tensors, or of the halves of one.
+    /// Computes SwiGLU of two tensors, or of the halves of one.
     ///
     /// `x * sigmoid(x) * gated`. Without `gated` it is the second half of `x` along the last dimension, and the first half takes
     /// the place of `x`.
@@ -26,7 +26,7 @@ pub trait Gating: Send + Sync {
         Err(Error::unsupported("swiglu_halves"))
     }
 
-    /// The gradients of `swiglu_halves`.
+    /// Computes the gradients of `swiglu_halves`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dgated`: The gradient of `gated`.

@@ -11,7 +11,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// negative dimensions do. Where an element is chosen several times, its gradients are added up.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Indexing: Send + Sync {
-    /// A row of a table for each index.
+    /// Selects a row of a table for each index.
     ///
     /// `out` has the shape of `x` with the length of a row behind it. The row of `padding_idx` is zeros; -1 stands for no
     /// index.
@@ -31,7 +31,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("embedding"))
     }
 
-    /// The gradient of the table of `embedding`.
+    /// Computes the gradient of the table of `embedding`.
     ///
     /// Each row is the sum of the gradients where it was used.
     ///
@@ -50,7 +50,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("embedding_grad"))
     }
 
-    /// The parts of a tensor at indices along a dimension.
+    /// Selects the parts of a tensor at indices along a dimension.
     ///
     /// `out` has the dimensions of the index instead of that one. A column of indices counts as a vector if `out` has as
     /// many dimensions as `x`, as in PaddlePaddle.
@@ -70,7 +70,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("gather"))
     }
 
-    /// The gradient of `gather`.
+    /// Computes the gradient of `gather`.
     ///
     /// * `dx`: The gradient of `x`, zero where nothing was chosen.
     /// * `index`: The indices.
@@ -87,7 +87,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("gather_grad"))
     }
 
-    /// The parts of a tensor at indices for its first dimensions.
+    /// Selects the parts of a tensor at indices for its first dimensions.
     ///
     /// The last dimension of the index has an index for each of these dimensions.
     ///
@@ -104,7 +104,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("gather_nd"))
     }
 
-    /// The gradient of `gather_nd`.
+    /// Computes the gradient of `gather_nd`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `index`: The indices.
@@ -119,7 +119,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("gather_nd_grad"))
     }
 
-    /// Elements of each row of a matrix, at the indices in the same row of the index.
+    /// Selects elements of each row of a matrix, at the indices in the same row of the index.
     ///
     /// * `out`: The elements.
     /// * `x`: The matrix.
@@ -134,7 +134,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("index_sample"))
     }
 
-    /// The gradient of `index_sample`.
+    /// Computes the gradient of `index_sample`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `index`: The indices.
@@ -149,7 +149,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("index_sample_grad"))
     }
 
-    /// A vector for each index, with one at the index and zeros elsewhere.
+    /// Creates a vector for each index, with one at the index and zeros elsewhere.
     ///
     /// The vectors are the last dimension of `out`. A negative index is an error.
     ///
@@ -164,7 +164,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("one_hot"))
     }
 
-    /// Elements at indices along a dimension, each for itself.
+    /// Selects each element at its own index along a dimension.
     ///
     /// The index may be shorter than `x` in the other dimensions. `out` has its shape.
     ///
@@ -183,7 +183,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("take_along_axis"))
     }
 
-    /// The gradient of `take_along_axis`.
+    /// Computes the gradient of `take_along_axis`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `index`: The indices.
@@ -200,7 +200,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("take_along_axis_grad"))
     }
 
-    /// The elements where a mask is true.
+    /// Selects the elements where a mask is true.
     ///
     /// They are in row-major order. Both inputs are broadcast to a common shape.
     ///
@@ -227,7 +227,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("masked_select_out_shape"))
     }
 
-    /// The gradient of `masked_select`.
+    /// Computes the gradient of `masked_select`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `mask`: The mask.
@@ -242,7 +242,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("masked_select_grad"))
     }
 
-    /// The indices of the elements other than zero.
+    /// Finds the indices of the elements other than zero.
     ///
     /// `out` has a row for each, with an index for each dimension. NaN is other than zero.
     ///

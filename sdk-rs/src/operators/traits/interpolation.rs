@@ -16,7 +16,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// else `from / to`. The cubic kernel is that of Keys with the parameter -0.75. These are PaddlePaddle's rules.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Interpolation: Send + Sync {
-    /// An image of another size.
+    /// Resizes images.
     ///
     /// The size is that of `size_tensor`, or else of `out_size`, or else that of the image times the scales, rounded down, or
     /// else `out_d`, `out_h` and `out_w`.
@@ -74,7 +74,7 @@ pub trait Interpolation: Send + Sync {
         Err(Error::unsupported("interpolate_out_shape"))
     }
 
-    /// The gradient of `interpolate`.
+    /// Computes the gradient of `interpolate`.
     ///
     /// * `dx`: The gradient of the image.
     /// * `size_tensor`: As for `interpolate`.

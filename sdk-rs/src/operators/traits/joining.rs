@@ -87,7 +87,7 @@ pub trait Joining: Send + Sync {
         Err(Error::unsupported("meshgrid"))
     }
 
-    /// The gradients of `meshgrid`.
+    /// Computes the gradients of `meshgrid`.
     ///
     /// * `dx`: The gradients of the vectors.
     /// * `dout`: The gradients of the tensors.

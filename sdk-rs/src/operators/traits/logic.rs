@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// The inputs are broadcast as in NumPy. As a truth value a number is true unless it is 0; NaN is true.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Logic: Send + Sync {
-    /// True if both inputs are true.
+    /// Tests whether both inputs are true.
     ///
     /// `out = a != 0 and b != 0`.
     ///
@@ -29,7 +29,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("logical_and"))
     }
 
-    /// True if one of the inputs, or both, are true.
+    /// Tests whether at least one of the inputs is true.
     ///
     /// `out = a != 0 or b != 0`.
     ///
@@ -48,7 +48,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("logical_or"))
     }
 
-    /// True if exactly one of the inputs is true.
+    /// Tests whether exactly one of the inputs is true.
     ///
     /// `out = a != 0 and b == 0 or a == 0 and b != 0`.
     ///
@@ -67,7 +67,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("logical_xor"))
     }
 
-    /// True if the input is false.
+    /// Tests whether the input is false.
     ///
     /// `out = x == 0`.
     ///
@@ -84,7 +84,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("logical_not"))
     }
 
-    /// The bits that are set in both inputs.
+    /// Returns the bits that are set in both inputs.
     ///
     /// `out = bit_and(a, b)`.
     ///
@@ -103,7 +103,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("bitwise_and"))
     }
 
-    /// The bits that are set in one of the inputs or both.
+    /// Returns the bits that are set in at least one of the inputs.
     ///
     /// `out = bit_or(a, b)`.
     ///
@@ -122,7 +122,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("bitwise_or"))
     }
 
-    /// The bits that are set in exactly one of the inputs.
+    /// Returns the bits that are set in exactly one of the inputs.
     ///
     /// `out = bit_xor(a, b)`.
     ///
@@ -141,7 +141,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("bitwise_xor"))
     }
 
-    /// The bits that are not set in the input.
+    /// Returns the bits that are not set in the input.
     ///
     /// `out = bit_not(x)`.
     ///
@@ -159,7 +159,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("bitwise_not"))
     }
 
-    /// The bits of the left input, moved up by the right input.
+    /// Moves the bits of the left input up by the right input.
     ///
     /// `out = 0 if b < 0 or b > 63 else shift_left(a, b)`.
     ///
@@ -180,7 +180,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("bitwise_left_shift"))
     }
 
-    /// The bits of the left input, moved down by the right input.
+    /// Moves the bits of the left input down by the right input.
     ///
     /// `out = shift_right(a, 63) if b < 0 or b > 63 else shift_right(a, b)`.
     ///
@@ -201,7 +201,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("bitwise_right_shift"))
     }
 
-    /// The bits of the left input without regard to the sign, moved down by the right input.
+    /// Moves the bits of the left input down by the right input, without regard to the sign.
     ///
     /// `out = a if b == 0 else 0 if b < 0 or b >= bits else bit_and(shift_right(a, b), shift_left(1, bits - b) - 1)`.
     ///
@@ -226,7 +226,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("bitwise_right_shift_logical"))
     }
 
-    /// Elements of one input where a condition is true, and of another elsewhere.
+    /// Selects elements of one input where a condition is true, and of another elsewhere.
     ///
     /// `out = a if condition != 0 else b`.
     ///
@@ -274,7 +274,7 @@ pub trait Logic: Send + Sync {
         Err(Error::unsupported("select_db"))
     }
 
-    /// The input, with the elements under a mask replaced by a value.
+    /// Replaces the elements under a mask by a value.
     ///
     /// `out = value if mask != 0 else x`.
     ///

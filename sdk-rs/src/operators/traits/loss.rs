@@ -13,7 +13,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// The inputs are broadcast as in NumPy. NaN in an input gives NaN unless an operator says otherwise.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Loss: Send + Sync {
-    /// Square of the difference between prediction and label.
+    /// Computes the square of the difference between prediction and label.
     ///
     /// `out = square(x - label)`.
     ///
@@ -60,7 +60,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("squared_error_dlabel"))
     }
 
-    /// Huber's function of a residual.
+    /// Computes Huber's function of a residual.
     ///
     /// `out = 0.5 * x * x if abs(x) <= delta else delta * (abs(x) - 0.5 * delta)`.
     ///
@@ -95,7 +95,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("huber_dx"))
     }
 
-    /// Absolute difference that is smooth near 0.
+    /// Computes an absolute difference that is smooth near 0.
     ///
     /// `out = 0.5 * r * r / beta if abs(r) < beta else abs(r) - 0.5 * beta`, where `r = x - label`.
     ///
@@ -149,7 +149,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("smooth_l1_loss_dlabel"))
     }
 
-    /// Binary cross entropy of probabilities.
+    /// Computes the binary cross entropy of probabilities.
     ///
     /// `out = (label - 1) * log_false - label * log_true`, where `log_true = max(log(x), -100)` and `log_false = max(log1p(-x), -100)`.
     ///
@@ -198,7 +198,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("bce_loss_dlabel"))
     }
 
-    /// Binary cross entropy of logits.
+    /// Computes the binary cross entropy of logits.
     ///
     /// `out = 0 if ignored else max(x, 0) - x * label + softplus(-abs(x))`, where `ignored = trunc(label) == ignore_index`.
     ///
@@ -251,7 +251,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("sigmoid_cross_entropy_dlabel"))
     }
 
-    /// Binary cross entropy of logits, with a weight for the logarithm.
+    /// Computes the binary cross entropy of logits, with a weight for the logarithm.
     ///
     /// `out = 0 if ignored else (1 - label) * x + weight * softplus(-x)`, where `ignored = trunc(label) == ignore_index`.
     ///
@@ -294,7 +294,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("weighted_sigmoid_cross_entropy_dx"))
     }
 
-    /// Binary cross entropy of logits, with less weight for predictions that are right.
+    /// Computes the binary cross entropy of logits, with less weight for predictions that are right.
     ///
     /// `out = weight * entropy * pow(q, gamma)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 - p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1`.
     ///
@@ -335,7 +335,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("sigmoid_focal_loss_dx"))
     }
 
-    /// Binary cross entropy of probabilities, with a small number inside the logarithms.
+    /// Computes the binary cross entropy of probabilities, with a small number inside the logarithms.
     ///
     /// `out = -label * log(x + epsilon) - (1 - label) * log(1 - x + epsilon)`.
     ///
@@ -371,7 +371,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("log_loss_dx"))
     }
 
-    /// Pointwise term of the Kullback-Leibler divergence.
+    /// Computes the pointwise term of the Kullback-Leibler divergence.
     ///
     /// `out = exp(label) * (label - x) if log_target else 0 if label <= 0 else label * (log(label) - x)`.
     ///
@@ -408,7 +408,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("kldiv_loss_dx"))
     }
 
-    /// Hinge loss of logits.
+    /// Computes the hinge loss of logits.
     ///
     /// `out = max(1 - x * side, 0)`, where `side = 2 * label - 1`.
     ///
@@ -442,7 +442,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("hinge_loss_dx"))
     }
 
-    /// Labels mixed with a distribution.
+    /// Mixes labels with a distribution.
     ///
     /// `out = (1 - epsilon) * label + epsilon * prior`.
     ///
@@ -477,7 +477,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("label_smooth_dlabel"))
     }
 
-    /// Cross entropy of logits, and their softmax.
+    /// Computes the cross entropy of logits, and their softmax.
     ///
     /// `loss` is `-log_softmax(logits)[label]` for hard labels, which are integers, and `-sum(label * log_softmax(logits))`
     /// for soft ones. It is computed from the logits, so that it is finite where a probability is rounded to 0;
@@ -508,7 +508,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("cross_entropy_with_softmax"))
     }
 
-    /// The gradient of `cross_entropy_with_softmax` by the logits.
+    /// Computes the gradient of `cross_entropy_with_softmax` by the logits.
     ///
     /// `softmax - label` with softmax, and `-label / softmax` without, times the gradient of the loss.
     ///
@@ -535,7 +535,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("cross_entropy_with_softmax_grad"))
     }
 
-    /// Negative log likelihood of log probabilities.
+    /// Computes the negative log likelihood of log probabilities.
     ///
     /// `-x[label] * weight[label]`. The mean is weighted. `x` is `[N, C]` or `[N, C, …]`; the loss is a number, or has the
     /// shape of the labels without a reduction.
@@ -561,7 +561,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("nll_loss"))
     }
 
-    /// The gradient of `nll_loss`.
+    /// Computes the gradient of `nll_loss`.
     ///
     /// * `dx`: The gradient of the log probabilities.
     /// * `label`: The classes, integers.
@@ -584,7 +584,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("nll_loss_grad"))
     }
 
-    /// Labels that are less certain.
+    /// Makes labels less certain.
     ///
     /// `(1 - epsilon) * label + epsilon * prior`. Without a prior all classes are equally likely.
     ///
@@ -603,7 +603,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("label_smooth_classes"))
     }
 
-    /// The loss of connectionist temporal classification.
+    /// Computes the loss of connectionist temporal classification.
     ///
     /// The negative logarithm of the probability of all alignments of a sequence with its target (Graves et al., 2006). An
     /// alignment has a label or a blank at each time; it becomes the target if repeated labels are merged and blanks left out.
@@ -634,7 +634,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("ctc_loss"))
     }
 
-    /// The gradient of `ctc_loss` through the logarithm of softmax.
+    /// Computes the gradient of `ctc_loss` through the logarithm of softmax.
     ///
     /// The gradient by logits of which `log_probs` are the logarithms of softmax: `exp(log_probs)` minus the probability that
     /// alignments have the label at the time. The gradient of the logarithm of softmax leaves it as it is. An infinite loss has
@@ -663,7 +663,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("ctc_loss_grad"))
     }
 
-    /// The loss of `ctc_loss` from logits, and its gradient.
+    /// Computes the loss of `ctc_loss` from logits, and its gradient.
     ///
     /// The kernel behind PaddlePaddle's `ctc_loss`. A sequence without an alignment has the loss and the gradient zero.
     ///
@@ -714,7 +714,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("ctc_loss_of_logits_gradient_shape"))
     }
 
-    /// The gradient of `ctc_loss_of_logits`.
+    /// Computes the gradient of `ctc_loss_of_logits`.
     ///
     /// * `dlogits`: The gradient of the logits.
     /// * `logits_length`: The number of times of each sequence.

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// float16 and bfloat16 are multiplied and added in float32, and rounded once. Integers wrap.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Matrix: Send + Sync {
-    /// The product of matrices.
+    /// Multiplies matrices.
     ///
     /// The last two dimensions of `a` and `b` are matrices, and the dimensions before them are broadcast, as in NumPy. A
     /// vector on the left is a row, and one on the right a column; the result has no dimension for it. A vector is never
@@ -45,7 +45,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("matmul_out_shape"))
     }
 
-    /// The gradients of `matmul`.
+    /// Computes the gradients of `matmul`.
     ///
     /// `da = dout · bᵀ` and `db = aᵀ · dout`, with the swaps that the flags ask for; summed over the dimensions over
     /// which an operand was broadcast.
@@ -71,7 +71,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("matmul_grad"))
     }
 
-    /// The sum of the products along the last dimension.
+    /// Sums the products along the last dimension.
     ///
     /// * `out`: The result.
     /// * `x`: The left operand.
@@ -86,7 +86,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("dot"))
     }
 
-    /// The gradients of `dot`.
+    /// Computes the gradients of `dot`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dother`: The gradient of `other`.
@@ -105,7 +105,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("dot_grad"))
     }
 
-    /// The cross products of vectors along a dimension of three.
+    /// Computes the cross products of vectors along a dimension of three.
     ///
     /// * `out`: The result.
     /// * `x`: The left operand.
@@ -122,7 +122,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("cross"))
     }
 
-    /// The gradients of `cross`.
+    /// Computes the gradients of `cross`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dother`: The gradient of `other`.
@@ -143,7 +143,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("cross_grad"))
     }
 
-    /// The Kronecker product.
+    /// Computes the Kronecker product.
     ///
     /// Each element of `x` times all of `other`.
     ///
@@ -160,7 +160,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("kron"))
     }
 
-    /// The gradients of `kron`.
+    /// Computes the gradients of `kron`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dother`: The gradient of `other`.
@@ -179,7 +179,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("kron_grad"))
     }
 
-    /// The product of matrices whose rows and columns are several dimensions.
+    /// Multiplies matrices whose rows and columns are several dimensions.
     ///
     /// The first dimensions of an operand are the rows of its matrix, the others the columns. The result has the rows of `a` and
     /// the columns of `b`, as dimensions.
@@ -201,7 +201,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("matmul_with_flatten"))
     }
 
-    /// The gradients of `matmul_with_flatten`.
+    /// Computes the gradients of `matmul_with_flatten`.
     ///
     /// * `da`: The gradient of `a`.
     /// * `db`: The gradient of `b`.
@@ -224,7 +224,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("matmul_with_flatten_grad"))
     }
 
-    /// A tensor plus a product of matrices.
+    /// Adds a product of matrices to a tensor.
     ///
     /// `beta * input + alpha * (a · b)`, for matrices or batches of them. `input` is broadcast to the shape of the product. With
     /// a `beta` of zero it is not read.
@@ -248,7 +248,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("addmm"))
     }
 
-    /// The gradients of `addmm`.
+    /// Computes the gradients of `addmm`.
     ///
     /// * `dinput`: The gradient of the tensor.
     /// * `da`: The gradient of `a`.

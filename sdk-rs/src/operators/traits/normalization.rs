@@ -11,7 +11,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// The statistics, the scale and the bias may have another floating-point type than the input.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Normalization: Send + Sync {
-    /// Exponentials divided by their sum along a dimension.
+    /// Divides exponentials by their sum along a dimension.
     ///
     /// The largest element is subtracted first, so that no exponential overflows. `out` has the shape of `x`.
     ///
@@ -28,7 +28,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("softmax"))
     }
 
-    /// The gradient of `softmax`, from its result.
+    /// Computes the gradient of `softmax`, from its result.
     ///
     /// * `dx`: The gradient of the input.
     /// * `out`: The result.
@@ -45,7 +45,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("softmax_grad"))
     }
 
-    /// The logarithm of softmax along a dimension.
+    /// Computes the logarithm of softmax along a dimension.
     ///
     /// `x - log(sum(exp(x)))`, computed without an overflow. `out` has the shape of `x`.
     ///
@@ -62,7 +62,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("log_softmax"))
     }
 
-    /// The gradient of `log_softmax`, from its result.
+    /// Computes the gradient of `log_softmax`, from its result.
     ///
     /// * `dx`: The gradient of the input.
     /// * `out`: The result.
@@ -79,7 +79,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("log_softmax_grad"))
     }
 
-    /// Normalisation over the last dimensions.
+    /// Normalises over the last dimensions.
     ///
     /// `(x - mean) / sqrt(variance + epsilon) * scale + bias`, with the statistics of all dimensions from
     /// `begin_norm_axis` on.
@@ -107,7 +107,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("layer_norm"))
     }
 
-    /// The gradients of `layer_norm`.
+    /// Computes the gradients of `layer_norm`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dscale`: The gradient of `scale`.
@@ -136,7 +136,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("layer_norm_grad"))
     }
 
-    /// Division by the root of the mean square, over the last dimensions.
+    /// Divides by the root of the mean square, over the last dimensions.
     ///
     /// `x / sqrt(mean(x * x) + epsilon) * scale + bias`, with the mean of all dimensions from `begin_norm_axis` on.
     ///
@@ -161,7 +161,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("rms_norm"))
     }
 
-    /// The gradients of `rms_norm`.
+    /// Computes the gradients of `rms_norm`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `dscale`: The gradient of the factors.
@@ -186,7 +186,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("rms_norm_grad"))
     }
 
-    /// Normalisation over groups of channels.
+    /// Normalises over groups of channels.
     ///
     /// The channels are split into `groups` of the same size, each of which is normalised in each example.
     ///
@@ -215,7 +215,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("group_norm"))
     }
 
-    /// The gradients of `group_norm`.
+    /// Computes the gradients of `group_norm`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dscale`: The gradient of `scale`.
@@ -246,7 +246,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("group_norm_grad"))
     }
 
-    /// Normalisation of each channel of each example.
+    /// Normalises each channel of each example.
     ///
     /// * `out`: The result, of the shape of `x`.
     /// * `saved_mean`: The mean of each channel of each example.
@@ -269,7 +269,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("instance_norm"))
     }
 
-    /// The gradients of `instance_norm`.
+    /// Computes the gradients of `instance_norm`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dscale`: The gradient of `scale`.
@@ -294,7 +294,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("instance_norm_grad"))
     }
 
-    /// Normalisation of each channel over the batch.
+    /// Normalises each channel over the batch.
     ///
     /// `(x - mean) / sqrt(variance + epsilon) * scale + bias`, with the statistics of the batch, or with the running ones.
     /// The running statistics follow those of the batch: `mean * momentum + batch_mean * (1 - momentum)`. Hosts pass
@@ -335,7 +335,7 @@ pub trait Normalization: Send + Sync {
         Err(Error::unsupported("batch_norm"))
     }
 
-    /// The gradients of a normalisation of each channel over the batch.
+    /// Computes the gradients of a normalisation of each channel over the batch.
     ///
     /// With running statistics the mean and the deviation do not depend on `x`.
     ///

@@ -12,7 +12,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// that the host gave it. The formulas are those of PaddlePaddle.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Optimizer: Send + Sync {
-    /// Gradient descent.
+    /// Makes a step of gradient descent.
     ///
     /// `param - learning_rate * grad`.
     ///
@@ -37,7 +37,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("sgd"))
     }
 
-    /// Gradient descent with momentum.
+    /// Makes a step of gradient descent with momentum.
     ///
     /// `velocity = mu * velocity + gradient`, then `param - learning_rate * velocity`, or with Nesterov
     /// `param - learning_rate * (gradient + mu * velocity)`. The gradient is multiplied by `rescale_grad` first; the CPU kernel of
@@ -78,7 +78,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("momentum"))
     }
 
-    /// One step of Adam.
+    /// Makes a step of Adam.
     ///
     /// * `param_out`: The new parameter.
     /// * `moment1_out`: The new `moment1`.
@@ -133,7 +133,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("adam"))
     }
 
-    /// One step of AdamW.
+    /// Makes a step of AdamW.
     ///
     /// `lr_ratio` multiplies the learning rate, as on PaddlePaddle's devices. Its CPU kernel multiplies the decay only.
     ///
@@ -196,7 +196,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("adamw"))
     }
 
-    /// One step of Adagrad.
+    /// Makes a step of Adagrad.
     ///
     /// `moment = moment + grad * grad`, then `param - learning_rate * grad / (sqrt(moment) + epsilon)`.
     ///
@@ -227,7 +227,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("adagrad"))
     }
 
-    /// One step of Adagrad with decay.
+    /// Makes a step of Adagrad with decay.
     ///
     /// As `adagrad`, with `moment = decay * moment + (1 - decay) * grad * grad`.
     ///
@@ -254,7 +254,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("decayed_adagrad"))
     }
 
-    /// One step of Adadelta.
+    /// Makes a step of Adadelta.
     ///
     /// * `param_out`: The new parameter.
     /// * `avg_squared_grad_out`: The new `avg_squared_grad`.
@@ -289,7 +289,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("adadelta"))
     }
 
-    /// One step of Adamax.
+    /// Makes a step of Adamax.
     ///
     /// Adam with the largest gradient in place of the second moment. The host advances `beta1_pow`.
     ///
@@ -330,7 +330,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("adamax"))
     }
 
-    /// One step of RMSProp.
+    /// Makes a step of RMSProp.
     ///
     /// * `param_out`: The new parameter.
     /// * `moment_out`: The new `moment`.
@@ -373,7 +373,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("rmsprop"))
     }
 
-    /// One step of LAMB.
+    /// Makes a step of LAMB.
     ///
     /// The step of AdamW, scaled by the norm of the parameter divided by that of the step.
     ///
@@ -426,7 +426,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("lamb"))
     }
 
-    /// One step of NAdam.
+    /// Makes a step of NAdam.
     ///
     /// Adam with the momentum of Nesterov.
     ///
@@ -479,7 +479,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("nadam"))
     }
 
-    /// One step of RAdam.
+    /// Makes a step of RAdam.
     ///
     /// Adam, with a rectified learning rate in the first steps.
     ///
@@ -530,7 +530,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("radam"))
     }
 
-    /// One step of Rprop.
+    /// Makes a step of Rprop.
     ///
     /// Each element has a learning rate of its own, which grows while the sign of its gradient stays.
     ///
@@ -565,7 +565,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("rprop"))
     }
 
-    /// One step of averaged gradient descent.
+    /// Makes a step of averaged gradient descent.
     ///
     /// `d = d - old_grad + grad`, then `param - learning_rate / batches * d`.
     ///
@@ -600,7 +600,7 @@ pub trait Optimizer: Send + Sync {
         Err(Error::unsupported("asgd"))
     }
 
-    /// Sums of a parameter over a window of steps.
+    /// Sums a parameter over a window of steps.
     ///
     /// The window ends when it has `min_average_window` steps and `average_window` times the number of all steps, but at most
     /// `max_average_window`. `sum_3` is then the sum over it.

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// Each output may be where its input is, and mostly is. The formulas are those of `optimizer`, for each parameter of the lists.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait OptimizerLists: Send + Sync {
-    /// One step of gradient descent with momentum, for several parameters.
+    /// Makes a step of gradient descent with momentum, for several parameters.
     ///
     /// As `momentum`, for each parameter. Regularisations are given for each of them, or for none. There may be one learning rate
     /// for all.
@@ -50,7 +50,7 @@ pub trait OptimizerLists: Send + Sync {
         Err(Error::unsupported("merged_momentum"))
     }
 
-    /// Layer-wise adaptive rate scaling (You et al., 2017), for several parameters.
+    /// Makes a step with layer-wise adaptive rate scaling (You et al., 2017), for several parameters.
     ///
     /// Momentum with a decay, and with the learning rate times `lars_coeff * |param| / (|grad| + weight_decay * |param| +
     /// epsilon)`, unless the decay or a norm is zero.
@@ -90,7 +90,7 @@ pub trait OptimizerLists: Send + Sync {
         Err(Error::unsupported("lars_momentum"))
     }
 
-    /// One step of Adam, for several parameters.
+    /// Makes a step of Adam, for several parameters.
     ///
     /// As `adam`, for each parameter. There may be one learning rate for all.
     ///
@@ -145,7 +145,7 @@ pub trait OptimizerLists: Send + Sync {
         Err(Error::unsupported("merged_adam"))
     }
 
-    /// One step of Adam or AdamW, for several parameters with one learning rate.
+    /// Makes a step of Adam or AdamW, for several parameters with one learning rate.
     ///
     /// As `adam`, for each parameter. With `use_adamw` as `adamw`.
     ///
@@ -206,7 +206,7 @@ pub trait OptimizerLists: Send + Sync {
         Err(Error::unsupported("fused_adam"))
     }
 
-    /// Gradients divided by the factor of the loss.
+    /// Divides gradients by the factor of the loss.
     ///
     /// It also finds whether any element of a gradient is infinite or NaN.
     ///
@@ -225,7 +225,7 @@ pub trait OptimizerLists: Send + Sync {
         Err(Error::unsupported("check_finite_and_unscale"))
     }
 
-    /// The factor of the loss for the next step.
+    /// Computes the factor of the loss for the next step.
     ///
     /// After `decr_every_n_nan_or_inf` infinite steps in a row the factor is multiplied by `decr_ratio`, but not below 1; after
     /// `incr_every_n_steps` finite ones by `incr_ratio`, if that is finite. After an infinite step gradients are zero.

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// A seed and an offset determine the numbers on any machine: Philox 4x32-10 (Salmon et al., 2011).
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Random: Send + Sync {
-    /// Elements that are made zero at random.
+    /// Sets elements to zero at random.
     ///
     /// Each element is dropped with the probability `p`. Those that are kept are divided by `1 - p` with the mode
     /// `upscale_in_train`; with `downscale_in_infer` they stay, and `is_test` multiplies by `1 - p`. Elements that differ only
@@ -39,7 +39,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("dropout"))
     }
 
-    /// The gradient of `dropout`.
+    /// Computes the gradient of `dropout`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `mask`: The mask of `dropout`; not read with `is_test`.
@@ -60,7 +60,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("dropout_grad"))
     }
 
-    /// Numbers in an interval, all as likely.
+    /// Draws numbers in an interval, all as likely.
     ///
     /// * `out`: The result.
     /// * `min`: The least number.
@@ -83,7 +83,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("uniform"))
     }
 
-    /// Numbers of the normal distribution.
+    /// Draws numbers of the normal distribution.
     ///
     /// By the method of Box and Muller.
     ///
@@ -102,7 +102,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("gaussian"))
     }
 
-    /// Numbers of the normal distribution in an interval.
+    /// Draws numbers of the normal distribution in an interval.
     ///
     /// * `out`: The result.
     /// * `mean`: The mean of the whole distribution.
@@ -123,7 +123,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("truncated_gaussian"))
     }
 
-    /// Numbers of the exponential distribution.
+    /// Draws numbers of the exponential distribution.
     ///
     /// * `out`: The result.
     /// * `lambda_`: The rate, one over the mean.
@@ -138,7 +138,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("exponential"))
     }
 
-    /// One with a probability, else zero.
+    /// Draws one with a probability, else zero.
     ///
     /// * `out`: The result.
     /// * `x`: The probabilities.
@@ -153,7 +153,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("bernoulli"))
     }
 
-    /// Integers in a range, all as likely.
+    /// Draws integers in a range, all as likely.
     ///
     /// * `out`: The result.
     /// * `low`: The least one.
@@ -170,7 +170,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("randint"))
     }
 
-    /// The integers from zero on, as many as the output has, in any order.
+    /// Shuffles the integers from zero on, as many as the output has.
     ///
     /// * `out`: The result.
     fn randperm(
@@ -183,7 +183,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("randperm"))
     }
 
-    /// Indices that are as likely as their weights.
+    /// Draws indices that are as likely as their weights.
     ///
     /// * `out`: The indices, a row for each.
     /// * `x`: The weights, a row or several.
@@ -200,7 +200,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("multinomial"))
     }
 
-    /// Numbers of the Poisson distribution.
+    /// Draws numbers of the Poisson distribution.
     ///
     /// By multiplication (Knuth, 1969) for rates below 10, and by transformed rejection (Hörmann, 1993) from there on. A rate
     /// that is negative or not finite is an error.
@@ -218,7 +218,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("poisson"))
     }
 
-    /// Numbers of the binomial distribution.
+    /// Draws numbers of the binomial distribution.
     ///
     /// By waiting times (Devroye, 1986) for less than 10 expected successes or failures, and by transformed rejection (Hörmann,
     /// 1993) from there on. A number of trials loses its fraction.
@@ -238,7 +238,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("binomial"))
     }
 
-    /// Numbers of the gamma distribution with the scale 1.
+    /// Draws numbers of the gamma distribution with the scale 1.
     ///
     /// By the method of Marsaglia and Tsang (2000). A shape that is negative or not finite is an error; 0 gives 0.
     ///
@@ -255,7 +255,7 @@ pub trait Random: Send + Sync {
         Err(Error::unsupported("standard_gamma"))
     }
 
-    /// Shares of the Dirichlet distribution.
+    /// Draws shares of the Dirichlet distribution.
     ///
     /// Numbers of the gamma distribution, as of `standard_gamma`, divided by their sum along the last dimension. They are
     /// computed from logarithms, so that small concentrations do not give zeros.

@@ -13,7 +13,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// LSTM are input, forget, candidate and output, those of GRU reset, update and candidate.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Recurrent: Send + Sync {
-    /// A recurrent network.
+    /// Runs a recurrent network.
     ///
     /// In training, elements of the output of all layers but the last are dropped with a probability; the others are divided
     /// by `1 - dropout_prob`. Behind the end of a sample the output is zero, and the state stays as it is.
@@ -71,7 +71,7 @@ pub trait Recurrent: Send + Sync {
         Err(Error::unsupported("rnn_uniform_shape"))
     }
 
-    /// The gradients of `rnn`.
+    /// Computes the gradients of `rnn`.
     ///
     /// The network is run again, with the same random numbers.
     ///

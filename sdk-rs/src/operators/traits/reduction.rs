@@ -11,7 +11,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// accumulated in float64, integers in 64 bits.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Reduction: Send + Sync {
-    /// The sum of the elements.
+    /// Sums the elements.
     ///
     /// Sums of integers and truth values wrap in the type of the output.
     ///
@@ -32,7 +32,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("sum"))
     }
 
-    /// The gradient of `sum`.
+    /// Computes the gradient of `sum`.
     ///
     /// * `dx`: The gradient of the input, of the type of the input.
     /// * `dout`: The gradient of the result.
@@ -51,7 +51,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("sum_grad"))
     }
 
-    /// The sum of the elements that are not NaN.
+    /// Sums the elements that are not NaN.
     ///
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
@@ -70,7 +70,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("nansum"))
     }
 
-    /// The gradient of `nansum`.
+    /// Computes the gradient of `nansum`.
     ///
     /// It is zero for NaN.
     ///
@@ -93,7 +93,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("nansum_grad"))
     }
 
-    /// The mean of the elements.
+    /// Computes the mean of the elements.
     ///
     /// The mean of no elements is NaN.
     ///
@@ -114,7 +114,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("mean"))
     }
 
-    /// The gradient of `mean`.
+    /// Computes the gradient of `mean`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
@@ -133,7 +133,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("mean_grad"))
     }
 
-    /// The mean of all elements.
+    /// Computes the mean of all elements.
     ///
     /// The output has one element.
     ///
@@ -148,7 +148,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("mean_all"))
     }
 
-    /// The gradient of `mean_all`.
+    /// Computes the gradient of `mean_all`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
@@ -161,7 +161,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("mean_all_grad"))
     }
 
-    /// The product of the elements.
+    /// Multiplies the elements.
     ///
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
@@ -180,7 +180,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("prod"))
     }
 
-    /// The gradient of `prod`.
+    /// Computes the gradient of `prod`.
     ///
     /// The products of the other elements are computed without a division, so that zeros make no NaN.
     ///
@@ -203,7 +203,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("prod_grad"))
     }
 
-    /// The largest element.
+    /// Finds the largest element.
     ///
     /// NaN if one is NaN.
     ///
@@ -224,7 +224,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("max"))
     }
 
-    /// The smallest element.
+    /// Finds the smallest element.
     ///
     /// NaN if one is NaN.
     ///
@@ -245,7 +245,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("min"))
     }
 
-    /// The gradient of `max` and `min`.
+    /// Computes the gradient of `max` and `min`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
@@ -270,7 +270,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("extremum_grad"))
     }
 
-    /// True if any element is other than zero.
+    /// Tests whether any element is other than zero.
     ///
     /// NaN is other than zero.
     ///
@@ -291,7 +291,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("any"))
     }
 
-    /// True if all elements are other than zero.
+    /// Tests whether all elements are other than zero.
     ///
     /// NaN is other than zero.
     ///
@@ -312,7 +312,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("all"))
     }
 
-    /// The index of the largest element along a dimension.
+    /// Finds the index of the largest element along a dimension.
     ///
     /// Of equal elements it is the first. NaN is chosen only where all are NaN, as in PaddlePaddle; NumPy chooses the first NaN.
     ///
@@ -333,7 +333,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("argmax"))
     }
 
-    /// The index of the smallest element along a dimension.
+    /// Finds the index of the smallest element along a dimension.
     ///
     /// Of equal elements it is the first. NaN is chosen only where all are NaN.
     ///
@@ -354,7 +354,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("argmin"))
     }
 
-    /// The largest element along a dimension and its index.
+    /// Finds the largest element along a dimension and its index.
     ///
     /// Of equal elements it is the first. NaN counts as the largest, as in PyTorch and NumPy.
     ///
@@ -377,7 +377,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("max_with_indices"))
     }
 
-    /// The smallest element along a dimension and its index.
+    /// Finds the smallest element along a dimension and its index.
     ///
     /// Of equal elements it is the first. NaN counts as the smallest, as in PyTorch and NumPy.
     ///
@@ -400,7 +400,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("min_with_indices"))
     }
 
-    /// The logarithm of the sum of the exponentials.
+    /// Computes the logarithm of the sum of the exponentials.
     ///
     /// No exponential overflows. The result for negative infinities only is negative infinity, as in SciPy; PaddlePaddle has NaN.
     ///
@@ -421,7 +421,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("logsumexp"))
     }
 
-    /// The gradient of `logsumexp`.
+    /// Computes the gradient of `logsumexp`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
@@ -444,7 +444,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("logsumexp_grad"))
     }
 
-    /// The norm of an order along a dimension.
+    /// Computes the norm of an order along a dimension.
     ///
     /// The root of the sum of the powers of the absolute values.
     ///
@@ -467,7 +467,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("p_norm"))
     }
 
-    /// The gradient of `p_norm`.
+    /// Computes the gradient of `p_norm`.
     ///
     /// It is zero where the input is zero; PaddlePaddle has NaN there for orders below 1.
     ///
@@ -494,7 +494,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("p_norm_grad"))
     }
 
-    /// The root of the sum of the squares.
+    /// Computes the root of the sum of the squares.
     ///
     /// * `out`: The result.
     /// * `x`: The input.
@@ -513,7 +513,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("frobenius_norm"))
     }
 
-    /// The gradient of `frobenius_norm`.
+    /// Computes the gradient of `frobenius_norm`.
     ///
     /// It is zero where the input is zero.
     ///
@@ -538,7 +538,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("frobenius_norm_grad"))
     }
 
-    /// The sum of the squares of all elements.
+    /// Sums the squares of all elements.
     ///
     /// The output has one element.
     ///
@@ -553,7 +553,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("squared_l2_norm"))
     }
 
-    /// The gradient of `squared_l2_norm`.
+    /// Computes the gradient of `squared_l2_norm`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
@@ -568,7 +568,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("squared_l2_norm_grad"))
     }
 
-    /// The sum of the absolute values of all elements.
+    /// Sums the absolute values of all elements.
     ///
     /// The output has one element.
     ///
@@ -583,7 +583,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("l1_norm"))
     }
 
-    /// The gradient of `l1_norm`.
+    /// Computes the gradient of `l1_norm`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
@@ -598,7 +598,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("l1_norm_grad"))
     }
 
-    /// The sum along the dimensions along which the output is broadcast to have the shape of the input.
+    /// Sums along the dimensions along which the output is broadcast to have the shape of the input.
     ///
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
@@ -611,7 +611,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("reduce_as"))
     }
 
-    /// The gradient of `reduce_as`.
+    /// Computes the gradient of `reduce_as`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
@@ -624,7 +624,7 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("reduce_as_grad"))
     }
 
-    /// The input scaled so that its Euclidean norm is at most a limit.
+    /// Scales the input so that its Euclidean norm is at most a limit.
     ///
     /// * `out`: The result.
     /// * `x`: The input.

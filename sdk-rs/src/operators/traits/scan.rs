@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// The output has the shape of the input. With `flatten` it has one dimension.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Scan: Send + Sync {
-    /// Running sums.
+    /// Computes running sums.
     ///
     /// Those of integers wrap.
     ///
@@ -33,7 +33,7 @@ pub trait Scan: Send + Sync {
         Err(Error::unsupported("cumsum"))
     }
 
-    /// The gradient of `cumsum`.
+    /// Computes the gradient of `cumsum`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
@@ -54,7 +54,7 @@ pub trait Scan: Send + Sync {
         Err(Error::unsupported("cumsum_grad"))
     }
 
-    /// Running products.
+    /// Computes running products.
     ///
     /// Those of integers wrap.
     ///
@@ -75,7 +75,7 @@ pub trait Scan: Send + Sync {
         Err(Error::unsupported("cumprod"))
     }
 
-    /// The gradient of `cumprod`.
+    /// Computes the gradient of `cumprod`.
     ///
     /// It is computed without a division, so that zeros make no NaN.
     ///
@@ -98,7 +98,7 @@ pub trait Scan: Send + Sync {
         Err(Error::unsupported("cumprod_grad"))
     }
 
-    /// The logarithms of running sums of exponentials.
+    /// Computes the logarithms of running sums of exponentials.
     ///
     /// No exponential overflows.
     ///
@@ -121,7 +121,7 @@ pub trait Scan: Send + Sync {
         Err(Error::unsupported("logcumsumexp"))
     }
 
-    /// The gradient of `logcumsumexp`.
+    /// Computes the gradient of `logcumsumexp`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
@@ -146,7 +146,7 @@ pub trait Scan: Send + Sync {
         Err(Error::unsupported("logcumsumexp_grad"))
     }
 
-    /// The largest element so far and its index.
+    /// Finds the largest element so far and its index.
     ///
     /// Of equal elements it is the last. NaN counts as the largest.
     ///
@@ -165,7 +165,7 @@ pub trait Scan: Send + Sync {
         Err(Error::unsupported("cummax"))
     }
 
-    /// The smallest element so far and its index.
+    /// Finds the smallest element so far and its index.
     ///
     /// Of equal elements it is the last. NaN counts as the smallest.
     ///
@@ -184,7 +184,7 @@ pub trait Scan: Send + Sync {
         Err(Error::unsupported("cummin"))
     }
 
-    /// The gradient of `cummax` and `cummin`.
+    /// Computes the gradient of `cummax` and `cummin`.
     ///
     /// The sum of the gradients of the outputs that an element is.
     ///

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// Negative dimensions and indices count from the end. Indices out of range are left out, as in Python.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Slicing: Send + Sync {
-    /// The elements between indices along dimensions.
+    /// Selects the elements between indices along dimensions.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -31,7 +31,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("slice"))
     }
 
-    /// The gradient of `slice`.
+    /// Computes the gradient of `slice`.
     ///
     /// Zero outside of the part.
     ///
@@ -54,7 +54,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("slice_grad"))
     }
 
-    /// The elements between indices along dimensions, in steps.
+    /// Selects the elements between indices along dimensions, in steps.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -75,7 +75,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("strided_slice"))
     }
 
-    /// The gradient of `strided_slice`.
+    /// Computes the gradient of `strided_slice`.
     ///
     /// Zero outside of the part.
     ///
@@ -98,7 +98,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("strided_slice_grad"))
     }
 
-    /// The part of a shape from an index for each dimension on.
+    /// Selects the part of a given shape that begins at given indices.
     ///
     /// * `out`: The part.
     /// * `x`: The tensor.
@@ -126,7 +126,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("crop_out_shape"))
     }
 
-    /// The gradient of `crop`.
+    /// Computes the gradient of `crop`.
     ///
     /// Zero outside of the part.
     ///
@@ -156,7 +156,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("crop_grad_dx_shape"))
     }
 
-    /// The gradients of an assignment to a part of a tensor.
+    /// Computes the gradients of an assignment to a part of a tensor.
     ///
     /// * `dx`: The gradient of the tensor, zero in the part.
     /// * `dvalues`: The gradient of the values, summed where they were broadcast.
@@ -183,7 +183,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("set_value_grad"))
     }
 
-    /// The elements along dimensions in reverse order.
+    /// Reverses the elements along dimensions.
     ///
     /// It is its own gradient.
     ///
@@ -200,7 +200,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("flip"))
     }
 
-    /// Each element so many places further, where the last ones come first.
+    /// Moves each element by some places, where the last ones come first.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -217,7 +217,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("roll"))
     }
 
-    /// The gradient of `roll`.
+    /// Computes the gradient of `roll`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -234,7 +234,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("roll_grad"))
     }
 
-    /// The tensor with its dimensions in another order.
+    /// Changes the order of the dimensions.
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
@@ -249,7 +249,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("transpose"))
     }
 
-    /// The gradient of `transpose`.
+    /// Computes the gradient of `transpose`.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
@@ -264,7 +264,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("transpose_grad"))
     }
 
-    /// Each row from the tensor with its number.
+    /// Selects each row from the tensor with its number.
     ///
     /// * `out`: The rows.
     /// * `x`: The tensors, of one shape.
@@ -279,7 +279,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("multiplex"))
     }
 
-    /// The gradients of `multiplex`.
+    /// Computes the gradients of `multiplex`.
     ///
     /// * `dx`: The gradients of the tensors, zero in rows that are not taken from them.
     /// * `ids`: The numbers.

@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// NaN counts as larger than any number and equal to itself. Sorting is stable, also from the largest down.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Sorting: Send + Sync {
-    /// The elements in order along a dimension.
+    /// Sorts the elements along a dimension.
     ///
     /// * `out`: The elements.
     /// * `indices`: The indices that they had in the input.
@@ -29,7 +29,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("argsort"))
     }
 
-    /// The gradient of `argsort`.
+    /// Computes the gradient of `argsort`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
@@ -46,7 +46,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("argsort_grad"))
     }
 
-    /// The largest or smallest elements along a dimension.
+    /// Finds the largest or smallest elements along a dimension.
     ///
     /// They are in order.
     ///
@@ -93,7 +93,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("topk_indices_shape"))
     }
 
-    /// The gradient of `topk`.
+    /// Computes the gradient of `topk`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
@@ -110,7 +110,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("topk_grad"))
     }
 
-    /// The `k`-th smallest element along a dimension.
+    /// Finds the `k`-th smallest element along a dimension.
     ///
     /// * `out`: The elements.
     /// * `indices`: The indices that they had in the input.
@@ -131,7 +131,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("kthvalue"))
     }
 
-    /// The gradient of `kthvalue`.
+    /// Computes the gradient of `kthvalue`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
@@ -150,7 +150,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("kthvalue_grad"))
     }
 
-    /// The most frequent element along a dimension.
+    /// Finds the most frequent element along a dimension.
     ///
     /// Of several it is the smallest. The index is that of the last such element.
     ///
@@ -171,7 +171,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("mode"))
     }
 
-    /// The gradient of `mode`.
+    /// Computes the gradient of `mode`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
@@ -190,7 +190,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("mode_grad"))
     }
 
-    /// Indices at which values are inserted into sorted rows.
+    /// Finds the indices at which values are inserted into sorted rows.
     ///
     /// * `out`: The places, of a type that the caller chooses.
     /// * `sorted_sequence`: One row for all values, or one for each row of values.
@@ -207,7 +207,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("searchsorted"))
     }
 
-    /// Each element once, in order.
+    /// Finds the distinct elements, in order.
     ///
     /// With a dimension it is what is at each of its indices, in lexicographic order. There is one NaN, as in NumPy, or each
     /// NaN is an element of its own, as in PyTorch.
@@ -244,7 +244,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("unique_out_shape"))
     }
 
-    /// The element in the middle along dimensions.
+    /// Finds the element in the middle along dimensions.
     ///
     /// Of an even number of elements it is the mean of the two in the middle with the mode `avg`, and the smaller one with
     /// `min`. NaN makes it NaN, unless it is ignored; then the median of nothing but NaN is NaN. Integers have a median with a
@@ -271,7 +271,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("median"))
     }
 
-    /// The gradient of `median`.
+    /// Computes the gradient of `median`.
     ///
     /// Half of the gradient of the result for each of the two elements in the middle, or all of it for the only one.
     ///
@@ -294,7 +294,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("median_grad"))
     }
 
-    /// The gradient of `median`, shared by equal elements.
+    /// Computes the gradient of `median`, shared by equal elements.
     ///
     /// All elements that equal the median have the same share of the gradient. If none does, because the median is a mean or
     /// NaN, it is that of `median_grad`. These are the rules of PaddlePaddle since 3.2.

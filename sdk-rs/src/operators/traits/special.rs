@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// They are computed in float64, and rounded to the type of the input.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Special: Send + Sync {
-    /// The inverse of the error function.
+    /// Computes the inverse of the error function.
     ///
     /// Elementwise. It is infinite at 1 and -1, and NaN beyond.
     ///
@@ -25,7 +25,7 @@ pub trait Special: Send + Sync {
         Err(Error::unsupported("erfinv"))
     }
 
-    /// The modified Bessel function of the first kind, of order 0.
+    /// Computes the modified Bessel function of the first kind, of order 0.
     ///
     /// Elementwise. It is infinite from 714 on.
     ///
@@ -40,7 +40,7 @@ pub trait Special: Send + Sync {
         Err(Error::unsupported("i0"))
     }
 
-    /// A derivative of the digamma function.
+    /// Computes a derivative of the digamma function.
     ///
     /// Elementwise. Order 0 is the digamma function itself. The result is infinite at the poles, as in PaddlePaddle.
     ///
@@ -57,7 +57,7 @@ pub trait Special: Send + Sync {
         Err(Error::unsupported("polygamma"))
     }
 
-    /// The regularised upper incomplete gamma function.
+    /// Computes the regularised upper incomplete gamma function.
     ///
     /// Elementwise, for inputs of one shape. It is NaN where one of them is negative.
     ///
@@ -74,7 +74,7 @@ pub trait Special: Send + Sync {
         Err(Error::unsupported("gammaincc"))
     }
 
-    /// The tensor with its parts along a dimension made shorter.
+    /// Shortens the parts of a tensor along a dimension.
     ///
     /// No `p`-norm of a part is above `max_norm`; parts with a smaller norm stay as they are.
     ///

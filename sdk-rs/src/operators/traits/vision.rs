@@ -10,7 +10,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// Images are `[batch, channels, height, width]`. A box is its corners `x1, y1, x2, y2`.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Vision: Send + Sync {
-    /// Samples of images at the points of a grid.
+    /// Samples images at the points of a grid.
     ///
     /// A point is `x, y`, or `x, y, z` for images with a depth, which comes before the height. -1 and 1 are the centres of the
     /// outermost pixels with `align_corners`, and their edges without.
@@ -40,7 +40,7 @@ pub trait Vision: Send + Sync {
         Err(Error::unsupported("grid_sample"))
     }
 
-    /// The gradients of `grid_sample`.
+    /// Computes the gradients of `grid_sample`.
     ///
     /// The gradient by a coordinate that the padding moved to the border is zero, and so are those of `nearest`.
     ///
@@ -67,7 +67,7 @@ pub trait Vision: Send + Sync {
         Err(Error::unsupported("grid_sample_grad"))
     }
 
-    /// The mean of interpolated samples in each cell of regions.
+    /// Computes the mean of interpolated samples in each cell of regions.
     ///
     /// RoI Align of He et al., "Mask R-CNN", 2017. A region is divided into equal cells. The samples of a cell lie on a regular
     /// grid, and are interpolated linearly; a sample more than a pixel outside of the image is zero.
@@ -101,7 +101,7 @@ pub trait Vision: Send + Sync {
         Err(Error::unsupported("roi_align"))
     }
 
-    /// The gradient of `roi_align` by the images.
+    /// Computes the gradient of `roi_align` by the images.
     ///
     /// * `dx`: The gradient of the images.
     /// * `boxes`: As for `roi_align`.
@@ -128,7 +128,7 @@ pub trait Vision: Send + Sync {
         Err(Error::unsupported("roi_align_grad"))
     }
 
-    /// The indices of boxes that do not overlap a better one.
+    /// Finds the indices of boxes that do not overlap a better one.
     ///
     /// Non-maximum suppression. Boxes are tried by descending score, equal ones in their order, or all in their order without
     /// scores. One is selected unless it overlaps a box that was selected before: if the area of the intersection divided by
