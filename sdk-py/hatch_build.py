@@ -3,7 +3,7 @@
 The hook of every wheel in this repository. Its settings in `pyproject.toml`:
 
     packages = ["…"]                       the packages that cargo builds
-    files = { "libx.so" = "x/libx.so" }    the built files, and their paths in the wheel
+    files = { "libx.so" = "x/libx.so" }    the built files, and the path of each in the wheel, or a list of paths
     exports = "…"                          a symbol that the library must have, if any
 
 A source distribution contains the sources of these packages in `rust/`, so that it can be built without the
@@ -67,23 +67,39 @@ class CargoHook(BuildHookInterface[BuilderConfig]):
                 build_data["force_include"].update(self._sources(workspace, packages))
                 return
             built = workspace.build(packages, os.environ.get("TENON_GLIBC"))
-            files = {built.path(name): to for name, to in self.config["files"].items()}
+            files = [(built.path(name), to) for name, places in self.config["files"].items() for to in listed(places)]
+            libraries = list(dict.fromkeys(path for path, _ in files))
             build_data["pure_python"] = False
-            build_data["tag"] = f"py3-none-{platform_tag(files)}"
-            check_exports(files, self.config.get("exports"))
+            build_data["tag"] = f"py3-none-{platform_tag(libraries)}"
+            check_exports(libraries, self.config.get("exports"))
         except BuildError as error:
             # Prints one line instead of a traceback through hatchling.
             self.app.abort(f"error: {error}")
         if version == "editable":
             link(files, Path(self.root) / "src")
         else:
-            build_data["force_include"].update({str(path): to for path, to in files.items()})
+            build_data["force_include"].update(self._copied(files))
+
+    def _copied(self, files: Iterable[tuple[Path, str]]) -> dict[str, str]:
+        """Returns a source for each path in the wheel. A file with several paths is copied: a wheel has no links."""
+        included: dict[str, str] = {}
+        for path, to in files:
+            source = path
+            if str(path) in included:
+                source = self._scratch_folder() / Path(to).name
+                shutil.copy2(path, source)
+            included[str(source)] = to
+        return included
+
+    def _scratch_folder(self) -> Path:
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="tenon-build-")
+        return Path(self._scratch.name)
 
     def _sources(self, workspace: Workspace, packages: list[str]) -> dict[str, str]:
         if not (Path(self.root) / self.config["path"]).resolve().is_relative_to(self.root):
             raise BuildError("this project has no source distribution; build the wheel from a checkout")
-        self._scratch = tempfile.TemporaryDirectory(prefix="tenon-sdist-")
-        sources = workspace.sources(packages, Path(self._scratch.name))
+        sources = workspace.sources(packages, self._scratch_folder())
         return {str(path): f"{VENDORED}/{to}" for path, to in sources}
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
@@ -227,9 +243,14 @@ def check_exports(files: Iterable[Path], symbol: str | None) -> None:
     raise BuildError(f"no file in the wheel exports `{symbol}`")
 
 
-def link(files: Mapping[Path, str], sources: Path) -> None:
+def listed(places: str | list[str]) -> list[str]:
+    """Returns the paths of a file in the wheel: one, or a list."""
+    return [places] if isinstance(places, str) else places
+
+
+def link(files: Iterable[tuple[Path, str]], sources: Path) -> None:
     """Links the built files into the source tree, so that Python loads the result of the latest build."""
-    for path, to in files.items():
+    for path, to in files:
         place = sources / to
         place.parent.mkdir(parents=True, exist_ok=True)
         place.unlink(missing_ok=True)

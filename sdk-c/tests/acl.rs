@@ -30,17 +30,23 @@ fn compiler(language: &Language, source: &Path) -> Command {
 /// Compiles a program of the repository with the name that the library has on Ascend.
 fn program(source: &str, language: &Language) -> PathBuf {
     let folder = build::scratch("acl");
-    build::link(&build::library().join("libtenon.so.0"), &folder.join("libascendcl.so"));
     let made = folder.join(format!("{}_{}", source.replace(['/', '.'], "_"), language.name));
     let mut command = compiler(language, &build::here().join("..").join(source));
-    command.arg("-L").arg(&folder).arg("-lascendcl").arg("-o").arg(&made);
+    command.arg("-L").arg(build::library()).args(["-lascendcl", "-ltenon", "-o"]).arg(&made);
     build::run(command.arg(format!("-Wl,-rpath,{}", build::library().display())));
     made
 }
 
+/// Returns a command that runs a program. Cargo sets `LD_LIBRARY_PATH` to folders with libraries of other names.
+fn runs(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", build::library());
+    command
+}
+
 /// Returns the output of a program that must succeed without a report of the validation layer.
 fn faultless(source: &str, language: &Language) -> String {
-    let mut command = Command::new(program(source, language));
+    let mut command = runs(&program(source, language));
     command.env("TENON_LAYERS", "validate").env_remove("TENON_PLUGIN_PATH").env_remove("TENON_ACL_DEVICE");
     let output = build::run(command.env("TENON_CPU_DEVICES", "2"));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{source} in {}", language.name);
@@ -114,7 +120,7 @@ fn what_only_c_has_works_from_c() {
 #[test]
 fn a_call_may_fail_while_a_thread_or_the_process_ends() {
     for language in &LANGUAGES {
-        let mut command = Command::new(program("sdk-c/tests/programs/acl_late.c", language));
+        let mut command = runs(&program("sdk-c/tests/programs/acl_late.c", language));
         for variable in ["TENON_LAYERS", "TENON_ACL_DEVICE", "TENON_PLUGIN_PATH", "TENON_LOG"] {
             command.env_remove(variable);
         }
@@ -128,7 +134,7 @@ fn it_lives_beside_the_librarys_own_functions_on_any_device() {
     build::plugin("required.c", &required, &["-pthread"]);
     let program = program("sdk-c/tests/programs/acl_library.c", &LANGUAGES[0]);
     for (path, device_type) in [(None, None), (Some(&required), Some("required"))] {
-        let mut command = Command::new(&program);
+        let mut command = runs(&program);
         // Without validation: it ends the library while devices are in use, and that is reported.
         for variable in ["TENON_LAYERS", "TENON_ACL_DEVICE", "TENON_PLUGIN_PATH"] {
             command.env_remove(variable);

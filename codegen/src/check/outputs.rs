@@ -195,8 +195,21 @@ fn check_twice(files: &[File], found: &mut Findings) {
     }
 }
 
-/// Checks that a library exports only interfaces of kind `export`, and those with `sdk`.
+/// Checks that a library exports only interfaces of kind `export`, and those with `sdk`, and that it forwards only what
+/// another one exports.
 fn check_exported(spec: &Spec, found: &mut Findings) {
+    for named in spec.outputs.places("rust_forwarders").filter_map(|place| place.interface.as_ref()) {
+        let interface = &spec.interfaces[named.value.0];
+        let mut exported = spec.outputs.places("rust_exports").filter_map(|place| place.interface.as_ref());
+        let is_export = matches!(interface.kind, InterfaceKind::Export);
+        if !is_export || !exported.any(|exported| exported.value == named.value) {
+            let message = format!("there are no functions to forward `{}` to", interface.name.value);
+            found.push(
+                Diagnostic::new(Code::WrongKind, named.span, message)
+                    .label("it must be of kind `export`, and `rust_exports` must have it"),
+            );
+        }
+    }
     for named in spec.outputs.places("rust_exports").filter_map(|place| place.interface.as_ref()) {
         let interface = &spec.interfaces[named.value.0];
         if interface.sdk.is_none() && !matches!(interface.kind, InterfaceKind::Export) {

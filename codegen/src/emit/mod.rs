@@ -50,6 +50,7 @@ register! {
     schema::Schemas,
     rust::Modules,
     rust::Exports,
+    rust::Forwarders,
     rust::Traits,
     rust::Formulas,
     rust::OperatorTraits,

@@ -3,13 +3,16 @@
 //! `tenon-acl` implements the functions. Its devices come from the registry that the `tenon_…` functions use. So a
 //! plugin is loaded once, and layers see the calls of both interfaces.
 
-/// The functions of `spec/acl`, one export each.
+/// The functions of `spec/acl`. `libascendcl.so` exports them.
 ///
 /// cbindgen:ignore
+#[allow(non_snake_case, reason = "the names are those of C")]
 #[rustfmt::skip]
 mod functions;
+/// cbindgen:ignore
+mod lookup;
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -175,6 +178,11 @@ fn as_device(failure: Failure) -> device::Error {
         Failure::Device(error) => error,
         other => device::Error::new(other.status().to_device(), other.message()),
     }
+}
+
+/// Returns the address of a function by its name in C; null if there is none.
+pub fn address(name: &CStr) -> *const c_void {
+    name.to_str().map_or(std::ptr::null(), functions::address)
 }
 
 /// Returns the runtime on the devices of this library. The process has exactly one.

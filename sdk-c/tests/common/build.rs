@@ -18,16 +18,21 @@ pub fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns a folder with `libtenon.so`, which cargo has built together with the test.
+/// Returns a folder with `libtenon.so` and `libascendcl.so`, which cargo has built together with the test.
 pub fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let test = env::current_exe().expect("the path of the test");
-        // Cargo builds all crate types of a library at once, for its tests too.
-        let built = test.parent().expect("a file has a folder").join("libtenon_sdk_c.so");
-        assert!(built.exists(), "{}", built.display());
         let folder = scratch("lib");
-        for name in ["libtenon.so", "libtenon.so.0"] {
+        for (name, file) in [
+            ("libtenon.so", "libtenon_sdk_c.so"),
+            ("libtenon.so.0", "libtenon_sdk_c.so"),
+            ("libascendcl.so", "libascendcl.so"),
+            ("libacl_rt.so", "libascendcl.so"),
+        ] {
+            // Cargo builds all crate types of a library at once, for its tests and its dependencies too.
+            let built = test.parent().expect("a file has a folder").join(file);
+            assert!(built.exists(), "{}", built.display());
             link(&built, &folder.join(name));
         }
         folder

@@ -15,7 +15,7 @@ from operator import index
 from types import ModuleType
 from typing import Any, NoReturn
 
-from tenon._native.library import bind
+from tenon._native.library import bind_acl as bind
 
 from ._message import leave
 

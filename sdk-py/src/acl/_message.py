@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from ctypes import c_char_p
 
-from tenon._native.library import bind
+from tenon._native.library import bind_acl as bind
 
 __all__ = ["leave", "take"]
 

@@ -14,8 +14,14 @@ use crate::project;
 
 const FILE: &str = "THIRD-PARTY.txt";
 /// The packages that are distributed as binaries.
-const SHIPPED: &[&str] =
-    &["tenon-sdk-c", "tenon-c-operators", "tenon-cli", "tenon-paddle", "tenon-paddle-layers"];
+const SHIPPED: &[&str] = &[
+    "tenon-sdk-c",
+    "tenon-ascendcl",
+    "tenon-c-operators",
+    "tenon-cli",
+    "tenon-paddle",
+    "tenon-paddle-layers",
+];
 /// The target whose dependencies are listed. Wheels are for Linux; both supported architectures link the same crates.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 const HEAD: &str = "\

@@ -1,5 +1,7 @@
 //! Functions that a library exports: one C export for each, which calls the implementation. They are in a module
 //! whose parent has the interface as `api`, and a function `instance` that returns the implementation.
+//!
+//! If another library forwards its own exports to them, they have no symbols, and a function finds them by name.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -8,7 +10,7 @@ use super::api_type::type_path;
 use super::doc::doc;
 use super::raw_types::{convention, raw_result};
 use super::thunk::{body, failure, inputs};
-use super::{Context, names};
+use super::{Context, forwarder, names};
 use crate::model::{Function, GroupId, ResultKind};
 
 /// Emits the helpers of the exported functions, and the functions with which an implementation reads the last error.
@@ -97,6 +99,7 @@ fn exported(context: Context, function: &Function) -> TokenStream {
     let docs = doc(&function.summary, "");
     let body = body(context, function, None, &quote!(__instance()));
     let text = &function.c_name;
+    let symbol = (!forwarder::is_forwarded(context)).then(|| quote! { #[unsafe(no_mangle)] });
     let call = match &function.result {
         ResultKind::Status if function.question.is_some() => quote!(call_question(#text, __body)),
         ResultKind::Status => quote!(call(#text, __body)),
@@ -109,7 +112,7 @@ fn exported(context: Context, function: &Function) -> TokenStream {
     quote! {
         #docs
         #many
-        #[unsafe(no_mangle)]
+        #symbol
         pub unsafe extern #convention fn #name(#(#inputs),*) #output {
             #body
             api::#call

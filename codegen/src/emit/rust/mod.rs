@@ -19,6 +19,7 @@ mod ffi;
 mod file;
 mod form;
 mod formulas;
+mod forwarder;
 mod functions;
 mod import;
 mod kernels;
@@ -45,6 +46,7 @@ use proc_macro2::TokenStream;
 
 pub use compute::Computations;
 pub use formulas::Formulas;
+pub use forwarder::Forwarders;
 pub use kernels::Kernels;
 pub use operators::{OperatorCalls, OperatorCompositions, OperatorTableCalls, OperatorTraits};
 pub use parts::{FileForm, RustFile};

@@ -4,8 +4,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::{
-    Context, export, fallback, ffi, file, functions, import, layer, loaded, names, plugin, raw_call,
-    reflection, signature, thunk, traits, types,
+    Context, export, fallback, ffi, file, forwarder, functions, import, layer, loaded, names, plugin,
+    raw_call, reflection, signature, thunk, traits, types,
 };
 use crate::model::{Group, GroupId, Interface, InterfaceKind};
 
@@ -180,11 +180,24 @@ pub(super) fn interface(context: Context) -> Module {
 
 /// Assembles the exported functions of an interface.
 pub(super) fn exports(context: Context) -> Module {
-    let mut module = Module::of(export::head());
+    let mut root = export::head();
+    if forwarder::is_forwarded(context) {
+        root.extend(forwarder::addresses(context));
+    }
+    by_group(context, root, export::functions)
+}
+
+/// Assembles the functions that forward to the exported functions of another library.
+pub(super) fn forwarders(context: Context) -> Module {
+    by_group(context, forwarder::head(), forwarder::functions)
+}
+
+/// Assembles a module with a part for each group that has functions.
+fn by_group(context: Context, root: TokenStream, functions: fn(Context, GroupId) -> TokenStream) -> Module {
+    let mut module = Module::of(root);
     for (id, group) in groups(context.interface) {
         if context.interface.in_group(id).next().is_some() {
-            let functions = export::functions(context, id);
-            module.push_module(&part_name(context, group), (TokenStream::new(), functions));
+            module.push_module(&part_name(context, group), (TokenStream::new(), functions(context, id)));
         }
     }
     module
@@ -202,7 +215,7 @@ fn methods(context: Context, id: GroupId) -> TokenStream {
 }
 
 /// Returns the name of a group's part. It is unique in the root.
-fn part_name(context: Context, group: &Group) -> String {
+pub(super) fn part_name(context: Context, group: &Group) -> String {
     let used = context.interface.uses.iter().map(|id| &context.spec.interfaces[id.0].name.value);
     match group.name.as_str() {
         name if ["ffi", "mod"].contains(&name) || used.into_iter().any(|used| used == name) => {

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Creates a description of an allocator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorCreateDesc() -> ffi::aclrtAllocatorDesc {
     let body = || {
         let yielded = AclAllocator::rt_allocator_create_desc(__instance())?;
@@ -17,7 +16,6 @@ pub unsafe extern "C" fn aclrtAllocatorCreateDesc() -> ffi::aclrtAllocatorDesc {
 }
 
 /// Destroys a description of an allocator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorDestroyDesc(
     allocator_desc: ffi::aclrtAllocatorDesc,
 ) -> AclError {
@@ -30,7 +28,6 @@ pub unsafe extern "C" fn aclrtAllocatorDestroyDesc(
 }
 
 /// Sets the allocator of a description.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorSetObjToDesc(
     allocator_desc: ffi::aclrtAllocatorDesc,
     allocator: ffi::aclrtAllocator,
@@ -50,7 +47,6 @@ pub unsafe extern "C" fn aclrtAllocatorSetObjToDesc(
 }
 
 /// Sets the function that allocates.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorSetAllocFuncToDesc(
     allocator_desc: ffi::aclrtAllocatorDesc,
     func: ffi::aclrtAllocatorAllocFunc,
@@ -71,7 +67,6 @@ pub unsafe extern "C" fn aclrtAllocatorSetAllocFuncToDesc(
 }
 
 /// Sets the function that frees.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorSetFreeFuncToDesc(
     allocator_desc: ffi::aclrtAllocatorDesc,
     func: ffi::aclrtAllocatorFreeFunc,
@@ -92,7 +87,6 @@ pub unsafe extern "C" fn aclrtAllocatorSetFreeFuncToDesc(
 }
 
 /// Sets the function that allocates at a preferred address.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorSetAllocAdviseFuncToDesc(
     allocator_desc: ffi::aclrtAllocatorDesc,
     func: ffi::aclrtAllocatorAllocAdviseFunc,
@@ -113,7 +107,6 @@ pub unsafe extern "C" fn aclrtAllocatorSetAllocAdviseFuncToDesc(
 }
 
 /// Sets the function that returns the address of a block.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorSetGetAddrFromBlockFuncToDesc(
     allocator_desc: ffi::aclrtAllocatorDesc,
     func: ffi::aclrtAllocatorGetAddrFromBlockFunc,
@@ -134,7 +127,6 @@ pub unsafe extern "C" fn aclrtAllocatorSetGetAddrFromBlockFuncToDesc(
 }
 
 /// Registers an allocator for a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorRegister(
     stream: ffi::aclrtStream,
     allocator_desc: ffi::aclrtAllocatorDesc,
@@ -149,7 +141,6 @@ pub unsafe extern "C" fn aclrtAllocatorRegister(
 }
 
 /// Gets the allocator of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorGetByStream(
     stream: ffi::aclrtStream,
     allocator_desc: *mut ffi::aclrtAllocatorDesc,
@@ -181,7 +172,6 @@ pub unsafe extern "C" fn aclrtAllocatorGetByStream(
 }
 
 /// Unregisters the allocator of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocatorUnregister(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Allocates a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAllocBuf(
     buf: *mut ffi::aclrtMbuf,
     size: usize,
@@ -22,7 +21,6 @@ pub unsafe extern "C" fn aclrtAllocBuf(
 }
 
 /// Frees a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFreeBuf(buf: ffi::aclrtMbuf) -> AclError {
     let body = || {
         support::refuse_null("buf", buf.is_null())?;
@@ -33,7 +31,6 @@ pub unsafe extern "C" fn aclrtFreeBuf(buf: ffi::aclrtMbuf) -> AclError {
 }
 
 /// Gets the address and the size of a buffer's memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetBufData(
     buf: ffi::aclrtMbuf,
     data_ptr: *mut *mut c_void,
@@ -54,7 +51,6 @@ pub unsafe extern "C" fn aclrtGetBufData(
 }
 
 /// Sets the length of the data in a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetBufDataLen(
     buf: ffi::aclrtMbuf,
     len: usize,
@@ -68,7 +64,6 @@ pub unsafe extern "C" fn aclrtSetBufDataLen(
 }
 
 /// Gets the length of the data in a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetBufDataLen(
     buf: ffi::aclrtMbuf,
     len: *mut usize,
@@ -85,7 +80,6 @@ pub unsafe extern "C" fn aclrtGetBufDataLen(
 }
 
 /// Writes the user data of a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetBufUserData(
     buf: ffi::aclrtMbuf,
     data_ptr: *const c_void,
@@ -103,7 +97,6 @@ pub unsafe extern "C" fn aclrtSetBufUserData(
 }
 
 /// Reads the user data of a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetBufUserData(
     buf: ffi::aclrtMbuf,
     data_ptr: *mut c_void,
@@ -121,7 +114,6 @@ pub unsafe extern "C" fn aclrtGetBufUserData(
 }
 
 /// Creates a further buffer that refers to the same memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCopyBufRef(
     buf: ffi::aclrtMbuf,
     new_buf: *mut ffi::aclrtMbuf,
@@ -138,7 +130,6 @@ pub unsafe extern "C" fn aclrtCopyBufRef(
 }
 
 /// Appends a buffer to a chain.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtAppendBufChain(
     head_buf: ffi::aclrtMbuf,
     buf: ffi::aclrtMbuf,
@@ -154,7 +145,6 @@ pub unsafe extern "C" fn aclrtAppendBufChain(
 }
 
 /// Gets the number of buffers in a chain.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetBufChainNum(
     head_buf: ffi::aclrtMbuf,
     num: *mut u32,
@@ -171,7 +161,6 @@ pub unsafe extern "C" fn aclrtGetBufChainNum(
 }
 
 /// Gets a buffer of a chain.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetBufFromChain(
     head_buf: ffi::aclrtMbuf,
     index: u32,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Queues a cache hint that a barrier can wait for.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCmoAsyncWithBarrier(
     src: *mut c_void,
     size: usize,
@@ -32,7 +31,6 @@ pub unsafe extern "C" fn aclrtCmoAsyncWithBarrier(
 }
 
 /// Waits for cache hints, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCmoWaitBarrier(
     task_info: *mut ffi::aclrtBarrierTaskInfo,
     stream: ffi::aclrtStream,
@@ -52,7 +50,6 @@ pub unsafe extern "C" fn aclrtCmoWaitBarrier(
 }
 
 /// Gets the size of a cache hint descriptor in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCmoGetDescSize(size: *mut usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -64,7 +61,6 @@ pub unsafe extern "C" fn aclrtCmoGetDescSize(size: *mut usize) -> AclError {
 }
 
 /// Writes a cache hint descriptor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCmoSetDesc(
     cmo_desc: *mut c_void,
     src: *mut c_void,
@@ -81,7 +77,6 @@ pub unsafe extern "C" fn aclrtCmoSetDesc(
 }
 
 /// Queues the cache hint of a descriptor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCmoAsyncWithDesc(
     cmo_desc: *mut c_void,
     cmo_type: CmoType,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Subscribes a thread to the callbacks of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSubscribeReport(
     thread_id: u64,
     stream: ffi::aclrtStream,
@@ -20,7 +19,6 @@ pub unsafe extern "C" fn aclrtSubscribeReport(
 }
 
 /// Queues a callback on a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtLaunchCallback(
     r#fn: ffi::aclrtCallback,
     user_data: *mut c_void,
@@ -38,14 +36,12 @@ pub unsafe extern "C" fn aclrtLaunchCallback(
 }
 
 /// Runs the callbacks of the streams that the thread is subscribed to.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtProcessReport(timeout: i32) -> AclError {
     let body = || { AclCallback::rt_process_report(__instance(), timeout) };
     api::call("aclrtProcessReport", body)
 }
 
 /// Unsubscribes a thread from the callbacks of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtUnSubscribeReport(
     thread_id: u64,
     stream: ffi::aclrtStream,
@@ -58,7 +54,6 @@ pub unsafe extern "C" fn aclrtUnSubscribeReport(
 }
 
 /// Queues a host function on a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtLaunchHostFunc(
     stream: ffi::aclrtStream,
     r#fn: ffi::aclrtHostFunc,
@@ -75,7 +70,6 @@ pub unsafe extern "C" fn aclrtLaunchHostFunc(
 }
 
 /// Subscribes a thread to the host functions of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSubscribeHostFunc(
     host_func_thread_id: u64,
     exe_stream: ffi::aclrtStream,
@@ -92,14 +86,12 @@ pub unsafe extern "C" fn aclrtSubscribeHostFunc(
 }
 
 /// Runs the host functions of the streams that the thread is subscribed to.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtProcessHostFunc(timeout: i32) -> AclError {
     let body = || { AclCallback::rt_process_host_func(__instance(), timeout) };
     api::call("aclrtProcessHostFunc", body)
 }
 
 /// Unsubscribes a thread from the host functions of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtUnSubscribeHostFunc(
     host_func_thread_id: u64,
     exe_stream: ffi::aclrtStream,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Begins building a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIBuildBegin(
     model_ri: *mut ffi::aclmdlRI,
     flag: u32,
@@ -22,7 +21,6 @@ pub unsafe extern "C" fn aclmdlRIBuildBegin(
 }
 
 /// Binds a stream to a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIBindStream(
     model_ri: ffi::aclmdlRI,
     stream: ffi::aclrtStream,
@@ -38,7 +36,6 @@ pub unsafe extern "C" fn aclmdlRIBindStream(
 }
 
 /// Marks the end of a model instance in a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIEndTask(
     model_ri: ffi::aclmdlRI,
     stream: ffi::aclrtStream,
@@ -53,7 +50,6 @@ pub unsafe extern "C" fn aclmdlRIEndTask(
 }
 
 /// Ends building a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIBuildEnd(
     model_ri: ffi::aclmdlRI,
     reserve: *mut c_void,
@@ -68,7 +64,6 @@ pub unsafe extern "C" fn aclmdlRIBuildEnd(
 }
 
 /// Unbinds a stream from a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIUnbindStream(
     model_ri: ffi::aclmdlRI,
     stream: ffi::aclrtStream,
@@ -83,7 +78,6 @@ pub unsafe extern "C" fn aclmdlRIUnbindStream(
 }
 
 /// Begins capturing a stream into an existing model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICaptureToModelRIBegin(
     stream: ffi::aclrtStream,
     model_ri: ffi::aclmdlRI,
@@ -104,7 +98,6 @@ pub unsafe extern "C" fn aclmdlRICaptureToModelRIBegin(
 }
 
 /// Exchanges the capture mode of the calling thread.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICaptureThreadExchangeMode(
     mode: *mut RiCaptureMode,
 ) -> AclError {
@@ -120,7 +113,6 @@ pub unsafe extern "C" fn aclmdlRICaptureThreadExchangeMode(
 }
 
 /// Begins a group of captured tasks.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICaptureTaskGrpBegin(
     stream: ffi::aclrtStream,
 ) -> AclError {
@@ -132,7 +124,6 @@ pub unsafe extern "C" fn aclmdlRICaptureTaskGrpBegin(
 }
 
 /// Ends a group of captured tasks and returns its handle.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICaptureTaskGrpEnd(
     stream: ffi::aclrtStream,
     handle: *mut ffi::aclrtTaskGrp,
@@ -151,7 +142,6 @@ pub unsafe extern "C" fn aclmdlRICaptureTaskGrpEnd(
 }
 
 /// Begins the update of a task group.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICaptureTaskUpdateBegin(
     stream: ffi::aclrtStream,
     handle: ffi::aclrtTaskGrp,
@@ -166,7 +156,6 @@ pub unsafe extern "C" fn aclmdlRICaptureTaskUpdateBegin(
 }
 
 /// Ends the update of a task group.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICaptureTaskUpdateEnd(
     stream: ffi::aclrtStream,
 ) -> AclError {
@@ -178,7 +167,6 @@ pub unsafe extern "C" fn aclmdlRICaptureTaskUpdateEnd(
 }
 
 /// Sets the name of a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRISetName(
     model_ri: ffi::aclmdlRI,
     name: *const c_char,
@@ -194,7 +182,6 @@ pub unsafe extern "C" fn aclmdlRISetName(
 }
 
 /// Gets the name of a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIGetName(
     model_ri: ffi::aclmdlRI,
     max_len: u32,
@@ -215,7 +202,6 @@ pub unsafe extern "C" fn aclmdlRIGetName(
 }
 
 /// Gets the id of a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIGetId(
     model_ri: ffi::aclmdlRI,
     model_ri_id: *mut u32,
@@ -232,7 +218,6 @@ pub unsafe extern "C" fn aclmdlRIGetId(
 }
 
 /// Gets the streams of a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIGetStreams(
     model_ri: ffi::aclmdlRI,
     streams: *mut ffi::aclrtStream,
@@ -260,7 +245,6 @@ pub unsafe extern "C" fn aclmdlRIGetStreams(
 }
 
 /// Gets the captured tasks of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIGetTasksByStream(
     stream: ffi::aclrtStream,
     tasks: *mut ffi::aclmdlRITask,
@@ -287,7 +271,6 @@ pub unsafe extern "C" fn aclmdlRIGetTasksByStream(
 }
 
 /// Gets the type of a captured task.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRITaskGetType(
     task: ffi::aclmdlRITask,
     r#type: *mut RiTaskType,
@@ -304,7 +287,6 @@ pub unsafe extern "C" fn aclmdlRITaskGetType(
 }
 
 /// Gets the sequence id of a captured task.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRITaskGetSeqId(
     task: ffi::aclmdlRITask,
     id: *mut u32,
@@ -321,7 +303,6 @@ pub unsafe extern "C" fn aclmdlRITaskGetSeqId(
 }
 
 /// Gets the parameters of a captured task.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRITaskGetParams(
     task: ffi::aclmdlRITask,
     params: *mut ffi::aclmdlRITaskParams,
@@ -337,7 +318,6 @@ pub unsafe extern "C" fn aclmdlRITaskGetParams(
 }
 
 /// Sets the parameters of a captured task.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRITaskSetParams(
     task: ffi::aclmdlRITask,
     params: *mut ffi::aclmdlRITaskParams,
@@ -353,7 +333,6 @@ pub unsafe extern "C" fn aclmdlRITaskSetParams(
 }
 
 /// Disables a captured task.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRITaskDisable(task: ffi::aclmdlRITask) -> AclError {
     let body = || {
         support::refuse_null("task", task.is_null())?;
@@ -364,7 +343,6 @@ pub unsafe extern "C" fn aclmdlRITaskDisable(task: ffi::aclmdlRITask) -> AclErro
 }
 
 /// Applies changed tasks to a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIUpdate(model_ri: ffi::aclmdlRI) -> AclError {
     let body = || {
         support::refuse_null("model_ri", model_ri.is_null())?;
@@ -375,7 +353,6 @@ pub unsafe extern "C" fn aclmdlRIUpdate(model_ri: ffi::aclmdlRI) -> AclError {
 }
 
 /// Aborts a running model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIAbort(model_ri: ffi::aclmdlRI) -> AclError {
     let body = || {
         support::refuse_null("model_ri", model_ri.is_null())?;
@@ -386,7 +363,6 @@ pub unsafe extern "C" fn aclmdlRIAbort(model_ri: ffi::aclmdlRI) -> AclError {
 }
 
 /// Registers a callback for the destruction of a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIDestroyRegisterCallback(
     model_ri: ffi::aclmdlRI,
     func: ffi::aclrtCallback,
@@ -404,7 +380,6 @@ pub unsafe extern "C" fn aclmdlRIDestroyRegisterCallback(
 }
 
 /// Unregisters a callback for the destruction of a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIDestroyUnregisterCallback(
     model_ri: ffi::aclmdlRI,
     func: ffi::aclrtCallback,
@@ -421,7 +396,6 @@ pub unsafe extern "C" fn aclmdlRIDestroyUnregisterCallback(
 }
 
 /// Creates a condition variable of a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICondHandleCreate(
     model_ri: ffi::aclmdlRI,
     default_launch_value: u32,
@@ -449,7 +423,6 @@ pub unsafe extern "C" fn aclmdlRICondHandleCreate(
 }
 
 /// Gets the device address of a condition variable.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICondHandleGetCondPtr(
     handle: ffi::aclmdlRICondHandle,
     ptr: *mut c_void,
@@ -465,7 +438,6 @@ pub unsafe extern "C" fn aclmdlRICondHandleGetCondPtr(
 }
 
 /// Adds a conditional task to a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIAddCondTask(
     params: ffi::aclmdlRICondTaskParams,
     stream: ffi::aclrtStream,
@@ -480,7 +452,6 @@ pub unsafe extern "C" fn aclmdlRIAddCondTask(
 }
 
 /// Writes a model instance to a JSON file.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIDebugJsonPrint(
     model_ri: ffi::aclmdlRI,
     path: *const c_char,
@@ -497,7 +468,6 @@ pub unsafe extern "C" fn aclmdlRIDebugJsonPrint(
 }
 
 /// Gets an attribute of a captured launch.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIKernelTaskGetAttribute(
     task: ffi::aclmdlRITask,
     attr_id: LaunchKernelAttrId,

@@ -6,7 +6,6 @@ use tenon::support;
 use super::*;
 
 /// Creates a context and makes it current.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateContext(
     context: *mut ffi::aclrtContext,
     device_id: i32,
@@ -21,7 +20,6 @@ pub unsafe extern "C" fn aclrtCreateContext(
 }
 
 /// Destroys a context.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyContext(context: ffi::aclrtContext) -> AclError {
     let body = || {
         support::refuse_null("context", context.is_null())?;
@@ -32,7 +30,6 @@ pub unsafe extern "C" fn aclrtDestroyContext(context: ffi::aclrtContext) -> AclE
 }
 
 /// Sets the current context of the calling thread.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetCurrentContext(context: ffi::aclrtContext) -> AclError {
     let body = || {
         support::refuse_null("context", context.is_null())?;
@@ -43,7 +40,6 @@ pub unsafe extern "C" fn aclrtSetCurrentContext(context: ffi::aclrtContext) -> A
 }
 
 /// Gets the current context of the calling thread.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetCurrentContext(
     context: *mut ffi::aclrtContext,
 ) -> AclError {
@@ -57,7 +53,6 @@ pub unsafe extern "C" fn aclrtGetCurrentContext(
 }
 
 /// Gets the default stream of the current context.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCtxGetCurrentDefaultStream(
     stream: *mut ffi::aclrtStream,
 ) -> AclError {
@@ -74,7 +69,6 @@ pub unsafe extern "C" fn aclrtCtxGetCurrentDefaultStream(
 }
 
 /// Sets an option of the current context.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCtxSetSysParamOpt(
     opt: SysParamOpt,
     value: i64,
@@ -84,7 +78,6 @@ pub unsafe extern "C" fn aclrtCtxSetSysParamOpt(
 }
 
 /// Gets an option of the current context.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCtxGetSysParamOpt(
     opt: SysParamOpt,
     value: *mut i64,
@@ -99,14 +92,12 @@ pub unsafe extern "C" fn aclrtCtxGetSysParamOpt(
 }
 
 /// Sets an option of the process.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetSysParamOpt(opt: SysParamOpt, value: i64) -> AclError {
     let body = || { AclContext::rt_set_sys_param_opt(__instance(), opt, value) };
     api::call("aclrtSetSysParamOpt", body)
 }
 
 /// Gets an option of the process.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetSysParamOpt(
     opt: SysParamOpt,
     value: *mut i64,
@@ -121,7 +112,6 @@ pub unsafe extern "C" fn aclrtGetSysParamOpt(
 }
 
 /// Queries whether the default context of a device exists.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetPrimaryCtxState(
     device_id: i32,
     flags: *mut u32,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Copies memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpy(
     dst: *mut c_void,
     dest_max: usize,
@@ -26,7 +25,6 @@ pub unsafe extern "C" fn aclrtMemcpy(
 }
 
 /// Copies memory, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyAsync(
     dst: *mut c_void,
     dest_max: usize,
@@ -47,7 +45,6 @@ pub unsafe extern "C" fn aclrtMemcpyAsync(
 }
 
 /// Copies memory in stream order, if the addresses allow it.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyAsyncWithCondition(
     dst: *mut c_void,
     dest_max: usize,
@@ -76,7 +73,6 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithCondition(
 }
 
 /// Copies a rectangle.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpy2d(
     dst: *mut c_void,
     dpitch: usize,
@@ -98,7 +94,6 @@ pub unsafe extern "C" fn aclrtMemcpy2d(
 
 /// Copies a rectangle, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpy2dAsync(
     dst: *mut c_void,
     dpitch: usize,
@@ -132,7 +127,6 @@ pub unsafe extern "C" fn aclrtMemcpy2dAsync(
 
 /// Makes several copies.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyBatch(
     dsts: *mut *mut c_void,
     dest_maxs: *mut usize,
@@ -181,7 +175,6 @@ pub unsafe extern "C" fn aclrtMemcpyBatch(
 
 /// Makes several copies, without reporting the copy that failed.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyBatchV2(
     dsts: *mut *mut c_void,
     dest_maxs: *mut usize,
@@ -223,7 +216,6 @@ pub unsafe extern "C" fn aclrtMemcpyBatchV2(
 
 /// Makes several copies, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyBatchAsync(
     dsts: *mut *mut c_void,
     dest_maxs: *mut usize,
@@ -275,7 +267,6 @@ pub unsafe extern "C" fn aclrtMemcpyBatchAsync(
 
 /// Makes several copies in stream order, without reporting the copy that failed.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyBatchAsyncV2(
     dsts: *mut *mut c_void,
     dest_maxs: *mut usize,
@@ -319,7 +310,6 @@ pub unsafe extern "C" fn aclrtMemcpyBatchAsyncV2(
 }
 
 /// Fills memory with a byte.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemset(
     dev_ptr: *mut c_void,
     max_count: usize,
@@ -335,7 +325,6 @@ pub unsafe extern "C" fn aclrtMemset(
 }
 
 /// Fills memory with a byte, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemsetAsync(
     dev_ptr: *mut c_void,
     max_count: usize,
@@ -353,7 +342,6 @@ pub unsafe extern "C" fn aclrtMemsetAsync(
 }
 
 /// Fills memory with a 32-bit word.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemsetD32(
     ptr: *mut c_void,
     mem_size: usize,
@@ -369,7 +357,6 @@ pub unsafe extern "C" fn aclrtMemsetD32(
 }
 
 /// Fills memory with a 32-bit word, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemsetD32Async(
     ptr: *mut c_void,
     mem_size: usize,

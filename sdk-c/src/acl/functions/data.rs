@@ -7,28 +7,24 @@ use tenon::support;
 use super::*;
 
 /// Converts a 16-bit floating point number to `float`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFloat16ToFloat(value: u16) -> f32 {
     let body = || { AclData::float16_to_float(__instance(), value) };
     api::call_value("aclFloat16ToFloat", Default::default(), body)
 }
 
 /// Rounds a `float` to a 16-bit floating point number.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFloatToFloat16(value: f32) -> u16 {
     let body = || { AclData::float_to_float16(__instance(), value) };
     api::call_value("aclFloatToFloat16", 0, body)
 }
 
 /// Gets the size of an element in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclDataTypeSize(data_type: DataType) -> usize {
     let body = || { AclData::data_type_size(__instance(), data_type) };
     api::call_value("aclDataTypeSize", 0, body)
 }
 
 /// Creates a data buffer for an address and a length.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclCreateDataBuffer(
     data: *mut c_void,
     size: usize,
@@ -42,7 +38,6 @@ pub unsafe extern "C" fn aclCreateDataBuffer(
 }
 
 /// Destroys a data buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclDestroyDataBuffer(
     data_buffer: *const ffi::aclDataBuffer,
 ) -> AclError {
@@ -55,7 +50,6 @@ pub unsafe extern "C" fn aclDestroyDataBuffer(
 }
 
 /// Replaces the address and the length of a data buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclUpdateDataBuffer(
     data_buffer: *mut ffi::aclDataBuffer,
     data: *mut c_void,
@@ -71,7 +65,6 @@ pub unsafe extern "C" fn aclUpdateDataBuffer(
 }
 
 /// Gets the address of a data buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetDataBufferAddr(
     data_buffer: *const ffi::aclDataBuffer,
 ) -> *mut c_void {
@@ -84,7 +77,6 @@ pub unsafe extern "C" fn aclGetDataBufferAddr(
 }
 
 /// Gets the length of a data buffer, limited to 32 bits.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetDataBufferSize(
     data_buffer: *const ffi::aclDataBuffer,
 ) -> u32 {
@@ -96,7 +88,6 @@ pub unsafe extern "C" fn aclGetDataBufferSize(
 }
 
 /// Gets the length of a data buffer in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetDataBufferSizeV2(
     data_buffer: *const ffi::aclDataBuffer,
 ) -> usize {
@@ -108,7 +99,6 @@ pub unsafe extern "C" fn aclGetDataBufferSizeV2(
 }
 
 /// Creates a tensor description.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclCreateTensorDesc(
     data_type: DataType,
     num_dims: i32,
@@ -137,7 +127,6 @@ pub unsafe extern "C" fn aclCreateTensorDesc(
 }
 
 /// Destroys a tensor description.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclDestroyTensorDesc(desc: *const ffi::aclTensorDesc) {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
@@ -148,7 +137,6 @@ pub unsafe extern "C" fn aclDestroyTensorDesc(desc: *const ffi::aclTensorDesc) {
 }
 
 /// Gets the data type of a tensor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescType(
     desc: *const ffi::aclTensorDesc,
 ) -> DataType {
@@ -160,7 +148,6 @@ pub unsafe extern "C" fn aclGetTensorDescType(
 }
 
 /// Gets the format of a tensor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescFormat(
     desc: *const ffi::aclTensorDesc,
 ) -> Format {
@@ -172,7 +159,6 @@ pub unsafe extern "C" fn aclGetTensorDescFormat(
 }
 
 /// Gets the size of a tensor in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescSize(desc: *const ffi::aclTensorDesc) -> usize {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
@@ -182,7 +168,6 @@ pub unsafe extern "C" fn aclGetTensorDescSize(desc: *const ffi::aclTensorDesc) -
 }
 
 /// Gets the number of elements of a tensor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescElementCount(
     desc: *const ffi::aclTensorDesc,
 ) -> usize {
@@ -194,7 +179,6 @@ pub unsafe extern "C" fn aclGetTensorDescElementCount(
 }
 
 /// Gets the number of dimensions of a tensor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescNumDims(
     desc: *const ffi::aclTensorDesc,
 ) -> usize {
@@ -206,7 +190,6 @@ pub unsafe extern "C" fn aclGetTensorDescNumDims(
 }
 
 /// Returns the length of a dimension.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescDim(
     desc: *const ffi::aclTensorDesc,
     index: usize,
@@ -219,7 +202,6 @@ pub unsafe extern "C" fn aclGetTensorDescDim(
 }
 
 /// Gets the length of a dimension.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescDimV2(
     desc: *const ffi::aclTensorDesc,
     index: usize,
@@ -237,7 +219,6 @@ pub unsafe extern "C" fn aclGetTensorDescDimV2(
 }
 
 /// Gets the range of a dimension.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescDimRange(
     desc: *const ffi::aclTensorDesc,
     index: usize,
@@ -259,7 +240,6 @@ pub unsafe extern "C" fn aclGetTensorDescDimRange(
 }
 
 /// Sets the name of a tensor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorDescName(
     desc: *mut ffi::aclTensorDesc,
     name: *const c_char,
@@ -275,7 +255,6 @@ pub unsafe extern "C" fn aclSetTensorDescName(
 }
 
 /// Gets the name of a tensor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescName(
     desc: *mut ffi::aclTensorDesc,
 ) -> *const c_char {
@@ -296,7 +275,6 @@ pub unsafe extern "C" fn aclGetTensorDescName(
 }
 
 /// Creates a description of a tensor in another format.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclTransTensorDescFormat(
     src_desc: *const ffi::aclTensorDesc,
     dst_format: Format,
@@ -318,7 +296,6 @@ pub unsafe extern "C" fn aclTransTensorDescFormat(
 }
 
 /// Sets the format of a tensor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorFormat(
     desc: *mut ffi::aclTensorDesc,
     format: Format,
@@ -332,7 +309,6 @@ pub unsafe extern "C" fn aclSetTensorFormat(
 }
 
 /// Sets the shape of a tensor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorShape(
     desc: *mut ffi::aclTensorDesc,
     num_dims: i32,
@@ -356,7 +332,6 @@ pub unsafe extern "C" fn aclSetTensorShape(
 }
 
 /// Sets the format of a tensor; older name of `set_tensor_format`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorStorageFormat(
     desc: *mut ffi::aclTensorDesc,
     format: Format,
@@ -370,7 +345,6 @@ pub unsafe extern "C" fn aclSetTensorStorageFormat(
 }
 
 /// Sets the shape of a tensor; older name of `set_tensor_shape`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorStorageShape(
     desc: *mut ffi::aclTensorDesc,
     num_dims: i32,
@@ -394,7 +368,6 @@ pub unsafe extern "C" fn aclSetTensorStorageShape(
 }
 
 /// Sets the format that a tensor had in its framework.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorOriginFormat(
     desc: *mut ffi::aclTensorDesc,
     format: Format,
@@ -408,7 +381,6 @@ pub unsafe extern "C" fn aclSetTensorOriginFormat(
 }
 
 /// Sets the shape that a tensor had in its framework.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorOriginShape(
     desc: *mut ffi::aclTensorDesc,
     num_dims: i32,
@@ -432,7 +404,6 @@ pub unsafe extern "C" fn aclSetTensorOriginShape(
 }
 
 /// Sets the ranges of a tensor's dimensions.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorShapeRange(
     desc: *mut ffi::aclTensorDesc,
     dims_count: usize,
@@ -448,7 +419,6 @@ pub unsafe extern "C" fn aclSetTensorShapeRange(
 }
 
 /// Sets the ranges of a tensor's values.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorValueRange(
     desc: *mut ffi::aclTensorDesc,
     value_count: usize,
@@ -464,7 +434,6 @@ pub unsafe extern "C" fn aclSetTensorValueRange(
 }
 
 /// Gets one description of an array of descriptions.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescByIndex(
     desc: *mut ffi::aclTensorDesc,
     index: usize,
@@ -478,7 +447,6 @@ pub unsafe extern "C" fn aclGetTensorDescByIndex(
 }
 
 /// Gets the address of a tensor's data.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetTensorDescAddress(
     desc: *const ffi::aclTensorDesc,
 ) -> *mut c_void {
@@ -491,7 +459,6 @@ pub unsafe extern "C" fn aclGetTensorDescAddress(
 }
 
 /// Sets the dynamic input that a tensor belongs to.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorDynamicInput(
     desc: *mut ffi::aclTensorDesc,
     dynamic_input_name: *const c_char,
@@ -510,7 +477,6 @@ pub unsafe extern "C" fn aclSetTensorDynamicInput(
 }
 
 /// Sets the constant data of a tensor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorConst(
     desc: *mut ffi::aclTensorDesc,
     data: *mut c_void,
@@ -526,7 +492,6 @@ pub unsafe extern "C" fn aclSetTensorConst(
 }
 
 /// Sets the memory location of a tensor's data.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorPlaceMent(
     desc: *mut ffi::aclTensorDesc,
     mem_type: MemType,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Creates an item.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCreateDataItem(
     tdt_type: TdtTensorType,
     dims: *const i64,
@@ -34,7 +33,6 @@ pub unsafe extern "C" fn acltdtCreateDataItem(
 }
 
 /// Destroys an item.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDestroyDataItem(
     data_item: *mut ffi::acltdtDataItem,
 ) -> AclError {
@@ -47,7 +45,6 @@ pub unsafe extern "C" fn acltdtDestroyDataItem(
 }
 
 /// Gets the kind of an item.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetTensorTypeFromItem(
     data_item: *const ffi::acltdtDataItem,
 ) -> TdtTensorType {
@@ -60,7 +57,6 @@ pub unsafe extern "C" fn acltdtGetTensorTypeFromItem(
 }
 
 /// Gets the data type of an item.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetDataTypeFromItem(
     data_item: *const ffi::acltdtDataItem,
 ) -> DataType {
@@ -73,7 +69,6 @@ pub unsafe extern "C" fn acltdtGetDataTypeFromItem(
 }
 
 /// Gets the address of the tensor of an item.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetDataAddrFromItem(
     data_item: *const ffi::acltdtDataItem,
 ) -> *mut c_void {
@@ -90,7 +85,6 @@ pub unsafe extern "C" fn acltdtGetDataAddrFromItem(
 }
 
 /// Gets the length of the tensor of an item in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetDataSizeFromItem(
     data_item: *const ffi::acltdtDataItem,
 ) -> usize {
@@ -103,7 +97,6 @@ pub unsafe extern "C" fn acltdtGetDataSizeFromItem(
 }
 
 /// Gets the number of dimensions of an item.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetDimNumFromItem(
     data_item: *const ffi::acltdtDataItem,
 ) -> usize {
@@ -116,7 +109,6 @@ pub unsafe extern "C" fn acltdtGetDimNumFromItem(
 }
 
 /// Gets the shape of an item.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetDimsFromItem(
     data_item: *const ffi::acltdtDataItem,
     dims: *mut i64,
@@ -133,7 +125,6 @@ pub unsafe extern "C" fn acltdtGetDimsFromItem(
 }
 
 /// Gets the part that an item carries.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetSliceInfoFromItem(
     data_item: *const ffi::acltdtDataItem,
     slice_num: *mut usize,
@@ -157,7 +148,6 @@ pub unsafe extern "C" fn acltdtGetSliceInfoFromItem(
 }
 
 /// Creates an empty list of items.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCreateDataset() -> *mut ffi::acltdtDataset {
     let body = || {
         let yielded = AclDataChannel::tdt_create_dataset(__instance())?;
@@ -167,7 +157,6 @@ pub unsafe extern "C" fn acltdtCreateDataset() -> *mut ffi::acltdtDataset {
 }
 
 /// Destroys a list of items.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDestroyDataset(
     dataset: *mut ffi::acltdtDataset,
 ) -> AclError {
@@ -180,7 +169,6 @@ pub unsafe extern "C" fn acltdtDestroyDataset(
 }
 
 /// Adds an item to a list.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtAddDataItem(
     dataset: *mut ffi::acltdtDataset,
     data_item: *mut ffi::acltdtDataItem,
@@ -196,7 +184,6 @@ pub unsafe extern "C" fn acltdtAddDataItem(
 }
 
 /// Gets an item of a list.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetDataItem(
     dataset: *const ffi::acltdtDataset,
     index: usize,
@@ -211,7 +198,6 @@ pub unsafe extern "C" fn acltdtGetDataItem(
 }
 
 /// Gets the number of items in a list.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetDatasetSize(
     dataset: *const ffi::acltdtDataset,
 ) -> usize {
@@ -224,7 +210,6 @@ pub unsafe extern "C" fn acltdtGetDatasetSize(
 }
 
 /// Gets the name of a list.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetDatasetName(
     dataset: *const ffi::acltdtDataset,
 ) -> *const c_char {
@@ -246,7 +231,6 @@ pub unsafe extern "C" fn acltdtGetDatasetName(
 }
 
 /// Creates a channel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCreateChannel(
     device_id: u32,
     name: *const c_char,
@@ -261,7 +245,6 @@ pub unsafe extern "C" fn acltdtCreateChannel(
 }
 
 /// Creates a channel with a capacity.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCreateChannelWithCapacity(
     device_id: u32,
     name: *const c_char,
@@ -282,7 +265,6 @@ pub unsafe extern "C" fn acltdtCreateChannelWithCapacity(
 }
 
 /// Stops a channel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtStopChannel(
     handle: *mut ffi::acltdtChannelHandle,
 ) -> AclError {
@@ -295,7 +277,6 @@ pub unsafe extern "C" fn acltdtStopChannel(
 }
 
 /// Destroys a channel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDestroyChannel(
     handle: *mut ffi::acltdtChannelHandle,
 ) -> AclError {
@@ -308,7 +289,6 @@ pub unsafe extern "C" fn acltdtDestroyChannel(
 }
 
 /// Empties a channel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCleanChannel(
     handle: *mut ffi::acltdtChannelHandle,
 ) -> AclError {
@@ -321,7 +301,6 @@ pub unsafe extern "C" fn acltdtCleanChannel(
 }
 
 /// Sends a list of items.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtSendTensor(
     handle: *const ffi::acltdtChannelHandle,
     dataset: *const ffi::acltdtDataset,
@@ -338,7 +317,6 @@ pub unsafe extern "C" fn acltdtSendTensor(
 }
 
 /// Receives a list of items.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtReceiveTensor(
     handle: *const ffi::acltdtChannelHandle,
     dataset: *mut ffi::acltdtDataset,
@@ -355,7 +333,6 @@ pub unsafe extern "C" fn acltdtReceiveTensor(
 }
 
 /// Gets the number of lists in a channel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtQueryChannelSize(
     handle: *const ffi::acltdtChannelHandle,
     size: *mut usize,

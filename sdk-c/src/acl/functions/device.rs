@@ -7,28 +7,24 @@ use tenon::support;
 use super::*;
 
 /// Sets the current device of the calling thread.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetDevice(device_id: i32) -> AclError {
     let body = || { AclDevice::rt_set_device(__instance(), device_id) };
     api::call("aclrtSetDevice", body)
 }
 
 /// Releases a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetDevice(device_id: i32) -> AclError {
     let body = || { AclDevice::rt_reset_device(__instance(), device_id) };
     api::call("aclrtResetDevice", body)
 }
 
 /// Releases a device regardless of its reference count.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetDeviceForce(device_id: i32) -> AclError {
     let body = || { AclDevice::rt_reset_device_force(__instance(), device_id) };
     api::call("aclrtResetDeviceForce", body)
 }
 
 /// Gets the current device of the calling thread.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetDevice(device_id: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -40,7 +36,6 @@ pub unsafe extern "C" fn aclrtGetDevice(device_id: *mut i32) -> AclError {
 }
 
 /// Gets the number of devices.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetDeviceCount(count: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -52,7 +47,6 @@ pub unsafe extern "C" fn aclrtGetDeviceCount(count: *mut u32) -> AclError {
 }
 
 /// Gets the run mode: on the host or on the device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetRunMode(run_mode: *mut RunMode) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -64,21 +58,18 @@ pub unsafe extern "C" fn aclrtGetRunMode(run_mode: *mut RunMode) -> AclError {
 }
 
 /// Selects the task scheduler of the device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetTsDevice(ts_id: TsId) -> AclError {
     let body = || { AclDevice::rt_set_ts_device(__instance(), ts_id) };
     api::call("aclrtSetTsDevice", body)
 }
 
 /// Waits for all work of the current device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSynchronizeDevice() -> AclError {
     let body = || { AclDevice::rt_synchronize_device(__instance()) };
     api::call("aclrtSynchronizeDevice", body)
 }
 
 /// Waits for all work of the current device, with a timeout.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSynchronizeDeviceWithTimeout(timeout: i32) -> AclError {
     let body = || {
         AclDevice::rt_synchronize_device_with_timeout(__instance(), timeout)
@@ -87,14 +78,12 @@ pub unsafe extern "C" fn aclrtSynchronizeDeviceWithTimeout(timeout: i32) -> AclE
 }
 
 /// Aborts the work of a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceTaskAbort(device_id: i32, timeout: u32) -> AclError {
     let body = || { AclDevice::rt_device_task_abort(__instance(), device_id, timeout) };
     api::call("aclrtDeviceTaskAbort", body)
 }
 
 /// Flushes the second-level cache of a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceL2CacheFlush(rsv: *mut c_void) -> AclError {
     let body = || {
         let rsv = tenon::AnyPtr::from_ptr(rsv);
@@ -104,7 +93,6 @@ pub unsafe extern "C" fn aclrtDeviceL2CacheFlush(rsv: *mut c_void) -> AclError {
 }
 
 /// Sets a resource limit for kernels.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceSetLimit(
     limit: DeviceLimit,
     value: usize,
@@ -114,7 +102,6 @@ pub unsafe extern "C" fn aclrtDeviceSetLimit(
 }
 
 /// Gets a resource limit for kernels.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceGetLimit(
     limit: DeviceLimit,
     value: *mut usize,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Gets the version of the ACL interface.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetVersion(
     major_version: *mut i32,
     minor_version: *mut i32,
@@ -28,7 +27,6 @@ pub unsafe extern "C" fn aclrtGetVersion(
 }
 
 /// Gets the name of the chip.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetSocName() -> *const c_char {
     let body = || {
         let yielded = AclDeviceInfo::rt_get_soc_name(__instance())?;
@@ -46,7 +44,6 @@ pub unsafe extern "C" fn aclrtGetSocName() -> *const c_char {
 }
 
 /// Queries whether code for a chip runs on the current one.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCheckArchCompatibility(
     soc_version: *const c_char,
     can_compatible: *mut i32,
@@ -65,7 +62,6 @@ pub unsafe extern "C" fn aclrtCheckArchCompatibility(
 }
 
 /// Queries whether a device works.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtQueryDeviceStatus(
     device_id: i32,
     device_status: *mut DeviceStatus,
@@ -81,7 +77,6 @@ pub unsafe extern "C" fn aclrtQueryDeviceStatus(
 }
 
 /// Gets the utilisation of a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetDeviceUtilizationRate(
     device_id: i32,
     utilization_info: *mut ffi::aclrtUtilizationInfo,
@@ -99,7 +94,6 @@ pub unsafe extern "C" fn aclrtGetDeviceUtilizationRate(
 }
 
 /// Gets an attribute of a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetDeviceInfo(
     device_id: u32,
     attr: DevAttr,
@@ -115,7 +109,6 @@ pub unsafe extern "C" fn aclrtGetDeviceInfo(
 }
 
 /// Queries whether a device supports a feature.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetDeviceCapability(
     device_id: i32,
     dev_feature_type: DevFeatureType,
@@ -138,7 +131,6 @@ pub unsafe extern "C" fn aclrtGetDeviceCapability(
 }
 
 /// Gets the range of stream priorities.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceGetStreamPriorityRange(
     least_priority: *mut i32,
     greatest_priority: *mut i32,
@@ -160,7 +152,6 @@ pub unsafe extern "C" fn aclrtDeviceGetStreamPriorityRange(
 }
 
 /// Gets the connection between two devices.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetDevicesTopo(
     device_id: u32,
     other_device_id: u32,
@@ -183,7 +174,6 @@ pub unsafe extern "C" fn aclrtGetDevicesTopo(
 }
 
 /// Gets the logical id of a device from its user id.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetLogicDevIdByUserDevId(
     user_devid: i32,
     logic_dev_id: *mut i32,
@@ -204,7 +194,6 @@ pub unsafe extern "C" fn aclrtGetLogicDevIdByUserDevId(
 }
 
 /// Gets the user id of a device from its logical id.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetUserDevIdByLogicDevId(
     logic_dev_id: i32,
     user_devid: *mut i32,
@@ -225,7 +214,6 @@ pub unsafe extern "C" fn aclrtGetUserDevIdByLogicDevId(
 }
 
 /// Gets the logical id of a device from its physical id.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetLogicDevIdByPhyDevId(
     phy_dev_id: i32,
     logic_dev_id: *mut i32,
@@ -246,7 +234,6 @@ pub unsafe extern "C" fn aclrtGetLogicDevIdByPhyDevId(
 }
 
 /// Gets the physical id of a device from its logical id.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetPhyDevIdByLogicDevId(
     logic_dev_id: i32,
     phy_dev_id: *mut i32,
@@ -267,7 +254,6 @@ pub unsafe extern "C" fn aclrtGetPhyDevIdByLogicDevId(
 }
 
 /// Gets the user id of a device from its physical id.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetUserDevIdByPhyDevId(
     phy_dev_id: i32,
     user_dev_id: *mut i32,
@@ -288,7 +274,6 @@ pub unsafe extern "C" fn aclrtGetUserDevIdByPhyDevId(
 }
 
 /// Gets the physical id of a device from its user id.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetPhyDevIdByUserDevId(
     user_dev_id: i32,
     phy_dev_id: *mut i32,
@@ -309,7 +294,6 @@ pub unsafe extern "C" fn aclrtGetPhyDevIdByUserDevId(
 }
 
 /// Gets the unique identifier of a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceGetUuid(
     device_id: i32,
     uuid: *mut ffi::aclrtUuid,
@@ -324,7 +308,6 @@ pub unsafe extern "C" fn aclrtDeviceGetUuid(
 }
 
 /// Gets the process id outside of containers.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceGetBareTgid(pid: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -336,7 +319,6 @@ pub unsafe extern "C" fn aclrtDeviceGetBareTgid(pid: *mut i32) -> AclError {
 }
 
 /// Gets the PCI bus id of a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceGetPCIBusId(
     device_id: i32,
     pci_bus_id: *mut c_char,
@@ -355,7 +337,6 @@ pub unsafe extern "C" fn aclrtDeviceGetPCIBusId(
 }
 
 /// Gets a device by its PCI bus id.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceGetByPCIBusId(
     pci_bus_id: *const c_char,
     device_id: *mut i32,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Registers a callback for dumps.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acldumpRegCallback(
     message_callback: ffi::acldumpCallback,
     flag: i32,
@@ -22,7 +21,6 @@ pub unsafe extern "C" fn acldumpRegCallback(
 }
 
 /// Unregisters the callback for dumps.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acldumpUnregCallback() {
     let body = || {
         AclDump::dump_unreg_callback(__instance())?;
@@ -32,7 +30,6 @@ pub unsafe extern "C" fn acldumpUnregCallback() {
 }
 
 /// Gets the folder of a kind of dump.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acldumpGetPath(dump_type: DumpType) -> *const c_char {
     let body = || {
         let yielded = AclDump::dump_get_path(__instance(), dump_type)?;
@@ -50,7 +47,6 @@ pub unsafe extern "C" fn acldumpGetPath(dump_type: DumpType) -> *const c_char {
 }
 
 /// Gets the folder of dumps after failures.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acldumpGetExceptionInfoPath(
     path: *mut c_char,
     len: usize,
@@ -64,7 +60,6 @@ pub unsafe extern "C" fn acldumpGetExceptionInfoPath(
 }
 
 /// Writes a dump after a failure.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acldumpSaveExceptionInfo(
     op_type: *const c_char,
     op_name: *const c_char,
@@ -86,7 +81,6 @@ pub unsafe extern "C" fn acldumpSaveExceptionInfo(
 }
 
 /// Starts dumping the arguments of operators.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopStartDumpArgs(
     dump_type: u32,
     path: *const c_char,
@@ -100,7 +94,6 @@ pub unsafe extern "C" fn aclopStartDumpArgs(
 }
 
 /// Stops dumping the arguments of operators.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopStopDumpArgs(dump_type: u32) -> AclError {
     let body = || { AclDump::op_stop_dump_args(__instance(), dump_type) };
     api::call("aclopStopDumpArgs", body)

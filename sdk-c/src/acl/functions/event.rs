@@ -6,7 +6,6 @@ use tenon::support;
 use super::*;
 
 /// Creates an event.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateEvent(event: *mut ffi::aclrtEvent) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -18,7 +17,6 @@ pub unsafe extern "C" fn aclrtCreateEvent(event: *mut ffi::aclrtEvent) -> AclErr
 }
 
 /// Creates an event with flags.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateEventWithFlag(
     event: *mut ffi::aclrtEvent,
     flag: u32,
@@ -33,7 +31,6 @@ pub unsafe extern "C" fn aclrtCreateEventWithFlag(
 }
 
 /// Creates an event with flags that can be recorded repeatedly.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateEventExWithFlag(
     event: *mut ffi::aclrtEvent,
     flag: u32,
@@ -49,7 +46,6 @@ pub unsafe extern "C" fn aclrtCreateEventExWithFlag(
 }
 
 /// Destroys an event.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyEvent(event: ffi::aclrtEvent) -> AclError {
     let body = || {
         support::refuse_null("event", event.is_null())?;
@@ -60,7 +56,6 @@ pub unsafe extern "C" fn aclrtDestroyEvent(event: ffi::aclrtEvent) -> AclError {
 }
 
 /// Records an event on a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtRecordEvent(
     event: ffi::aclrtEvent,
     stream: ffi::aclrtStream,
@@ -75,7 +70,6 @@ pub unsafe extern "C" fn aclrtRecordEvent(
 }
 
 /// Resets an event, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetEvent(
     event: ffi::aclrtEvent,
     stream: ffi::aclrtStream,
@@ -90,7 +84,6 @@ pub unsafe extern "C" fn aclrtResetEvent(
 }
 
 /// Queries whether an event has completed; older form.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtQueryEvent(
     event: ffi::aclrtEvent,
     status: *mut EventStatus,
@@ -107,7 +100,6 @@ pub unsafe extern "C" fn aclrtQueryEvent(
 }
 
 /// Queries whether an event has completed.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtQueryEventStatus(
     event: ffi::aclrtEvent,
     status: *mut EventRecordedStatus,
@@ -124,7 +116,6 @@ pub unsafe extern "C" fn aclrtQueryEventStatus(
 }
 
 /// Queries whether all waits for an event are over.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtQueryEventWaitStatus(
     event: ffi::aclrtEvent,
     status: *mut EventWaitStatus,
@@ -141,7 +132,6 @@ pub unsafe extern "C" fn aclrtQueryEventWaitStatus(
 }
 
 /// Waits for an event.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSynchronizeEvent(event: ffi::aclrtEvent) -> AclError {
     let body = || {
         support::refuse_null("event", event.is_null())?;
@@ -152,7 +142,6 @@ pub unsafe extern "C" fn aclrtSynchronizeEvent(event: ffi::aclrtEvent) -> AclErr
 }
 
 /// Waits for an event, with a timeout.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSynchronizeEventWithTimeout(
     event: ffi::aclrtEvent,
     timeout: i32,
@@ -166,7 +155,6 @@ pub unsafe extern "C" fn aclrtSynchronizeEventWithTimeout(
 }
 
 /// Gets the time between two events in milliseconds.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtEventElapsedTime(
     ms: *mut f32,
     start_event: ffi::aclrtEvent,
@@ -186,7 +174,6 @@ pub unsafe extern "C" fn aclrtEventElapsedTime(
 }
 
 /// Gets the timestamp of an event.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtEventGetTimestamp(
     event: ffi::aclrtEvent,
     timestamp: *mut u64,
@@ -203,7 +190,6 @@ pub unsafe extern "C" fn aclrtEventGetTimestamp(
 }
 
 /// Gets the id of an event.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetEventId(
     event: ffi::aclrtEvent,
     event_id: *mut u32,
@@ -220,7 +206,6 @@ pub unsafe extern "C" fn aclrtGetEventId(
 }
 
 /// Gets the number of events that can still be created.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetEventAvailNum(event_count: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {

@@ -6,7 +6,6 @@ use tenon::support;
 use super::*;
 
 /// Records an event on a stream, with a flag.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtRecordEventWithFlag(
     event: ffi::aclrtEvent,
     stream: ffi::aclrtStream,
@@ -22,7 +21,6 @@ pub unsafe extern "C" fn aclrtRecordEventWithFlag(
 }
 
 /// Makes a stream wait for an event, with a flag.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtStreamWaitEventWithFlag(
     stream: ffi::aclrtStream,
     event: ffi::aclrtEvent,
@@ -45,7 +43,6 @@ pub unsafe extern "C" fn aclrtStreamWaitEventWithFlag(
 }
 
 /// Exports an event to other processes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtIpcGetEventHandle(
     event: ffi::aclrtEvent,
     handle: *mut ffi::aclrtIpcEventHandle,
@@ -62,7 +59,6 @@ pub unsafe extern "C" fn aclrtIpcGetEventHandle(
 }
 
 /// Opens an event of another process.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtIpcOpenEventHandle(
     handle: ffi::aclrtIpcEventHandle,
     event: *mut ffi::aclrtEvent,

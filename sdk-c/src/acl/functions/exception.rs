@@ -6,21 +6,18 @@ use tenon::support;
 use super::*;
 
 /// Gets the last error of the thread without clearing it.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtPeekAtLastError(level: LastErrLevel) -> AclError {
     let body = || { AclException::rt_peek_at_last_error(__instance(), level) };
     api::call_value("aclrtPeekAtLastError", AclError(0), body)
 }
 
 /// Gets the last error of the thread and clears it.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetLastError(level: LastErrLevel) -> AclError {
     let body = || { AclException::rt_get_last_error(__instance(), level) };
     api::call_value("aclrtGetLastError", AclError(0), body)
 }
 
 /// Sets the callback for failures of queued work.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetExceptionInfoCallback(
     callback: ffi::aclrtExceptionInfoCallback,
 ) -> AclError {
@@ -35,7 +32,6 @@ pub unsafe extern "C" fn aclrtSetExceptionInfoCallback(
 }
 
 /// Registers a further callback for failures of queued work.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtExceptionInfoCallbackRegister(
     callback: ffi::aclrtExceptionInfoCallback,
 ) -> AclError {
@@ -49,7 +45,6 @@ pub unsafe extern "C" fn aclrtExceptionInfoCallbackRegister(
 }
 
 /// Unregisters a callback for failures of queued work.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtExceptionInfoCallbackUnregister(
     callback: ffi::aclrtExceptionInfoCallback,
 ) -> AclError {
@@ -63,7 +58,6 @@ pub unsafe extern "C" fn aclrtExceptionInfoCallbackUnregister(
 }
 
 /// Gets the error code of a failure.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetErrorCodeFromExceptionInfo(
     info: *const ffi::aclrtExceptionInfo,
 ) -> u32 {
@@ -75,7 +69,6 @@ pub unsafe extern "C" fn aclrtGetErrorCodeFromExceptionInfo(
 }
 
 /// Gets the id of the task that failed.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetTaskIdFromExceptionInfo(
     info: *const ffi::aclrtExceptionInfo,
 ) -> u32 {
@@ -87,7 +80,6 @@ pub unsafe extern "C" fn aclrtGetTaskIdFromExceptionInfo(
 }
 
 /// Gets the id of the stream that the failed task ran on.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetStreamIdFromExceptionInfo(
     info: *const ffi::aclrtExceptionInfo,
 ) -> u32 {
@@ -99,7 +91,6 @@ pub unsafe extern "C" fn aclrtGetStreamIdFromExceptionInfo(
 }
 
 /// Gets the id of the thread that queued the failed task.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetThreadIdFromExceptionInfo(
     info: *const ffi::aclrtExceptionInfo,
 ) -> u32 {
@@ -111,7 +102,6 @@ pub unsafe extern "C" fn aclrtGetThreadIdFromExceptionInfo(
 }
 
 /// Gets the number of the device that the failed task ran on.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetDeviceIdFromExceptionInfo(
     info: *const ffi::aclrtExceptionInfo,
 ) -> u32 {

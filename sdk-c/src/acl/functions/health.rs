@@ -6,7 +6,6 @@ use tenon::support;
 use super::*;
 
 /// Gets the ranges of memory with uncorrectable errors.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetMemUceInfo(
     device_id: i32,
     mem_uce_info_array: *mut ffi::aclrtMemUceInfo,
@@ -35,7 +34,6 @@ pub unsafe extern "C" fn aclrtGetMemUceInfo(
 }
 
 /// Repairs memory with uncorrectable errors.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemUceRepair(
     device_id: i32,
     mem_uce_info_array: *mut ffi::aclrtMemUceInfo,
@@ -54,7 +52,6 @@ pub unsafe extern "C" fn aclrtMemUceRepair(
 }
 
 /// Gets the details of a hardware error.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetErrorVerbose(
     device_id: i32,
     error_info: *mut ffi::aclrtErrorInfo,
@@ -69,7 +66,6 @@ pub unsafe extern "C" fn aclrtGetErrorVerbose(
 }
 
 /// Repairs a hardware error.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtRepairError(
     device_id: i32,
     error_info: *const ffi::aclrtErrorInfo,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Initialises the library.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -18,14 +17,12 @@ pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> AclError {
 }
 
 /// Shuts the library down.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFinalize() -> AclError {
     let body = || { AclInit::finalize(__instance()) };
     api::call("aclFinalize", body)
 }
 
 /// Releases one initialisation of the library.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -40,7 +37,6 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> AclError {
 }
 
 /// Gets the message of the last failure of the calling thread.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
     let body = || {
         let yielded = AclInit::get_recent_err_msg(__instance())?;
@@ -58,7 +54,6 @@ pub unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
 }
 
 /// Queries whether the software stack supports a feature.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetCannAttribute(
     cann_attr: CannAttr,
     value: *mut i32,
@@ -73,7 +68,6 @@ pub unsafe extern "C" fn aclGetCannAttribute(
 }
 
 /// Gets the features that the software stack supports.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetCannAttributeList(
     cann_attr_list: *mut *mut c_void,
     num: *mut usize,
@@ -91,7 +85,6 @@ pub unsafe extern "C" fn aclGetCannAttributeList(
 }
 
 /// Gets an attribute of a device; older form of `aclrtGetDeviceInfo`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetDeviceCapability(
     device_id: u32,
     device_info: DeviceInfo,
@@ -110,7 +103,6 @@ pub unsafe extern "C" fn aclGetDeviceCapability(
 }
 
 /// Gets the version of a package of Ascend's stack.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclsysGetCANNVersion(
     name: CannPackageName,
     version: *mut ffi::aclCANNPackageVersion,
@@ -125,7 +117,6 @@ pub unsafe extern "C" fn aclsysGetCANNVersion(
 }
 
 /// Gets the version of a package as text.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclsysGetVersionStr(
     pkg_name: *mut c_char,
     version_str: *mut c_char,
@@ -142,7 +133,6 @@ pub unsafe extern "C" fn aclsysGetVersionStr(
 }
 
 /// Gets the version of a package as a number.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclsysGetVersionNum(
     pkg_name: *mut c_char,
     version_num: *mut i32,
@@ -158,7 +148,6 @@ pub unsafe extern "C" fn aclsysGetVersionNum(
 }
 
 /// Drops a log message.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclAppLog(
     log_level: LogLevel,
     function: *const c_char,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Exports physical memory as a shareable handle.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemExportToShareableHandle(
     handle: ffi::aclrtDrvMemHandle,
     handle_type: MemHandleType,
@@ -34,7 +33,6 @@ pub unsafe extern "C" fn aclrtMemExportToShareableHandle(
 }
 
 /// Imports physical memory by its shareable handle.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemImportFromShareableHandle(
     shareable_handle: u64,
     device_id: i32,
@@ -58,7 +56,6 @@ pub unsafe extern "C" fn aclrtMemImportFromShareableHandle(
 }
 
 /// Sets the processes that may import physical memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemSetPidToShareableHandle(
     shareable_handle: u64,
     pid: *mut i32,
@@ -73,7 +70,6 @@ pub unsafe extern "C" fn aclrtMemSetPidToShareableHandle(
 }
 
 /// Exports physical memory as a shareable handle of a given type.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemExportToShareableHandleV2(
     handle: ffi::aclrtDrvMemHandle,
     flags: u64,
@@ -97,7 +93,6 @@ pub unsafe extern "C" fn aclrtMemExportToShareableHandleV2(
 }
 
 /// Imports physical memory by a shareable handle of a given type.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemImportFromShareableHandleV2(
     shareable_handle: *mut c_void,
     share_type: MemSharedHandleType,
@@ -125,7 +120,6 @@ pub unsafe extern "C" fn aclrtMemImportFromShareableHandleV2(
 }
 
 /// Sets the processes that may import physical memory, for a given handle type.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemSetPidToShareableHandleV2(
     shareable_handle: *mut c_void,
     share_type: MemSharedHandleType,
@@ -148,7 +142,6 @@ pub unsafe extern "C" fn aclrtMemSetPidToShareableHandleV2(
 }
 
 /// Exports device memory and gets its key.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtIpcMemGetExportKey(
     dev_ptr: *mut c_void,
     size: usize,
@@ -167,7 +160,6 @@ pub unsafe extern "C" fn aclrtIpcMemGetExportKey(
 }
 
 /// Sets the processes that may import device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtIpcMemSetImportPid(
     key: *const c_char,
     pid: *mut i32,
@@ -183,7 +175,6 @@ pub unsafe extern "C" fn aclrtIpcMemSetImportPid(
 }
 
 /// Imports device memory by its key.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtIpcMemImportByKey(
     dev_ptr: *mut *mut c_void,
     key: *const c_char,
@@ -201,7 +192,6 @@ pub unsafe extern "C" fn aclrtIpcMemImportByKey(
 }
 
 /// Closes shared device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtIpcMemClose(key: *const c_char) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -212,7 +202,6 @@ pub unsafe extern "C" fn aclrtIpcMemClose(key: *const c_char) -> AclError {
 }
 
 /// Writes a 64-bit value to memory, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtValueWrite(
     dev_addr: *mut c_void,
     value: u64,
@@ -228,7 +217,6 @@ pub unsafe extern "C" fn aclrtValueWrite(
 }
 
 /// Waits for a 64-bit value in memory, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtValueWait(
     dev_addr: *mut c_void,
     value: u64,

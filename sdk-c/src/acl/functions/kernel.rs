@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Creates a binary of compiled kernels in memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateBinary(
     data: *const c_void,
     data_len: usize,
@@ -22,7 +21,6 @@ pub unsafe extern "C" fn aclrtCreateBinary(
 }
 
 /// Destroys a binary of compiled kernels.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyBinary(binary: ffi::aclrtBinary) -> AclError {
     let body = || {
         support::refuse_null("binary", binary.is_null())?;
@@ -33,7 +31,6 @@ pub unsafe extern "C" fn aclrtDestroyBinary(binary: ffi::aclrtBinary) -> AclErro
 }
 
 /// Loads a binary of kernels to the device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtBinaryLoad(
     binary: ffi::aclrtBinary,
     bin_handle: *mut ffi::aclrtBinHandle,
@@ -50,7 +47,6 @@ pub unsafe extern "C" fn aclrtBinaryLoad(
 }
 
 /// Unloads a binary of kernels from the device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtBinaryUnLoad(bin_handle: ffi::aclrtBinHandle) -> AclError {
     let body = || {
         support::refuse_null("bin_handle", bin_handle.is_null())?;
@@ -61,7 +57,6 @@ pub unsafe extern "C" fn aclrtBinaryUnLoad(bin_handle: ffi::aclrtBinHandle) -> A
 }
 
 /// Gets a kernel by its name.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtBinaryGetFunction(
     bin_handle: ffi::aclrtBinHandle,
     kernel_name: *const c_char,
@@ -84,7 +79,6 @@ pub unsafe extern "C" fn aclrtBinaryGetFunction(
 }
 
 /// Launches a kernel, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtLaunchKernel(
     func_handle: ffi::aclrtFuncHandle,
     block_dim: u32,
@@ -110,7 +104,6 @@ pub unsafe extern "C" fn aclrtLaunchKernel(
 }
 
 /// Begins a list of kernel arguments.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtKernelArgsInit(
     func_handle: ffi::aclrtFuncHandle,
     args_handle: *mut ffi::aclrtArgsHandle,
@@ -128,7 +121,6 @@ pub unsafe extern "C" fn aclrtKernelArgsInit(
 }
 
 /// Appends an argument to a list of kernel arguments.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtKernelArgsAppend(
     args_handle: ffi::aclrtArgsHandle,
     param: *mut c_void,
@@ -152,7 +144,6 @@ pub unsafe extern "C" fn aclrtKernelArgsAppend(
 }
 
 /// Ends a list of kernel arguments.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtKernelArgsFinalize(
     args_handle: ffi::aclrtArgsHandle,
 ) -> AclError {
@@ -165,14 +156,12 @@ pub unsafe extern "C" fn aclrtKernelArgsFinalize(
 }
 
 /// Selects a group of cores.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetGroup(group_id: i32) -> AclError {
     let body = || { AclKernel::rt_set_group(__instance(), group_id) };
     api::call("aclrtSetGroup", body)
 }
 
 /// Gets the number of groups of cores.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetGroupCount(count: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -184,7 +173,6 @@ pub unsafe extern "C" fn aclrtGetGroupCount(count: *mut u32) -> AclError {
 }
 
 /// Creates a record for information about groups of cores.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateGroupInfo() -> *mut ffi::aclrtGroupInfo {
     let body = || {
         let yielded = AclKernel::rt_create_group_info(__instance())?;
@@ -194,7 +182,6 @@ pub unsafe extern "C" fn aclrtCreateGroupInfo() -> *mut ffi::aclrtGroupInfo {
 }
 
 /// Destroys a record for information about groups of cores.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyGroupInfo(
     group_info: *mut ffi::aclrtGroupInfo,
 ) -> AclError {
@@ -207,7 +194,6 @@ pub unsafe extern "C" fn aclrtDestroyGroupInfo(
 }
 
 /// Gets information about all groups of cores.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetAllGroupInfo(
     group_info: *mut ffi::aclrtGroupInfo,
 ) -> AclError {
@@ -220,7 +206,6 @@ pub unsafe extern "C" fn aclrtGetAllGroupInfo(
 }
 
 /// Gets an attribute of a group of cores.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetGroupInfoDetail(
     group_info: *const ffi::aclrtGroupInfo,
     group_index: i32,
@@ -255,7 +240,6 @@ pub unsafe extern "C" fn aclrtGetGroupInfoDetail(
 }
 
 /// Gets the number of parameters of a kernel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFunctionGetParamCount(
     func: *const c_void,
     param_count: *mut usize,
@@ -271,7 +255,6 @@ pub unsafe extern "C" fn aclrtFunctionGetParamCount(
 }
 
 /// Gets the offset and the size of a kernel parameter.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFunctionGetParamInfo(
     func: *const c_void,
     param_index: usize,
@@ -300,7 +283,6 @@ pub unsafe extern "C" fn aclrtFunctionGetParamInfo(
 }
 
 /// Gets the core memory that a kernel leaves free per block.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFunctionGetAvailDynUbufPerBlock(
     func: *mut c_void,
     flags: u32,
@@ -324,7 +306,6 @@ pub unsafe extern "C" fn aclrtFunctionGetAvailDynUbufPerBlock(
 }
 
 /// Loads kernels from a file.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtBinaryLoadFromFile(
     bin_path: *const c_char,
     options: *mut ffi::aclrtBinaryLoadOptions,
@@ -349,7 +330,6 @@ pub unsafe extern "C" fn aclrtBinaryLoadFromFile(
 }
 
 /// Loads kernels from memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtBinaryLoadFromData(
     data: *const c_void,
     length: usize,
@@ -375,7 +355,6 @@ pub unsafe extern "C" fn aclrtBinaryLoadFromData(
 }
 
 /// Gets the device address of loaded kernels.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtBinaryGetDevAddress(
     bin_handle: ffi::aclrtBinHandle,
     bin_addr: *mut *mut c_void,
@@ -396,7 +375,6 @@ pub unsafe extern "C" fn aclrtBinaryGetDevAddress(
 }
 
 /// Gets a kernel by its number.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtBinaryGetFunctionByEntry(
     bin_handle: ffi::aclrtBinHandle,
     func_entry: u64,
@@ -422,7 +400,6 @@ pub unsafe extern "C" fn aclrtBinaryGetFunctionByEntry(
 }
 
 /// Gets a global variable of loaded kernels.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtBinaryGetGlobal(
     bin_handle: ffi::aclrtBinHandle,
     name: *const c_char,
@@ -449,7 +426,6 @@ pub unsafe extern "C" fn aclrtBinaryGetGlobal(
 }
 
 /// Registers a callback for failures of kernels.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtBinarySetExceptionCallback(
     bin_handle: ffi::aclrtBinHandle,
     callback: ffi::aclrtOpExceptionCallback,
@@ -470,7 +446,6 @@ pub unsafe extern "C" fn aclrtBinarySetExceptionCallback(
 }
 
 /// Registers a kernel for the CPU of the device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtRegisterCpuFunc(
     bin_handle: ffi::aclrtBinHandle,
     func_name: *const c_char,
@@ -500,7 +475,6 @@ pub unsafe extern "C" fn aclrtRegisterCpuFunc(
 }
 
 /// Gets the binary of a kernel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFunctionGetBinary(
     func_handle: ffi::aclrtFuncHandle,
     bin_handle: *mut ffi::aclrtBinHandle,
@@ -520,7 +494,6 @@ pub unsafe extern "C" fn aclrtFunctionGetBinary(
 }
 
 /// Gets a kernel by its host function.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetFuncBySymbol(
     symbol: *const c_void,
     func_handle: *mut ffi::aclrtFuncHandle,
@@ -537,7 +510,6 @@ pub unsafe extern "C" fn aclrtGetFuncBySymbol(
 }
 
 /// Gets the device addresses of a kernel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetFunctionAddr(
     func_handle: ffi::aclrtFuncHandle,
     aic_addr: *mut *mut c_void,
@@ -558,7 +530,6 @@ pub unsafe extern "C" fn aclrtGetFunctionAddr(
 }
 
 /// Gets the size of a kernel in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetFunctionSize(
     func_handle: ffi::aclrtFuncHandle,
     aic_size: *mut usize,
@@ -579,7 +550,6 @@ pub unsafe extern "C" fn aclrtGetFunctionSize(
 }
 
 /// Gets the name of a kernel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetFunctionName(
     func_handle: ffi::aclrtFuncHandle,
     max_len: u32,
@@ -600,7 +570,6 @@ pub unsafe extern "C" fn aclrtGetFunctionName(
 }
 
 /// Gets an attribute of a kernel.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetFunctionAttribute(
     func_handle: ffi::aclrtFuncHandle,
     attr_type: FuncAttribute,
@@ -625,7 +594,6 @@ pub unsafe extern "C" fn aclrtGetFunctionAttribute(
 }
 
 /// Gets the kernel of a failure.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetFuncHandleFromExceptionInfo(
     info: *const ffi::aclrtExceptionInfo,
     func_handle: *mut ffi::aclrtFuncHandle,
@@ -646,7 +614,6 @@ pub unsafe extern "C" fn aclrtGetFuncHandleFromExceptionInfo(
 }
 
 /// Gets the arguments of a kernel that failed.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetArgsFromExceptionInfo(
     info: *const ffi::aclrtExceptionInfo,
     dev_args_ptr: *mut *mut c_void,
@@ -667,7 +634,6 @@ pub unsafe extern "C" fn aclrtGetArgsFromExceptionInfo(
 }
 
 /// Launches a kernel with attributes, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtLaunchKernelV2(
     func_handle: ffi::aclrtFuncHandle,
     num_blocks: u32,
@@ -700,7 +666,6 @@ pub unsafe extern "C" fn aclrtLaunchKernelV2(
 }
 
 /// Launches a kernel with a list of arguments, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtLaunchKernelWithConfig(
     func_handle: ffi::aclrtFuncHandle,
     num_blocks: u32,
@@ -736,7 +701,6 @@ pub unsafe extern "C" fn aclrtLaunchKernelWithConfig(
 
 /// Launches a kernel with arguments in host memory, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtLaunchKernelWithHostArgs(
     func_handle: ffi::aclrtFuncHandle,
     num_blocks: u32,
@@ -779,7 +743,6 @@ pub unsafe extern "C" fn aclrtLaunchKernelWithHostArgs(
 }
 
 /// Launches a kernel with an array of arguments, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtLaunchKernelWithArgsArray(
     func: *mut c_void,
     num_blocks: u32,
@@ -809,7 +772,6 @@ pub unsafe extern "C" fn aclrtLaunchKernelWithArgsArray(
 }
 
 /// Launches a kernel of threads with an array of arguments, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtLaunchSIMTKernelWithArgsArray(
     func: *mut c_void,
     grid_dim: ffi::dim3,
@@ -846,7 +808,6 @@ pub unsafe extern "C" fn aclrtLaunchSIMTKernelWithArgsArray(
 
 /// Launches a kernel of threads with arguments in host memory, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtLaunchSIMTKernelWithHostArgs(
     func: *mut c_void,
     grid_dim: ffi::dim3,
@@ -894,7 +855,6 @@ pub unsafe extern "C" fn aclrtLaunchSIMTKernelWithHostArgs(
 }
 
 /// Gets the size of a list of kernel arguments.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtKernelArgsGetHandleMemSize(
     func_handle: ffi::aclrtFuncHandle,
     mem_size: *mut usize,
@@ -914,7 +874,6 @@ pub unsafe extern "C" fn aclrtKernelArgsGetHandleMemSize(
 }
 
 /// Gets the size of the memory for kernel arguments.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtKernelArgsGetMemSize(
     func_handle: ffi::aclrtFuncHandle,
     user_args_size: usize,
@@ -939,7 +898,6 @@ pub unsafe extern "C" fn aclrtKernelArgsGetMemSize(
 }
 
 /// Begins a list of kernel arguments in memory of the program.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtKernelArgsInitByUserMem(
     func_handle: ffi::aclrtFuncHandle,
     args_handle: ffi::aclrtArgsHandle,
@@ -968,7 +926,6 @@ pub unsafe extern "C" fn aclrtKernelArgsInitByUserMem(
 }
 
 /// Appends an argument that is filled in later.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtKernelArgsAppendPlaceHolder(
     args_handle: ffi::aclrtArgsHandle,
     param_handle: *mut ffi::aclrtParamHandle,
@@ -989,7 +946,6 @@ pub unsafe extern "C" fn aclrtKernelArgsAppendPlaceHolder(
 }
 
 /// Gets the buffer of an argument that is filled in later.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtKernelArgsGetPlaceHolderBuffer(
     args_handle: ffi::aclrtArgsHandle,
     param_handle: ffi::aclrtParamHandle,
@@ -1019,7 +975,6 @@ pub unsafe extern "C" fn aclrtKernelArgsGetPlaceHolderBuffer(
 }
 
 /// Changes an argument of a list.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtKernelArgsParaUpdate(
     args_handle: ffi::aclrtArgsHandle,
     param_handle: ffi::aclrtParamHandle,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Creates a label.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateLabel(label: *mut ffi::aclrtLabel) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -19,7 +18,6 @@ pub unsafe extern "C" fn aclrtCreateLabel(label: *mut ffi::aclrtLabel) -> AclErr
 }
 
 /// Sets a label at the current position of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetLabel(
     label: ffi::aclrtLabel,
     stream: ffi::aclrtStream,
@@ -34,7 +32,6 @@ pub unsafe extern "C" fn aclrtSetLabel(
 }
 
 /// Destroys a label.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyLabel(label: ffi::aclrtLabel) -> AclError {
     let body = || {
         support::refuse_null("label", label.is_null())?;
@@ -45,7 +42,6 @@ pub unsafe extern "C" fn aclrtDestroyLabel(label: ffi::aclrtLabel) -> AclError {
 }
 
 /// Creates a list of labels.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateLabelList(
     labels: *const ffi::aclrtLabel,
     num: usize,
@@ -62,7 +58,6 @@ pub unsafe extern "C" fn aclrtCreateLabelList(
 }
 
 /// Destroys a list of labels.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyLabelList(
     label_list: ffi::aclrtLabelList,
 ) -> AclError {
@@ -75,7 +70,6 @@ pub unsafe extern "C" fn aclrtDestroyLabelList(
 }
 
 /// Jumps to one of several labels, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSwitchLabelByIndex(
     ptr: *mut c_void,
     max_value: u32,
@@ -100,7 +94,6 @@ pub unsafe extern "C" fn aclrtSwitchLabelByIndex(
 }
 
 /// Activates another stream, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtActiveStream(
     active_stream: ffi::aclrtStream,
     stream: ffi::aclrtStream,
@@ -114,7 +107,6 @@ pub unsafe extern "C" fn aclrtActiveStream(
 }
 
 /// Activates one of two streams depending on a comparison, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSwitchStream(
     left_value: *mut c_void,
     cond: Condition,

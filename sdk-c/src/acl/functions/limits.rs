@@ -7,21 +7,18 @@ use tenon::support;
 use super::*;
 
 /// Sets the timeout of queued waits.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetOpWaitTimeout(timeout: u32) -> AclError {
     let body = || { AclLimits::rt_set_op_wait_timeout(__instance(), timeout) };
     api::call("aclrtSetOpWaitTimeout", body)
 }
 
 /// Sets the timeout of operators in seconds.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetOpExecuteTimeOut(timeout: u32) -> AclError {
     let body = || { AclLimits::rt_set_op_execute_time_out(__instance(), timeout) };
     api::call("aclrtSetOpExecuteTimeOut", body)
 }
 
 /// Sets the timeout of operators in milliseconds.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetOpExecuteTimeOutWithMs(timeout: u32) -> AclError {
     let body = || {
         AclLimits::rt_set_op_execute_time_out_with_ms(__instance(), timeout)
@@ -30,7 +27,6 @@ pub unsafe extern "C" fn aclrtSetOpExecuteTimeOutWithMs(timeout: u32) -> AclErro
 }
 
 /// Sets the timeout of operators in microseconds.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetOpExecuteTimeOutV2(
     timeout: u64,
     actual_timeout: *mut u64,
@@ -46,7 +42,6 @@ pub unsafe extern "C" fn aclrtSetOpExecuteTimeOutV2(
 }
 
 /// Gets the granularity of operator timeouts in microseconds.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetOpTimeOutInterval(interval: *mut u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -58,7 +53,6 @@ pub unsafe extern "C" fn aclrtGetOpTimeOutInterval(interval: *mut u64) -> AclErr
 }
 
 /// Gets the timeout of operators in milliseconds.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetOpExecuteTimeout(timeout_ms: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -70,14 +64,12 @@ pub unsafe extern "C" fn aclrtGetOpExecuteTimeout(timeout_ms: *mut u32) -> AclEr
 }
 
 /// Sets the overflow mode of the current device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetDeviceSatMode(mode: FloatOverflowMode) -> AclError {
     let body = || { AclLimits::rt_set_device_sat_mode(__instance(), mode) };
     api::call("aclrtSetDeviceSatMode", body)
 }
 
 /// Gets the overflow mode of the current device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetDeviceSatMode(
     mode: *mut FloatOverflowMode,
 ) -> AclError {
@@ -91,7 +83,6 @@ pub unsafe extern "C" fn aclrtGetDeviceSatMode(
 }
 
 /// Enables or disables the overflow check of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetStreamOverflowSwitch(
     stream: ffi::aclrtStream,
     flag: u32,
@@ -104,7 +95,6 @@ pub unsafe extern "C" fn aclrtSetStreamOverflowSwitch(
 }
 
 /// Queries whether the overflow check of a stream is enabled.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetStreamOverflowSwitch(
     stream: ffi::aclrtStream,
     flag: *mut u32,
@@ -120,7 +110,6 @@ pub unsafe extern "C" fn aclrtGetStreamOverflowSwitch(
 }
 
 /// Writes the overflow status to device memory, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetOverflowStatus(
     output_addr: *mut c_void,
     output_size: usize,
@@ -136,7 +125,6 @@ pub unsafe extern "C" fn aclrtGetOverflowStatus(
 }
 
 /// Resets the overflow status, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetOverflowStatus(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
@@ -146,7 +134,6 @@ pub unsafe extern "C" fn aclrtResetOverflowStatus(stream: ffi::aclrtStream) -> A
 }
 
 /// Writes the overflow status to device memory; older name of `aclrtGetOverflowStatus`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetFloatOverflowStatus(
     output_addr: *mut c_void,
     output_size: u64,
@@ -171,7 +158,6 @@ pub unsafe extern "C" fn aclrtGetFloatOverflowStatus(
 }
 
 /// Resets the overflow status; older name of `aclrtResetOverflowStatus`.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetFloatOverflowStatus(
     stream: ffi::aclrtStream,
 ) -> AclError {
@@ -183,7 +169,6 @@ pub unsafe extern "C" fn aclrtResetFloatOverflowStatus(
 }
 
 /// Sets an attribute of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetStreamAttribute(
     stream: ffi::aclrtStream,
     stm_attr_type: StreamAttr,
@@ -199,7 +184,6 @@ pub unsafe extern "C" fn aclrtSetStreamAttribute(
 }
 
 /// Gets an attribute of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetStreamAttribute(
     stream: ffi::aclrtStream,
     stm_attr_type: StreamAttr,
@@ -219,7 +203,6 @@ pub unsafe extern "C" fn aclrtGetStreamAttribute(
 }
 
 /// Gets the number of cores that the process may use on a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetDeviceResLimit(
     device_id: i32,
     r#type: DevResLimitType,
@@ -236,7 +219,6 @@ pub unsafe extern "C" fn aclrtGetDeviceResLimit(
 }
 
 /// Limits the number of cores that the process uses on a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetDeviceResLimit(
     device_id: i32,
     r#type: DevResLimitType,
@@ -249,14 +231,12 @@ pub unsafe extern "C" fn aclrtSetDeviceResLimit(
 }
 
 /// Resets the resource limits of a device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetDeviceResLimit(device_id: i32) -> AclError {
     let body = || { AclLimits::rt_reset_device_res_limit(__instance(), device_id) };
     api::call("aclrtResetDeviceResLimit", body)
 }
 
 /// Gets the number of cores that a stream may use.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetStreamResLimit(
     stream: ffi::aclrtStream,
     r#type: DevResLimitType,
@@ -273,7 +253,6 @@ pub unsafe extern "C" fn aclrtGetStreamResLimit(
 }
 
 /// Limits the number of cores that a stream uses.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetStreamResLimit(
     stream: ffi::aclrtStream,
     r#type: DevResLimitType,
@@ -287,7 +266,6 @@ pub unsafe extern "C" fn aclrtSetStreamResLimit(
 }
 
 /// Resets the resource limits of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetStreamResLimit(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
@@ -297,7 +275,6 @@ pub unsafe extern "C" fn aclrtResetStreamResLimit(stream: ffi::aclrtStream) -> A
 }
 
 /// Applies the resource limits of a stream to the calling thread.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtUseStreamResInCurrentThread(
     stream: ffi::aclrtStream,
 ) -> AclError {
@@ -309,7 +286,6 @@ pub unsafe extern "C" fn aclrtUseStreamResInCurrentThread(
 }
 
 /// Stops applying the resource limits of a stream to the calling thread.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtUnuseStreamResInCurrentThread(
     stream: ffi::aclrtStream,
 ) -> AclError {
@@ -321,7 +297,6 @@ pub unsafe extern "C" fn aclrtUnuseStreamResInCurrentThread(
 }
 
 /// Gets the number of cores that apply to the calling thread.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetResInCurrentThread(
     r#type: DevResLimitType,
     value: *mut u32,
@@ -336,7 +311,6 @@ pub unsafe extern "C" fn aclrtGetResInCurrentThread(
 }
 
 /// Copies memory with a reduction, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtReduceAsync(
     dst: *mut c_void,
     src: *const c_void,
@@ -368,7 +342,6 @@ pub unsafe extern "C" fn aclrtReduceAsync(
 }
 
 /// Queues a cache hint for a range of memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCmoAsync(
     src: *mut c_void,
     size: usize,
@@ -385,7 +358,6 @@ pub unsafe extern "C" fn aclrtCmoAsync(
 }
 
 /// Gets the size of a copy descriptor in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetMemcpyDescSize(
     kind: MemcpyKind,
     desc_size: *mut usize,
@@ -400,7 +372,6 @@ pub unsafe extern "C" fn aclrtGetMemcpyDescSize(
 }
 
 /// Writes a copy descriptor.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetMemcpyDesc(
     desc: *mut c_void,
     kind: MemcpyKind,
@@ -431,7 +402,6 @@ pub unsafe extern "C" fn aclrtSetMemcpyDesc(
 }
 
 /// Makes the copy of a descriptor, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyAsyncWithDesc(
     desc: *mut c_void,
     kind: MemcpyKind,
@@ -447,7 +417,6 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithDesc(
 }
 
 /// Gets the id of the last task that the thread queued.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetThreadLastTaskId(task_id: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {

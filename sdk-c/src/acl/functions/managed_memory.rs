@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Allocates managed memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemAllocManaged(
     ptr: *mut *mut c_void,
     size: u64,
@@ -25,7 +24,6 @@ pub unsafe extern "C" fn aclrtMemAllocManaged(
 }
 
 /// Sets advice for a range of managed memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemManagedAdvise(
     ptr: *const c_void,
     size: u64,
@@ -48,7 +46,6 @@ pub unsafe extern "C" fn aclrtMemManagedAdvise(
 }
 
 /// Gets an attribute of a range of managed memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemManagedGetAttr(
     attribute: MemManagedRangeAttribute,
     ptr: *const c_void,
@@ -73,7 +70,6 @@ pub unsafe extern "C" fn aclrtMemManagedGetAttr(
 }
 
 /// Gets several attributes of a range of managed memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemManagedGetAttrs(
     attributes: *mut MemManagedRangeAttribute,
     num_attributes: usize,
@@ -114,7 +110,6 @@ pub unsafe extern "C" fn aclrtMemManagedGetAttrs(
 }
 
 /// Prefetches a range of managed memory, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemManagedPrefetchAsync(
     ptr: *const c_void,
     size: usize,
@@ -141,7 +136,6 @@ pub unsafe extern "C" fn aclrtMemManagedPrefetchAsync(
 
 /// Prefetches several ranges of managed memory, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemManagedPrefetchBatchAsync(
     ptrs: *const *const c_void,
     sizes: *mut usize,

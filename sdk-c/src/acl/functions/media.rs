@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Allocates device memory for media.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acldvppMalloc(
     dev_ptr: *mut *mut c_void,
     size: usize,
@@ -22,7 +21,6 @@ pub unsafe extern "C" fn acldvppMalloc(
 }
 
 /// Frees device memory for media.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acldvppFree(dev_ptr: *mut c_void) -> AclError {
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), 1)?;

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Allocates device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMalloc(
     dev_ptr: *mut *mut c_void,
     size: usize,
@@ -23,7 +22,6 @@ pub unsafe extern "C" fn aclrtMalloc(
 }
 
 /// Allocates device memory without padding behind it.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMallocAlign32(
     dev_ptr: *mut *mut c_void,
     size: usize,
@@ -40,7 +38,6 @@ pub unsafe extern "C" fn aclrtMallocAlign32(
 }
 
 /// Allocates cached device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMallocCached(
     dev_ptr: *mut *mut c_void,
     size: usize,
@@ -56,7 +53,6 @@ pub unsafe extern "C" fn aclrtMallocCached(
 }
 
 /// Allocates device memory with attributes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMallocWithCfg(
     dev_ptr: *mut *mut c_void,
     size: usize,
@@ -80,7 +76,6 @@ pub unsafe extern "C" fn aclrtMallocWithCfg(
 }
 
 /// Allocates device memory for the task scheduler.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMallocForTaskScheduler(
     dev_ptr: *mut *mut c_void,
     size: usize,
@@ -105,7 +100,6 @@ pub unsafe extern "C" fn aclrtMallocForTaskScheduler(
 }
 
 /// Frees device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFree(dev_ptr: *mut c_void) -> AclError {
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), 1)?;
@@ -116,7 +110,6 @@ pub unsafe extern "C" fn aclrtFree(dev_ptr: *mut c_void) -> AclError {
 }
 
 /// Waits for the device and frees device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFreeWithDevSync(dev_ptr: *mut c_void) -> AclError {
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), 1)?;
@@ -127,7 +120,6 @@ pub unsafe extern "C" fn aclrtFreeWithDevSync(dev_ptr: *mut c_void) -> AclError 
 }
 
 /// Allocates pinned host memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMallocHost(
     host_ptr: *mut *mut c_void,
     size: usize,
@@ -142,7 +134,6 @@ pub unsafe extern "C" fn aclrtMallocHost(
 }
 
 /// Allocates pinned host memory with attributes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMallocHostWithCfg(
     ptr: *mut *mut c_void,
     size: u64,
@@ -162,7 +153,6 @@ pub unsafe extern "C" fn aclrtMallocHostWithCfg(
 }
 
 /// Frees pinned host memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFreeHost(host_ptr: *mut c_void) -> AclError {
     let body = || {
         support::range("host_ptr", host_ptr.addr(), 1)?;
@@ -173,7 +163,6 @@ pub unsafe extern "C" fn aclrtFreeHost(host_ptr: *mut c_void) -> AclError {
 }
 
 /// Waits for the device and frees pinned host memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFreeHostWithDevSync(host_ptr: *mut c_void) -> AclError {
     let body = || {
         support::range("host_ptr", host_ptr.addr(), 1)?;
@@ -184,7 +173,6 @@ pub unsafe extern "C" fn aclrtFreeHostWithDevSync(host_ptr: *mut c_void) -> AclE
 }
 
 /// Flushes the cache of a range of device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemFlush(dev_ptr: *mut c_void, size: usize) -> AclError {
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), size)?;
@@ -195,7 +183,6 @@ pub unsafe extern "C" fn aclrtMemFlush(dev_ptr: *mut c_void, size: usize) -> Acl
 }
 
 /// Invalidates the cache of a range of device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemInvalidate(
     dev_ptr: *mut c_void,
     size: usize,
@@ -209,7 +196,6 @@ pub unsafe extern "C" fn aclrtMemInvalidate(
 }
 
 /// Gets the free and the total memory of the device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetMemInfo(
     attr: MemAttr,
     free: *mut usize,
@@ -228,7 +214,6 @@ pub unsafe extern "C" fn aclrtGetMemInfo(
 }
 
 /// Gets the memory usage per module of the program.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetMemUsageInfo(
     device_id: i32,
     mem_usage_info: *mut ffi::aclrtMemUsageInfo,
@@ -257,7 +242,6 @@ pub unsafe extern "C" fn aclrtGetMemUsageInfo(
 }
 
 /// Gets the attributes of an address.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtPointerGetAttributes(
     ptr: *const c_void,
     attributes: *mut ffi::aclrtPtrAttributes,
@@ -274,7 +258,6 @@ pub unsafe extern "C" fn aclrtPointerGetAttributes(
 }
 
 /// Gets the allocation that contains an address.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemGetAddressRange(
     ptr: *mut c_void,
     pbase: *mut *mut c_void,
@@ -299,7 +282,6 @@ pub unsafe extern "C" fn aclrtMemGetAddressRange(
 }
 
 /// Registers host memory for access by the device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtHostRegister(
     ptr: *mut c_void,
     size: u64,
@@ -321,7 +303,6 @@ pub unsafe extern "C" fn aclrtHostRegister(
 }
 
 /// Registers host memory for access by the device, with flags.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtHostRegisterV2(
     ptr: *mut c_void,
     size: u64,
@@ -336,7 +317,6 @@ pub unsafe extern "C" fn aclrtHostRegisterV2(
 }
 
 /// Gets the device address of registered host memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtHostGetDevicePointer(
     p_host: *mut c_void,
     p_device: *mut *mut c_void,
@@ -358,7 +338,6 @@ pub unsafe extern "C" fn aclrtHostGetDevicePointer(
 }
 
 /// Unregisters host memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtHostUnregister(ptr: *mut c_void) -> AclError {
     let body = || {
         support::range("ptr", ptr.addr(), 1)?;

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Checks the types of addresses.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCheckMemType(
     addr_list: *mut *mut c_void,
     size: u32,
@@ -38,7 +37,6 @@ pub unsafe extern "C" fn aclrtCheckMemType(
 }
 
 /// Queries whether a unit of a device can access registered host memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtHostMemMapCapabilities(
     device_id: u32,
     hac_type: HacType,
@@ -61,7 +59,6 @@ pub unsafe extern "C" fn aclrtHostMemMapCapabilities(
 }
 
 /// Gets the atomic operations of a device on host memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceGetHostAtomicCapabilities(
     capabilities: *mut u32,
     operations: *const AtomicOperation,
@@ -91,7 +88,6 @@ pub unsafe extern "C" fn aclrtDeviceGetHostAtomicCapabilities(
 }
 
 /// Gets the atomic operations of a device on the memory of another.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceGetP2PAtomicCapabilities(
     capabilities: *mut u32,
     operations: *const AtomicOperation,
@@ -123,7 +119,6 @@ pub unsafe extern "C" fn aclrtDeviceGetP2PAtomicCapabilities(
 }
 
 /// Reserves a range of addresses that is never uncached.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtReserveMemAddressNoUCMemory(
     vir_ptr: *mut *mut c_void,
     size: usize,
@@ -152,7 +147,6 @@ pub unsafe extern "C" fn aclrtReserveMemAddressNoUCMemory(
 }
 
 /// Maps physical memory without access rights.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemMapNoAccess(
     vir_ptr: *mut c_void,
     size: usize,
@@ -177,7 +171,6 @@ pub unsafe extern "C" fn aclrtMemMapNoAccess(
 }
 
 /// Maps a range of memory for another device.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemP2PMap(
     dev_ptr: *mut c_void,
     size: usize,
@@ -193,7 +186,6 @@ pub unsafe extern "C" fn aclrtMemP2PMap(
 }
 
 /// Maps memory of another device over a given link.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemMapSelectedLink(
     vir_ptr_dst: *mut c_void,
     size: usize,
@@ -215,7 +207,6 @@ pub unsafe extern "C" fn aclrtMemMapSelectedLink(
 }
 
 /// Sets the link for imported memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemMapSetLink(
     handle: ffi::aclrtDrvMemHandle,
     advice_link: MemLinkType,
@@ -229,7 +220,6 @@ pub unsafe extern "C" fn aclrtMemMapSetLink(
 }
 
 /// Sets an attribute of shared memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtIpcMemSetAttr(
     key: *const c_char,
     r#type: IpcMemAttrType,
@@ -244,7 +234,6 @@ pub unsafe extern "C" fn aclrtIpcMemSetAttr(
 }
 
 /// Sets the processes of other machines that may import memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtIpcMemImportPidInterServer(
     key: *const c_char,
     server_pids: *mut ffi::aclrtServerPid,
@@ -268,7 +257,6 @@ pub unsafe extern "C" fn aclrtIpcMemImportPidInterServer(
 }
 
 /// Sets the processes of other machines that may import a notify.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtNotifySetImportPidInterServer(
     notify: ffi::aclrtNotify,
     server_pids: *mut ffi::aclrtServerPid,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Loads a model from a file.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlLoadFromFile(
     model_path: *const c_char,
     model_id: *mut u32,
@@ -23,7 +22,6 @@ pub unsafe extern "C" fn aclmdlLoadFromFile(
 }
 
 /// Loads a model from memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlLoadFromMem(
     model: *const c_void,
     model_size: usize,
@@ -40,7 +38,6 @@ pub unsafe extern "C" fn aclmdlLoadFromMem(
 }
 
 /// Loads a model from a file into memory of the program.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlLoadFromFileWithMem(
     model_path: *const c_char,
     model_id: *mut u32,
@@ -72,7 +69,6 @@ pub unsafe extern "C" fn aclmdlLoadFromFileWithMem(
 }
 
 /// Loads a model from memory into memory of the program.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlLoadFromMemWithMem(
     model: *const c_void,
     model_size: usize,
@@ -105,7 +101,6 @@ pub unsafe extern "C" fn aclmdlLoadFromMemWithMem(
 }
 
 /// Gets the memory sizes that a model in a file needs.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlQuerySize(
     file_name: *const c_char,
     work_size: *mut usize,
@@ -125,7 +120,6 @@ pub unsafe extern "C" fn aclmdlQuerySize(
 }
 
 /// Gets the memory sizes that a model in memory needs.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlQuerySizeFromMem(
     model: *const c_void,
     model_size: usize,
@@ -146,14 +140,12 @@ pub unsafe extern "C" fn aclmdlQuerySizeFromMem(
 }
 
 /// Unloads a model.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlUnload(model_id: u32) -> AclError {
     let body = || { AclModel::mdl_unload(__instance(), model_id) };
     api::call("aclmdlUnload", body)
 }
 
 /// Runs a model.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlExecute(
     model_id: u32,
     input: *const ffi::aclmdlDataset,
@@ -170,7 +162,6 @@ pub unsafe extern "C" fn aclmdlExecute(
 }
 
 /// Runs a model, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlExecuteAsync(
     model_id: u32,
     input: *const ffi::aclmdlDataset,
@@ -189,7 +180,6 @@ pub unsafe extern "C" fn aclmdlExecuteAsync(
 }
 
 /// Creates a list of options for loading models.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlCreateConfigHandle() -> *mut ffi::aclmdlConfigHandle {
     let body = || {
         let yielded = AclModel::mdl_create_config_handle(__instance())?;
@@ -199,7 +189,6 @@ pub unsafe extern "C" fn aclmdlCreateConfigHandle() -> *mut ffi::aclmdlConfigHan
 }
 
 /// Destroys a list of options for loading models.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlDestroyConfigHandle(
     handle: *mut ffi::aclmdlConfigHandle,
 ) -> AclError {
@@ -212,7 +201,6 @@ pub unsafe extern "C" fn aclmdlDestroyConfigHandle(
 }
 
 /// Sets an option for loading models.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlSetConfigOpt(
     handle: *mut ffi::aclmdlConfigHandle,
     attr: i32,
@@ -234,7 +222,6 @@ pub unsafe extern "C" fn aclmdlSetConfigOpt(
 }
 
 /// Loads a model with a list of options.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlLoadWithConfig(
     handle: *const ffi::aclmdlConfigHandle,
     model_id: *mut u32,
@@ -251,7 +238,6 @@ pub unsafe extern "C" fn aclmdlLoadWithConfig(
 }
 
 /// Creates an empty model description.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlCreateDesc() -> *mut ffi::aclmdlDesc {
     let body = || {
         let yielded = AclModel::mdl_create_desc(__instance())?;
@@ -261,7 +247,6 @@ pub unsafe extern "C" fn aclmdlCreateDesc() -> *mut ffi::aclmdlDesc {
 }
 
 /// Destroys a model description.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlDestroyDesc(
     model_desc: *mut ffi::aclmdlDesc,
 ) -> AclError {
@@ -274,7 +259,6 @@ pub unsafe extern "C" fn aclmdlDestroyDesc(
 }
 
 /// Gets the description of a loaded model.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetDesc(
     model_desc: *mut ffi::aclmdlDesc,
     model_id: u32,
@@ -288,7 +272,6 @@ pub unsafe extern "C" fn aclmdlGetDesc(
 }
 
 /// Gets the description of a model in a file.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetDescFromFile(
     model_desc: *mut ffi::aclmdlDesc,
     model_path: *const c_char,
@@ -304,7 +287,6 @@ pub unsafe extern "C" fn aclmdlGetDescFromFile(
 }
 
 /// Gets the description of a model in memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetDescFromMem(
     model_desc: *mut ffi::aclmdlDesc,
     model: *const c_void,
@@ -321,7 +303,6 @@ pub unsafe extern "C" fn aclmdlGetDescFromMem(
 }
 
 /// Gets the number of inputs of a model.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetNumInputs(model_desc: *mut ffi::aclmdlDesc) -> usize {
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
@@ -332,7 +313,6 @@ pub unsafe extern "C" fn aclmdlGetNumInputs(model_desc: *mut ffi::aclmdlDesc) ->
 }
 
 /// Gets the size of an input in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetInputSizeByIndex(
     model_desc: *mut ffi::aclmdlDesc,
     index: usize,
@@ -346,7 +326,6 @@ pub unsafe extern "C" fn aclmdlGetInputSizeByIndex(
 }
 
 /// Gets the shape of an input.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetInputDims(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -364,7 +343,6 @@ pub unsafe extern "C" fn aclmdlGetInputDims(
 }
 
 /// Gets the shape of an input before preprocessing.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetInputDimsV2(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -382,7 +360,6 @@ pub unsafe extern "C" fn aclmdlGetInputDimsV2(
 }
 
 /// Gets the name of an input.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetInputNameByIndex(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -409,7 +386,6 @@ pub unsafe extern "C" fn aclmdlGetInputNameByIndex(
 }
 
 /// Gets the index of an input by its name.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetInputIndexByName(
     model_desc: *const ffi::aclmdlDesc,
     name: *const c_char,
@@ -431,7 +407,6 @@ pub unsafe extern "C" fn aclmdlGetInputIndexByName(
 }
 
 /// Gets the format of an input.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetInputFormat(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -445,7 +420,6 @@ pub unsafe extern "C" fn aclmdlGetInputFormat(
 }
 
 /// Gets the data type of an input.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetInputDataType(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -459,7 +433,6 @@ pub unsafe extern "C" fn aclmdlGetInputDataType(
 }
 
 /// Gets the number of outputs of a model.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetNumOutputs(model_desc: *mut ffi::aclmdlDesc) -> usize {
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
@@ -470,7 +443,6 @@ pub unsafe extern "C" fn aclmdlGetNumOutputs(model_desc: *mut ffi::aclmdlDesc) -
 }
 
 /// Gets the size of an output in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetOutputSizeByIndex(
     model_desc: *mut ffi::aclmdlDesc,
     index: usize,
@@ -484,7 +456,6 @@ pub unsafe extern "C" fn aclmdlGetOutputSizeByIndex(
 }
 
 /// Gets the shape of an output.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetOutputDims(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -502,7 +473,6 @@ pub unsafe extern "C" fn aclmdlGetOutputDims(
 }
 
 /// Gets the current shape of an output.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetCurOutputDims(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -520,7 +490,6 @@ pub unsafe extern "C" fn aclmdlGetCurOutputDims(
 }
 
 /// Gets the name of an output.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetOutputNameByIndex(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -547,7 +516,6 @@ pub unsafe extern "C" fn aclmdlGetOutputNameByIndex(
 }
 
 /// Gets the index of an output by its name.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetOutputIndexByName(
     model_desc: *const ffi::aclmdlDesc,
     name: *const c_char,
@@ -569,7 +537,6 @@ pub unsafe extern "C" fn aclmdlGetOutputIndexByName(
 }
 
 /// Gets the format of an output.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetOutputFormat(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -583,7 +550,6 @@ pub unsafe extern "C" fn aclmdlGetOutputFormat(
 }
 
 /// Gets the data type of an output.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetOutputDataType(
     model_desc: *const ffi::aclmdlDesc,
     index: usize,
@@ -597,7 +563,6 @@ pub unsafe extern "C" fn aclmdlGetOutputDataType(
 }
 
 /// Creates an empty dataset.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlCreateDataset() -> *mut ffi::aclmdlDataset {
     let body = || {
         let yielded = AclModel::mdl_create_dataset(__instance())?;
@@ -607,7 +572,6 @@ pub unsafe extern "C" fn aclmdlCreateDataset() -> *mut ffi::aclmdlDataset {
 }
 
 /// Destroys a dataset.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlDestroyDataset(
     dataset: *const ffi::aclmdlDataset,
 ) -> AclError {
@@ -620,7 +584,6 @@ pub unsafe extern "C" fn aclmdlDestroyDataset(
 }
 
 /// Adds a buffer to a dataset.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlAddDatasetBuffer(
     dataset: *mut ffi::aclmdlDataset,
     data_buffer: *mut ffi::aclDataBuffer,
@@ -636,7 +599,6 @@ pub unsafe extern "C" fn aclmdlAddDatasetBuffer(
 }
 
 /// Gets the number of buffers of a dataset.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetDatasetNumBuffers(
     dataset: *const ffi::aclmdlDataset,
 ) -> usize {
@@ -649,7 +611,6 @@ pub unsafe extern "C" fn aclmdlGetDatasetNumBuffers(
 }
 
 /// Gets a buffer of a dataset.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetDatasetBuffer(
     dataset: *const ffi::aclmdlDataset,
     index: usize,
@@ -664,7 +625,6 @@ pub unsafe extern "C" fn aclmdlGetDatasetBuffer(
 }
 
 /// Sets the description of a tensor of a dataset.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlSetDatasetTensorDesc(
     dataset: *mut ffi::aclmdlDataset,
     tensor_desc: *mut ffi::aclTensorDesc,
@@ -681,7 +641,6 @@ pub unsafe extern "C" fn aclmdlSetDatasetTensorDesc(
 }
 
 /// Gets the description of a tensor of a dataset.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlGetDatasetTensorDesc(
     dataset: *const ffi::aclmdlDataset,
     index: usize,
@@ -700,7 +659,6 @@ pub unsafe extern "C" fn aclmdlGetDatasetTensorDesc(
 }
 
 /// Sets the batch size of the next run.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlSetDynamicBatchSize(
     model_id: u32,
     dataset: *mut ffi::aclmdlDataset,
@@ -722,7 +680,6 @@ pub unsafe extern "C" fn aclmdlSetDynamicBatchSize(
 }
 
 /// Sets the image height and width of the next run.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlSetDynamicHWSize(
     model_id: u32,
     dataset: *mut ffi::aclmdlDataset,
@@ -746,7 +703,6 @@ pub unsafe extern "C" fn aclmdlSetDynamicHWSize(
 }
 
 /// Sets the input shape of the next run.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlSetInputDynamicDims(
     model_id: u32,
     dataset: *mut ffi::aclmdlDataset,
@@ -770,14 +726,12 @@ pub unsafe extern "C" fn aclmdlSetInputDynamicDims(
 }
 
 /// Initialises dumps.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlInitDump() -> AclError {
     let body = || { AclModel::mdl_init_dump(__instance()) };
     api::call("aclmdlInitDump", body)
 }
 
 /// Sets the dump configuration.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlSetDump(dump_cfg_path: *const c_char) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -788,14 +742,12 @@ pub unsafe extern "C" fn aclmdlSetDump(dump_cfg_path: *const c_char) -> AclError
 }
 
 /// Ends dumps.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlFinalizeDump() -> AclError {
     let body = || { AclModel::mdl_finalize_dump(__instance()) };
     api::call("aclmdlFinalizeDump", body)
 }
 
 /// Begins capturing a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICaptureBegin(
     stream: ffi::aclrtStream,
     mode: RiCaptureMode,
@@ -808,7 +760,6 @@ pub unsafe extern "C" fn aclmdlRICaptureBegin(
 }
 
 /// Ends the capture of a stream and returns the model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICaptureEnd(
     stream: ffi::aclrtStream,
     model_ri: *mut ffi::aclmdlRI,
@@ -824,7 +775,6 @@ pub unsafe extern "C" fn aclmdlRICaptureEnd(
 }
 
 /// Gets the state of the capture of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRICaptureGetInfo(
     stream: ffi::aclrtStream,
     status: *mut RiCaptureStatus,
@@ -844,7 +794,6 @@ pub unsafe extern "C" fn aclmdlRICaptureGetInfo(
 }
 
 /// Runs a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIExecute(
     model_ri: ffi::aclmdlRI,
     timeout: i32,
@@ -858,7 +807,6 @@ pub unsafe extern "C" fn aclmdlRIExecute(
 }
 
 /// Runs a model instance, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIExecuteAsync(
     model_ri: ffi::aclmdlRI,
     stream: ffi::aclrtStream,
@@ -873,7 +821,6 @@ pub unsafe extern "C" fn aclmdlRIExecuteAsync(
 }
 
 /// Destroys a model instance.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIDestroy(model_ri: ffi::aclmdlRI) -> AclError {
     let body = || {
         support::refuse_null("model_ri", model_ri.is_null())?;
@@ -884,7 +831,6 @@ pub unsafe extern "C" fn aclmdlRIDestroy(model_ri: ffi::aclmdlRI) -> AclError {
 }
 
 /// Prints a model instance for debugging.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlRIDebugPrint(model_ri: ffi::aclmdlRI) -> AclError {
     let body = || {
         support::refuse_null("model_ri", model_ri.is_null())?;

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Creates a notify.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateNotify(
     notify: *mut ffi::aclrtNotify,
     flag: u64,
@@ -22,7 +21,6 @@ pub unsafe extern "C" fn aclrtCreateNotify(
 }
 
 /// Destroys a notify.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyNotify(notify: ffi::aclrtNotify) -> AclError {
     let body = || {
         support::refuse_null("notify", notify.is_null())?;
@@ -33,7 +31,6 @@ pub unsafe extern "C" fn aclrtDestroyNotify(notify: ffi::aclrtNotify) -> AclErro
 }
 
 /// Sets a notify, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtRecordNotify(
     notify: ffi::aclrtNotify,
     stream: ffi::aclrtStream,
@@ -48,7 +45,6 @@ pub unsafe extern "C" fn aclrtRecordNotify(
 }
 
 /// Waits for a notify and resets it, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtWaitAndResetNotify(
     notify: ffi::aclrtNotify,
     stream: ffi::aclrtStream,
@@ -64,7 +60,6 @@ pub unsafe extern "C" fn aclrtWaitAndResetNotify(
 }
 
 /// Gets the id of a notify.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetNotifyId(
     notify: ffi::aclrtNotify,
     notify_id: *mut u32,
@@ -81,7 +76,6 @@ pub unsafe extern "C" fn aclrtGetNotifyId(
 }
 
 /// Resets several notifies.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtNotifyBatchReset(
     notifies: *const ffi::aclrtNotify,
     num: usize,
@@ -95,7 +89,6 @@ pub unsafe extern "C" fn aclrtNotifyBatchReset(
 }
 
 /// Exports a notify and gets its key.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtNotifyGetExportKey(
     notify: ffi::aclrtNotify,
     key: *mut c_char,
@@ -113,7 +106,6 @@ pub unsafe extern "C" fn aclrtNotifyGetExportKey(
 }
 
 /// Sets the processes that may import a notify.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtNotifySetImportPid(
     notify: ffi::aclrtNotify,
     pid: *mut i32,
@@ -130,7 +122,6 @@ pub unsafe extern "C" fn aclrtNotifySetImportPid(
 }
 
 /// Imports a notify by its key.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtNotifyImportByKey(
     notify: *mut ffi::aclrtNotify,
     key: *const c_char,
@@ -150,7 +141,6 @@ pub unsafe extern "C" fn aclrtNotifyImportByKey(
 }
 
 /// Creates a counting notify.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCntNotifyCreate(
     cnt_notify: *mut ffi::aclrtCntNotify,
     flag: u64,
@@ -165,7 +155,6 @@ pub unsafe extern "C" fn aclrtCntNotifyCreate(
 }
 
 /// Destroys a counting notify.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCntNotifyDestroy(
     cnt_notify: ffi::aclrtCntNotify,
 ) -> AclError {
@@ -178,7 +167,6 @@ pub unsafe extern "C" fn aclrtCntNotifyDestroy(
 }
 
 /// Changes a counting notify, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCntNotifyRecord(
     cnt_notify: ffi::aclrtCntNotify,
     stream: ffi::aclrtStream,
@@ -196,7 +184,6 @@ pub unsafe extern "C" fn aclrtCntNotifyRecord(
 }
 
 /// Waits for a counting notify with a timeout, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCntNotifyWaitWithTimeout(
     cnt_notify: ffi::aclrtCntNotify,
     stream: ffi::aclrtStream,
@@ -219,7 +206,6 @@ pub unsafe extern "C" fn aclrtCntNotifyWaitWithTimeout(
 }
 
 /// Resets a counting notify to 0, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCntNotifyReset(
     cnt_notify: ffi::aclrtCntNotify,
     stream: ffi::aclrtStream,
@@ -234,7 +220,6 @@ pub unsafe extern "C" fn aclrtCntNotifyReset(
 }
 
 /// Gets the id of a counting notify.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCntNotifyGetId(
     cnt_notify: ffi::aclrtCntNotify,
     notify_id: *mut u32,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Registers a callback for the initialisation of the library.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclInitCallbackRegister(
     r#type: RegisterCallbackType,
     cb_func: ffi::aclInitCallbackFunc,
@@ -26,7 +25,6 @@ pub unsafe extern "C" fn aclInitCallbackRegister(
 }
 
 /// Unregisters a callback for the initialisation of the library.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclInitCallbackUnRegister(
     r#type: RegisterCallbackType,
     cb_func: ffi::aclInitCallbackFunc,
@@ -41,7 +39,6 @@ pub unsafe extern "C" fn aclInitCallbackUnRegister(
 }
 
 /// Registers a callback for the shutdown of the library.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFinalizeCallbackRegister(
     r#type: RegisterCallbackType,
     cb_func: ffi::aclFinalizeCallbackFunc,
@@ -60,7 +57,6 @@ pub unsafe extern "C" fn aclFinalizeCallbackRegister(
 }
 
 /// Unregisters a callback for the shutdown of the library.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFinalizeCallbackUnRegister(
     r#type: RegisterCallbackType,
     cb_func: ffi::aclFinalizeCallbackFunc,
@@ -75,7 +71,6 @@ pub unsafe extern "C" fn aclFinalizeCallbackUnRegister(
 }
 
 /// Registers a callback for state changes of streams.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtRegStreamStateCallback(
     reg_name: *const c_char,
     callback: ffi::aclrtStreamStateCallback,
@@ -96,7 +91,6 @@ pub unsafe extern "C" fn aclrtRegStreamStateCallback(
 }
 
 /// Registers a callback for state changes of devices.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtRegDeviceStateCallback(
     reg_name: *const c_char,
     callback: ffi::aclrtDeviceStateCallback,
@@ -117,7 +111,6 @@ pub unsafe extern "C" fn aclrtRegDeviceStateCallback(
 }
 
 /// Registers a callback for aborts of a device's work.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetDeviceTaskAbortCallback(
     reg_name: *const c_char,
     callback: ffi::aclrtDeviceTaskAbortCallback,

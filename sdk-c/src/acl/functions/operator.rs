@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Sets the folder of the compiled operators.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetModelDir(model_dir: *const c_char) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -18,7 +17,6 @@ pub unsafe extern "C" fn aclopSetModelDir(model_dir: *const c_char) -> AclError 
 }
 
 /// Loads compiled operators from memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopLoad(model: *const c_void, model_size: usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -29,7 +27,6 @@ pub unsafe extern "C" fn aclopLoad(model: *const c_void, model_size: usize) -> A
 }
 
 /// Creates an empty set of attributes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopCreateAttr() -> *mut ffi::aclopAttr {
     let body = || {
         let yielded = AclOperator::op_create_attr(__instance())?;
@@ -39,7 +36,6 @@ pub unsafe extern "C" fn aclopCreateAttr() -> *mut ffi::aclopAttr {
 }
 
 /// Destroys a set of attributes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopDestroyAttr(attr: *const ffi::aclopAttr) {
     let body = || {
         let attr = OpAttr::from_raw(attr as *mut _);
@@ -50,7 +46,6 @@ pub unsafe extern "C" fn aclopDestroyAttr(attr: *const ffi::aclopAttr) {
 }
 
 /// Sets a boolean attribute.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrBool(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -67,7 +62,6 @@ pub unsafe extern "C" fn aclopSetAttrBool(
 }
 
 /// Sets an integer attribute.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrInt(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -84,7 +78,6 @@ pub unsafe extern "C" fn aclopSetAttrInt(
 }
 
 /// Sets a floating point attribute.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrFloat(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -101,7 +94,6 @@ pub unsafe extern "C" fn aclopSetAttrFloat(
 }
 
 /// Sets a string attribute.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrString(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -119,7 +111,6 @@ pub unsafe extern "C" fn aclopSetAttrString(
 }
 
 /// Sets a data type attribute.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrDataType(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -136,7 +127,6 @@ pub unsafe extern "C" fn aclopSetAttrDataType(
 }
 
 /// Sets an attribute that is a list of booleans.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrListBool(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -159,7 +149,6 @@ pub unsafe extern "C" fn aclopSetAttrListBool(
 }
 
 /// Sets an attribute that is a list of integers.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrListInt(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -182,7 +171,6 @@ pub unsafe extern "C" fn aclopSetAttrListInt(
 }
 
 /// Sets an attribute that is a list of floating point numbers.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrListFloat(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -205,7 +193,6 @@ pub unsafe extern "C" fn aclopSetAttrListFloat(
 }
 
 /// Sets an attribute that is a list of strings.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrListString(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -228,7 +215,6 @@ pub unsafe extern "C" fn aclopSetAttrListString(
 }
 
 /// Sets an attribute that is a list of data types.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopSetAttrListDataType(
     attr: *mut ffi::aclopAttr,
     attr_name: *const c_char,
@@ -252,7 +238,6 @@ pub unsafe extern "C" fn aclopSetAttrListDataType(
 
 /// Runs an operator in stream order; older form of `aclopExecuteV2`.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopExecute(
     op_type: *const c_char,
     num_inputs: i32,
@@ -305,7 +290,6 @@ pub unsafe extern "C" fn aclopExecute(
 
 /// Runs an operator, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopExecuteV2(
     op_type: *const c_char,
     num_inputs: i32,
@@ -357,7 +341,6 @@ pub unsafe extern "C" fn aclopExecuteV2(
 }
 
 /// Creates a handle of an operator for repeated runs.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopCreateHandle(
     op_type: *const c_char,
     num_inputs: i32,
@@ -399,7 +382,6 @@ pub unsafe extern "C" fn aclopCreateHandle(
 }
 
 /// Destroys a handle of an operator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopDestroyHandle(handle: *mut ffi::aclopHandle) {
     let body = || {
         let handle = OpHandle::from_raw(handle as *mut _);
@@ -410,7 +392,6 @@ pub unsafe extern "C" fn aclopDestroyHandle(handle: *mut ffi::aclopHandle) {
 }
 
 /// Runs the operator of a handle, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopExecWithHandle(
     handle: *mut ffi::aclopHandle,
     num_inputs: i32,
@@ -440,7 +421,6 @@ pub unsafe extern "C" fn aclopExecWithHandle(
 }
 
 /// Converts a tensor to another data type, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopCast(
     src_desc: *const ffi::aclTensorDesc,
     src_buffer: *const ffi::aclDataBuffer,
@@ -473,7 +453,6 @@ pub unsafe extern "C" fn aclopCast(
 }
 
 /// Creates a handle of a conversion for repeated runs.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopCreateHandleForCast(
     src_desc: *mut ffi::aclTensorDesc,
     dst_desc: *mut ffi::aclTensorDesc,
@@ -503,7 +482,6 @@ pub unsafe extern "C" fn aclopCreateHandleForCast(
 }
 
 /// Compiles an operator for further shapes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopUpdateParams(
     op_type: *const c_char,
     num_inputs: i32,
@@ -538,7 +516,6 @@ pub unsafe extern "C" fn aclopUpdateParams(
 }
 
 /// Infers the shapes of an operator's outputs.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopInferShape(
     op_type: *const c_char,
     num_inputs: i32,
@@ -580,7 +557,6 @@ pub unsafe extern "C" fn aclopInferShape(
 }
 
 /// Unregisters the function that selects the kernels of an operator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopUnregisterCompileFunc(op_type: *const c_char) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -592,7 +568,6 @@ pub unsafe extern "C" fn aclopUnregisterCompileFunc(op_type: *const c_char) -> A
 
 /// Multiplies a matrix and a vector.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasGemvEx(
     trans_a: TransType,
     m: i32,
@@ -643,7 +618,6 @@ pub unsafe extern "C" fn aclblasGemvEx(
 
 /// Creates a handle of a matrix-vector product for repeated runs.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasCreateHandleForGemvEx(
     trans_a: TransType,
     m: i32,
@@ -678,7 +652,6 @@ pub unsafe extern "C" fn aclblasCreateHandleForGemvEx(
 
 /// Multiplies two matrices.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasGemmEx(
     trans_a: TransType,
     trans_b: TransType,
@@ -735,7 +708,6 @@ pub unsafe extern "C" fn aclblasGemmEx(
 
 /// Creates a handle of a matrix product for repeated runs.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasCreateHandleForGemmEx(
     trans_a: TransType,
     trans_b: TransType,
@@ -776,7 +748,6 @@ pub unsafe extern "C" fn aclblasCreateHandleForGemmEx(
 
 /// Multiplies a `float16` matrix and vector.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasHgemv(
     trans_a: TransType,
     m: i32,
@@ -820,7 +791,6 @@ pub unsafe extern "C" fn aclblasHgemv(
 }
 
 /// Creates a handle of a `float16` matrix-vector product for repeated runs.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasCreateHandleForHgemv(
     trans_a: TransType,
     m: i32,
@@ -849,7 +819,6 @@ pub unsafe extern "C" fn aclblasCreateHandleForHgemv(
 
 /// Multiplies two `float16` matrices.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasHgemm(
     trans_a: TransType,
     trans_b: TransType,
@@ -900,7 +869,6 @@ pub unsafe extern "C" fn aclblasHgemm(
 
 /// Creates a handle of a `float16` matrix product for repeated runs.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasCreateHandleForHgemm(
     trans_a: TransType,
     trans_b: TransType,
@@ -935,7 +903,6 @@ pub unsafe extern "C" fn aclblasCreateHandleForHgemm(
 
 /// Multiplies an `int8` matrix and vector with `int32` sums.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasS8gemv(
     trans_a: TransType,
     m: i32,
@@ -979,7 +946,6 @@ pub unsafe extern "C" fn aclblasS8gemv(
 }
 
 /// Creates a handle of an `int8` matrix-vector product for repeated runs.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasCreateHandleForS8gemv(
     trans_a: TransType,
     m: i32,
@@ -1008,7 +974,6 @@ pub unsafe extern "C" fn aclblasCreateHandleForS8gemv(
 
 /// Multiplies two `int8` matrices with `int32` sums.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasS8gemm(
     trans_a: TransType,
     trans_b: TransType,
@@ -1059,7 +1024,6 @@ pub unsafe extern "C" fn aclblasS8gemm(
 
 /// Creates a handle of an `int8` matrix product for repeated runs.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclblasCreateHandleForS8gemm(
     trans_a: TransType,
     trans_b: TransType,

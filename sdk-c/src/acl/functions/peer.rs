@@ -6,7 +6,6 @@ use tenon::support;
 use super::*;
 
 /// Queries whether a device can access the memory of another.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceCanAccessPeer(
     can_access_peer: *mut i32,
     device_id: i32,
@@ -29,7 +28,6 @@ pub unsafe extern "C" fn aclrtDeviceCanAccessPeer(
 }
 
 /// Enables access of the current device to the memory of another.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceEnablePeerAccess(
     peer_device_id: i32,
     flags: u32,
@@ -41,7 +39,6 @@ pub unsafe extern "C" fn aclrtDeviceEnablePeerAccess(
 }
 
 /// Disables access of the current device to the memory of another.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceDisablePeerAccess(peer_device_id: i32) -> AclError {
     let body = || {
         AclPeer::rt_device_disable_peer_access(__instance(), peer_device_id)
@@ -50,7 +47,6 @@ pub unsafe extern "C" fn aclrtDeviceDisablePeerAccess(peer_device_id: i32) -> Ac
 }
 
 /// Queries whether peer access is enabled.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDevicePeerAccessStatus(
     device_id: i32,
     peer_device_id: i32,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Gets a property of the chip.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclplatformGetDeviceInfo(
     dev_info: PlatformDevInfo,
     info_val: *mut c_char,
@@ -26,7 +25,6 @@ pub unsafe extern "C" fn aclplatformGetDeviceInfo(
 }
 
 /// Gets the data types of an instruction.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclplatformGetInstructionInfo(
     core_type: PlatformCoreType,
     instr_name: *const c_char,

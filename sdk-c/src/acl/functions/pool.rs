@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Creates a pool of device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemPoolCreate(
     mem_pool: *mut ffi::aclrtMemPool,
     pool_props: *const ffi::aclrtMemPoolProps,
@@ -27,7 +26,6 @@ pub unsafe extern "C" fn aclrtMemPoolCreate(
 }
 
 /// Destroys a pool of device memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemPoolDestroy(mem_pool: ffi::aclrtMemPool) -> AclError {
     let body = || {
         support::refuse_null("mem_pool", mem_pool.is_null())?;
@@ -38,7 +36,6 @@ pub unsafe extern "C" fn aclrtMemPoolDestroy(mem_pool: ffi::aclrtMemPool) -> Acl
 }
 
 /// Sets an attribute of a pool.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemPoolSetAttr(
     mem_pool: ffi::aclrtMemPool,
     attr: MemPoolAttr,
@@ -55,7 +52,6 @@ pub unsafe extern "C" fn aclrtMemPoolSetAttr(
 }
 
 /// Gets an attribute of a pool.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemPoolGetAttr(
     mem_pool: ffi::aclrtMemPool,
     attr: MemPoolAttr,
@@ -72,7 +68,6 @@ pub unsafe extern "C" fn aclrtMemPoolGetAttr(
 }
 
 /// Allocates memory of a pool, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemPoolMallocAsync(
     dev_ptr: *mut *mut c_void,
     size: usize,
@@ -96,7 +91,6 @@ pub unsafe extern "C" fn aclrtMemPoolMallocAsync(
 }
 
 /// Frees memory of a pool, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemPoolFreeAsync(
     ptr: *mut c_void,
     stream: ffi::aclrtStream,
@@ -111,7 +105,6 @@ pub unsafe extern "C" fn aclrtMemPoolFreeAsync(
 }
 
 /// Releases free memory of a pool.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemPoolTrimTo(
     mem_pool: ffi::aclrtMemPool,
     min_bytes_to_keep: usize,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Initialises the profiler.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofInit(
     profiler_result_path: *const c_char,
     length: usize,
@@ -25,14 +24,12 @@ pub unsafe extern "C" fn aclprofInit(
 }
 
 /// Ends the profiler.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofFinalize() -> AclError {
     let body = || { AclProfiling::prof_finalize(__instance()) };
     api::call("aclprofFinalize", body)
 }
 
 /// Sets a setting of the profiler.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofSetConfig(
     config_type: ProfConfigType,
     config: *const c_char,
@@ -47,7 +44,6 @@ pub unsafe extern "C" fn aclprofSetConfig(
 }
 
 /// Creates a selection of what to record.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofCreateConfig(
     device_id_list: *mut u32,
     device_nums: u32,
@@ -76,7 +72,6 @@ pub unsafe extern "C" fn aclprofCreateConfig(
 }
 
 /// Destroys a selection of what to record.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofDestroyConfig(
     profiler_config: *const ffi::aclprofConfig,
 ) -> AclError {
@@ -89,7 +84,6 @@ pub unsafe extern "C" fn aclprofDestroyConfig(
 }
 
 /// Starts recording.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofStart(
     profiler_config: *const ffi::aclprofConfig,
 ) -> AclError {
@@ -102,7 +96,6 @@ pub unsafe extern "C" fn aclprofStart(
 }
 
 /// Stops recording.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofStop(
     profiler_config: *const ffi::aclprofConfig,
 ) -> AclError {
@@ -115,7 +108,6 @@ pub unsafe extern "C" fn aclprofStop(
 }
 
 /// Creates a selection of results of a model.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofCreateSubscribeConfig(
     time_info_switch: i8,
     aicore_metrics: ProfAicoreMetrics,
@@ -135,7 +127,6 @@ pub unsafe extern "C" fn aclprofCreateSubscribeConfig(
 }
 
 /// Destroys a selection of results of a model.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofDestroySubscribeConfig(
     prof_subscribe_config: *const ffi::aclprofSubscribeConfig,
 ) -> AclError {
@@ -150,7 +141,6 @@ pub unsafe extern "C" fn aclprofDestroySubscribeConfig(
 }
 
 /// Subscribes to the results of a model.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofModelSubscribe(
     model_id: u32,
     prof_subscribe_config: *const ffi::aclprofSubscribeConfig,
@@ -166,14 +156,12 @@ pub unsafe extern "C" fn aclprofModelSubscribe(
 }
 
 /// Unsubscribes from the results of a model.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofModelUnSubscribe(model_id: u32) -> AclError {
     let body = || { AclProfiling::prof_model_un_subscribe(__instance(), model_id) };
     api::call("aclprofModelUnSubscribe", body)
 }
 
 /// Gets the size of a result in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpDescSize(op_desc_size: *mut usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -185,7 +173,6 @@ pub unsafe extern "C" fn aclprofGetOpDescSize(op_desc_size: *mut usize) -> AclEr
 }
 
 /// Gets the number of results in a block.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpNum(
     op_info: *const c_void,
     op_info_len: usize,
@@ -202,7 +189,6 @@ pub unsafe extern "C" fn aclprofGetOpNum(
 }
 
 /// Gets the length of the type of an operator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpTypeLen(
     op_info: *const c_void,
     op_info_len: usize,
@@ -221,7 +207,6 @@ pub unsafe extern "C" fn aclprofGetOpTypeLen(
 }
 
 /// Gets the type of an operator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpType(
     op_info: *const c_void,
     op_info_len: usize,
@@ -239,7 +224,6 @@ pub unsafe extern "C" fn aclprofGetOpType(
 }
 
 /// Gets the length of the name of an operator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpNameLen(
     op_info: *const c_void,
     op_info_len: usize,
@@ -258,7 +242,6 @@ pub unsafe extern "C" fn aclprofGetOpNameLen(
 }
 
 /// Gets the name of an operator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpName(
     op_info: *const c_void,
     op_info_len: usize,
@@ -276,7 +259,6 @@ pub unsafe extern "C" fn aclprofGetOpName(
 }
 
 /// Gets the start time of an operator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpStart(
     op_info: *const c_void,
     op_info_len: usize,
@@ -291,7 +273,6 @@ pub unsafe extern "C" fn aclprofGetOpStart(
 }
 
 /// Gets the end time of an operator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpEnd(
     op_info: *const c_void,
     op_info_len: usize,
@@ -306,7 +287,6 @@ pub unsafe extern "C" fn aclprofGetOpEnd(
 }
 
 /// Gets the duration of an operator.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpDuration(
     op_info: *const c_void,
     op_info_len: usize,
@@ -321,7 +301,6 @@ pub unsafe extern "C" fn aclprofGetOpDuration(
 }
 
 /// Gets the model of a result.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetModelId(
     op_info: *const c_void,
     op_info_len: usize,
@@ -336,7 +315,6 @@ pub unsafe extern "C" fn aclprofGetModelId(
 }
 
 /// Gets the kind of a result.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpFlag(
     op_info: *const c_void,
     op_info_len: usize,
@@ -351,7 +329,6 @@ pub unsafe extern "C" fn aclprofGetOpFlag(
 }
 
 /// Gets an attribute of a result.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetOpAttriValue(
     op_info: *const c_void,
     op_info_len: usize,
@@ -381,7 +358,6 @@ pub unsafe extern "C" fn aclprofGetOpAttriValue(
 }
 
 /// Creates a step.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofCreateStepInfo() -> *mut ffi::aclprofStepInfo {
     let body = || {
         let yielded = AclProfiling::prof_create_step_info(__instance())?;
@@ -391,7 +367,6 @@ pub unsafe extern "C" fn aclprofCreateStepInfo() -> *mut ffi::aclprofStepInfo {
 }
 
 /// Destroys a step.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofDestroyStepInfo(step_info: *mut ffi::aclprofStepInfo) {
     let body = || {
         support::refuse_null("step_info", step_info.is_null())?;
@@ -403,7 +378,6 @@ pub unsafe extern "C" fn aclprofDestroyStepInfo(step_info: *mut ffi::aclprofStep
 }
 
 /// Records an end of a step.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofGetStepTimestamp(
     step_info: *mut ffi::aclprofStepInfo,
     tag: ProfStepTag,
@@ -419,7 +393,6 @@ pub unsafe extern "C" fn aclprofGetStepTimestamp(
 }
 
 /// Creates a stamp.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofCreateStamp() -> *mut c_void {
     let body = || {
         let yielded = AclProfiling::prof_create_stamp(__instance())?;
@@ -429,7 +402,6 @@ pub unsafe extern "C" fn aclprofCreateStamp() -> *mut c_void {
 }
 
 /// Destroys a stamp.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofDestroyStamp(stamp: *mut c_void) {
     let body = || {
         let stamp = tenon::AnyPtr::from_ptr(stamp);
@@ -440,7 +412,6 @@ pub unsafe extern "C" fn aclprofDestroyStamp(stamp: *mut c_void) {
 }
 
 /// Sets the message of a stamp.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofSetStampTraceMessage(
     stamp: *mut c_void,
     msg: *const c_char,
@@ -460,7 +431,6 @@ pub unsafe extern "C" fn aclprofSetStampTraceMessage(
 }
 
 /// Records a stamp as a mark.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofMark(stamp: *mut c_void) -> AclError {
     let body = || {
         let stamp = tenon::AnyPtr::from_ptr(stamp);
@@ -470,7 +440,6 @@ pub unsafe extern "C" fn aclprofMark(stamp: *mut c_void) -> AclError {
 }
 
 /// Records a message, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofMarkEx(
     msg: *const c_char,
     msg_len: usize,
@@ -486,7 +455,6 @@ pub unsafe extern "C" fn aclprofMarkEx(
 }
 
 /// Starts a nested range.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofPush(stamp: *mut c_void) -> AclError {
     let body = || {
         let stamp = tenon::AnyPtr::from_ptr(stamp);
@@ -496,14 +464,12 @@ pub unsafe extern "C" fn aclprofPush(stamp: *mut c_void) -> AclError {
 }
 
 /// Ends the innermost range.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofPop() -> AclError {
     let body = || { AclProfiling::prof_pop(__instance()) };
     api::call("aclprofPop", body)
 }
 
 /// Starts a range.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofRangeStart(
     stamp: *mut c_void,
     range_id: *mut u32,
@@ -519,14 +485,12 @@ pub unsafe extern "C" fn aclprofRangeStart(
 }
 
 /// Ends a range.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofRangeStop(range_id: u32) -> AclError {
     let body = || { AclProfiling::prof_range_stop(__instance(), range_id) };
     api::call("aclprofRangeStop", body)
 }
 
 /// Starts a nested range with an event.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofRangePushEx(
     attr: *mut ffi::aclprofEventAttributes,
 ) -> AclError {
@@ -539,14 +503,12 @@ pub unsafe extern "C" fn aclprofRangePushEx(
 }
 
 /// Ends the innermost range with an event.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofRangePop() -> AclError {
     let body = || { AclProfiling::prof_range_pop(__instance()) };
     api::call("aclprofRangePop", body)
 }
 
 /// Gets the id of a text.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclprofStr2Id(message: *const c_char) -> u64 {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {

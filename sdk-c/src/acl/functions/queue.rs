@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Creates a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCreateQueue(
     attr: *const ffi::acltdtQueueAttr,
     qid: *mut u32,
@@ -24,14 +23,12 @@ pub unsafe extern "C" fn acltdtCreateQueue(
 }
 
 /// Destroys a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDestroyQueue(qid: u32) -> AclError {
     let body = || { AclQueue::tdt_destroy_queue(__instance(), qid) };
     api::call("acltdtDestroyQueue", body)
 }
 
 /// Puts a buffer into a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtEnqueue(
     qid: u32,
     buf: ffi::acltdtBuf,
@@ -46,7 +43,6 @@ pub unsafe extern "C" fn acltdtEnqueue(
 }
 
 /// Takes a buffer out of a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDequeue(
     qid: u32,
     buf: *mut ffi::acltdtBuf,
@@ -62,7 +58,6 @@ pub unsafe extern "C" fn acltdtDequeue(
 }
 
 /// Copies data into a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtEnqueueData(
     qid: u32,
     data: *const c_void,
@@ -89,7 +84,6 @@ pub unsafe extern "C" fn acltdtEnqueueData(
 }
 
 /// Copies data out of a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDequeueData(
     qid: u32,
     data: *mut c_void,
@@ -121,7 +115,6 @@ pub unsafe extern "C" fn acltdtDequeueData(
 }
 
 /// Grants a process rights to a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGrantQueue(
     qid: u32,
     pid: i32,
@@ -135,7 +128,6 @@ pub unsafe extern "C" fn acltdtGrantQueue(
 }
 
 /// Waits for rights to a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtAttachQueue(
     qid: u32,
     timeout: i32,
@@ -151,7 +143,6 @@ pub unsafe extern "C" fn acltdtAttachQueue(
 }
 
 /// Connects queues.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtBindQueueRoutes(
     q_route_list: *mut ffi::acltdtQueueRouteList,
 ) -> AclError {
@@ -164,7 +155,6 @@ pub unsafe extern "C" fn acltdtBindQueueRoutes(
 }
 
 /// Disconnects queues.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtUnbindQueueRoutes(
     q_route_list: *mut ffi::acltdtQueueRouteList,
 ) -> AclError {
@@ -177,7 +167,6 @@ pub unsafe extern "C" fn acltdtUnbindQueueRoutes(
 }
 
 /// Searches connections.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtQueryQueueRoutes(
     query_info: *const ffi::acltdtQueueRouteQueryInfo,
     q_route_list: *mut ffi::acltdtQueueRouteList,
@@ -193,7 +182,6 @@ pub unsafe extern "C" fn acltdtQueryQueueRoutes(
 }
 
 /// Allocates a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtAllocBuf(
     size: usize,
     r#type: u32,
@@ -209,7 +197,6 @@ pub unsafe extern "C" fn acltdtAllocBuf(
 }
 
 /// Frees a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtFreeBuf(buf: ffi::acltdtBuf) -> AclError {
     let body = || {
         support::refuse_null("buf", buf.is_null())?;
@@ -220,7 +207,6 @@ pub unsafe extern "C" fn acltdtFreeBuf(buf: ffi::acltdtBuf) -> AclError {
 }
 
 /// Gets the address and the length of a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetBufData(
     buf: ffi::acltdtBuf,
     data_ptr: *mut *mut c_void,
@@ -241,7 +227,6 @@ pub unsafe extern "C" fn acltdtGetBufData(
 }
 
 /// Sets the length of the data in a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtSetBufDataLen(
     buf: ffi::acltdtBuf,
     len: usize,
@@ -255,7 +240,6 @@ pub unsafe extern "C" fn acltdtSetBufDataLen(
 }
 
 /// Gets the length of the data in a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetBufDataLen(
     buf: ffi::acltdtBuf,
     len: *mut usize,
@@ -272,7 +256,6 @@ pub unsafe extern "C" fn acltdtGetBufDataLen(
 }
 
 /// Appends a buffer to a chain.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtAppendBufChain(
     head_buf: ffi::acltdtBuf,
     buf: ffi::acltdtBuf,
@@ -288,7 +271,6 @@ pub unsafe extern "C" fn acltdtAppendBufChain(
 }
 
 /// Gets the number of buffers in a chain.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetBufChainNum(
     head_buf: ffi::acltdtBuf,
     num: *mut u32,
@@ -305,7 +287,6 @@ pub unsafe extern "C" fn acltdtGetBufChainNum(
 }
 
 /// Gets a buffer of a chain.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetBufFromChain(
     head_buf: ffi::acltdtBuf,
     index: u32,
@@ -325,7 +306,6 @@ pub unsafe extern "C" fn acltdtGetBufFromChain(
 }
 
 /// Reads data of the program from a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetBufUserData(
     buf: ffi::acltdtBuf,
     data_ptr: *mut c_void,
@@ -343,7 +323,6 @@ pub unsafe extern "C" fn acltdtGetBufUserData(
 }
 
 /// Writes data of the program into a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtSetBufUserData(
     buf: ffi::acltdtBuf,
     data_ptr: *const c_void,
@@ -361,7 +340,6 @@ pub unsafe extern "C" fn acltdtSetBufUserData(
 }
 
 /// Creates a second reference to a buffer.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCopyBufRef(
     buf: ffi::acltdtBuf,
     new_buf: *mut ffi::acltdtBuf,
@@ -378,7 +356,6 @@ pub unsafe extern "C" fn acltdtCopyBufRef(
 }
 
 /// Creates attributes for a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCreateQueueAttr() -> *mut ffi::acltdtQueueAttr {
     let body = || {
         let yielded = AclQueue::tdt_create_queue_attr(__instance())?;
@@ -388,7 +365,6 @@ pub unsafe extern "C" fn acltdtCreateQueueAttr() -> *mut ffi::acltdtQueueAttr {
 }
 
 /// Destroys attributes of a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDestroyQueueAttr(
     attr: *const ffi::acltdtQueueAttr,
 ) -> AclError {
@@ -401,7 +377,6 @@ pub unsafe extern "C" fn acltdtDestroyQueueAttr(
 }
 
 /// Sets an attribute of a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtSetQueueAttr(
     attr: *mut ffi::acltdtQueueAttr,
     r#type: TdtQueueAttrType,
@@ -419,7 +394,6 @@ pub unsafe extern "C" fn acltdtSetQueueAttr(
 }
 
 /// Gets an attribute of a queue.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetQueueAttr(
     attr: *const ffi::acltdtQueueAttr,
     r#type: TdtQueueAttrType,
@@ -441,7 +415,6 @@ pub unsafe extern "C" fn acltdtGetQueueAttr(
 }
 
 /// Creates a connection between two queues.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCreateQueueRoute(
     src_id: u32,
     dst_id: u32,
@@ -454,7 +427,6 @@ pub unsafe extern "C" fn acltdtCreateQueueRoute(
 }
 
 /// Destroys a description of a connection.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDestroyQueueRoute(
     route: *const ffi::acltdtQueueRoute,
 ) -> AclError {
@@ -467,7 +439,6 @@ pub unsafe extern "C" fn acltdtDestroyQueueRoute(
 }
 
 /// Gets an attribute of a connection.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetQueueRouteParam(
     route: *const ffi::acltdtQueueRoute,
     r#type: TdtQueueRouteParamType,
@@ -491,7 +462,6 @@ pub unsafe extern "C" fn acltdtGetQueueRouteParam(
 }
 
 /// Creates an empty list of connections.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCreateQueueRouteList() -> *mut ffi::acltdtQueueRouteList {
     let body = || {
         let yielded = AclQueue::tdt_create_queue_route_list(__instance())?;
@@ -501,7 +471,6 @@ pub unsafe extern "C" fn acltdtCreateQueueRouteList() -> *mut ffi::acltdtQueueRo
 }
 
 /// Destroys a list of connections.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDestroyQueueRouteList(
     route_list: *const ffi::acltdtQueueRouteList,
 ) -> AclError {
@@ -514,7 +483,6 @@ pub unsafe extern "C" fn acltdtDestroyQueueRouteList(
 }
 
 /// Adds a connection to a list.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtAddQueueRoute(
     route_list: *mut ffi::acltdtQueueRouteList,
     route: *const ffi::acltdtQueueRoute,
@@ -530,7 +498,6 @@ pub unsafe extern "C" fn acltdtAddQueueRoute(
 }
 
 /// Gets a connection of a list.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetQueueRoute(
     route_list: *const ffi::acltdtQueueRouteList,
     index: usize,
@@ -547,7 +514,6 @@ pub unsafe extern "C" fn acltdtGetQueueRoute(
 }
 
 /// Gets the number of connections in a list.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtGetQueueRouteNum(
     route_list: *const ffi::acltdtQueueRouteList,
 ) -> usize {
@@ -560,7 +526,6 @@ pub unsafe extern "C" fn acltdtGetQueueRouteNum(
 }
 
 /// Creates a filter for connections.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtCreateQueueRouteQueryInfo() -> *mut ffi::acltdtQueueRouteQueryInfo {
     let body = || {
         let yielded = AclQueue::tdt_create_queue_route_query_info(__instance())?;
@@ -570,7 +535,6 @@ pub unsafe extern "C" fn acltdtCreateQueueRouteQueryInfo() -> *mut ffi::acltdtQu
 }
 
 /// Destroys a filter for connections.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtDestroyQueueRouteQueryInfo(
     info: *const ffi::acltdtQueueRouteQueryInfo,
 ) -> AclError {
@@ -583,7 +547,6 @@ pub unsafe extern "C" fn acltdtDestroyQueueRouteQueryInfo(
 }
 
 /// Sets an attribute of a filter.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn acltdtSetQueueRouteQueryInfo(
     param: *mut ffi::acltdtQueueRouteQueryInfo,
     r#type: TdtQueueRouteQueryInfoParamType,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Locks the process for a snapshot.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSnapShotProcessLock(
     pid: i32,
     reserve: *mut c_void,
@@ -20,7 +19,6 @@ pub unsafe extern "C" fn aclrtSnapShotProcessLock(
 }
 
 /// Unlocks the process after a snapshot.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSnapShotProcessUnlock(
     pid: i32,
     reserve: *mut c_void,
@@ -33,7 +31,6 @@ pub unsafe extern "C" fn aclrtSnapShotProcessUnlock(
 }
 
 /// Takes a snapshot of the process.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSnapShotProcessBackup(
     pid: i32,
     args: *mut ffi::aclrtSnapShotBackupArgs,
@@ -50,7 +47,6 @@ pub unsafe extern "C" fn aclrtSnapShotProcessBackup(
 }
 
 /// Restores the last snapshot of the process.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSnapShotProcessRestore(
     pid: i32,
     args: *mut ffi::aclrtSnapShotRestoreArgs,
@@ -67,7 +63,6 @@ pub unsafe extern "C" fn aclrtSnapShotProcessRestore(
 }
 
 /// Registers a callback for a stage of snapshots.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSnapShotCallbackRegister(
     stage: SnapShotStage,
     callback: ffi::aclrtSnapShotCallBack,
@@ -86,7 +81,6 @@ pub unsafe extern "C" fn aclrtSnapShotCallbackRegister(
 }
 
 /// Unregisters a callback for a stage of snapshots.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSnapShotCallbackUnregister(
     stage: SnapShotStage,
     callback: ffi::aclrtSnapShotCallBack,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Creates a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateStream(stream: *mut ffi::aclrtStream) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -19,7 +18,6 @@ pub unsafe extern "C" fn aclrtCreateStream(stream: *mut ffi::aclrtStream) -> Acl
 }
 
 /// Creates a stream with a priority and flags.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateStreamWithConfig(
     stream: *mut ffi::aclrtStream,
     priority: u32,
@@ -39,7 +37,6 @@ pub unsafe extern "C" fn aclrtCreateStreamWithConfig(
 }
 
 /// Creates a stream configuration.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateStreamConfigHandle() -> *mut ffi::aclrtStreamConfigHandle {
     let body = || {
         let yielded = AclStream::rt_create_stream_config_handle(__instance())?;
@@ -49,7 +46,6 @@ pub unsafe extern "C" fn aclrtCreateStreamConfigHandle() -> *mut ffi::aclrtStrea
 }
 
 /// Destroys a stream configuration.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyStreamConfigHandle(
     handle: *mut ffi::aclrtStreamConfigHandle,
 ) -> AclError {
@@ -61,7 +57,6 @@ pub unsafe extern "C" fn aclrtDestroyStreamConfigHandle(
 }
 
 /// Sets an option of a stream configuration.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetStreamConfigOpt(
     handle: *mut ffi::aclrtStreamConfigHandle,
     attr: StreamConfigAttr,
@@ -82,7 +77,6 @@ pub unsafe extern "C" fn aclrtSetStreamConfigOpt(
 }
 
 /// Creates a stream from a stream configuration.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateStreamV2(
     stream: *mut ffi::aclrtStream,
     handle: *const ffi::aclrtStreamConfigHandle,
@@ -98,7 +92,6 @@ pub unsafe extern "C" fn aclrtCreateStreamV2(
 }
 
 /// Waits for the work of a stream and destroys it.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyStream(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
@@ -108,7 +101,6 @@ pub unsafe extern "C" fn aclrtDestroyStream(stream: ffi::aclrtStream) -> AclErro
 }
 
 /// Drops the queued work of a stream and destroys it.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDestroyStreamForce(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
@@ -118,7 +110,6 @@ pub unsafe extern "C" fn aclrtDestroyStreamForce(stream: ffi::aclrtStream) -> Ac
 }
 
 /// Waits for all work of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSynchronizeStream(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
@@ -128,7 +119,6 @@ pub unsafe extern "C" fn aclrtSynchronizeStream(stream: ffi::aclrtStream) -> Acl
 }
 
 /// Waits for all work of a stream, with a timeout.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSynchronizeStreamWithTimeout(
     stream: ffi::aclrtStream,
     timeout: i32,
@@ -141,7 +131,6 @@ pub unsafe extern "C" fn aclrtSynchronizeStreamWithTimeout(
 }
 
 /// Queries whether all work of a stream is done.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtStreamQuery(
     stream: ffi::aclrtStream,
     status: *mut StreamStatus,
@@ -157,7 +146,6 @@ pub unsafe extern "C" fn aclrtStreamQuery(
 }
 
 /// Gets the priority of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtStreamGetPriority(
     stream: ffi::aclrtStream,
     priority: *mut u32,
@@ -173,7 +161,6 @@ pub unsafe extern "C" fn aclrtStreamGetPriority(
 }
 
 /// Gets the flags of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtStreamGetFlags(
     stream: ffi::aclrtStream,
     flags: *mut u32,
@@ -189,7 +176,6 @@ pub unsafe extern "C" fn aclrtStreamGetFlags(
 }
 
 /// Makes a stream wait for an event.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtStreamWaitEvent(
     stream: ffi::aclrtStream,
     event: ffi::aclrtEvent,
@@ -204,7 +190,6 @@ pub unsafe extern "C" fn aclrtStreamWaitEvent(
 }
 
 /// Makes a stream wait for an event, with a timeout.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtStreamWaitEventWithTimeout(
     stream: ffi::aclrtStream,
     event: ffi::aclrtEvent,
@@ -225,7 +210,6 @@ pub unsafe extern "C" fn aclrtStreamWaitEventWithTimeout(
 }
 
 /// Drops the queued work of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtStreamAbort(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
@@ -235,7 +219,6 @@ pub unsafe extern "C" fn aclrtStreamAbort(stream: ffi::aclrtStream) -> AclError 
 }
 
 /// Gets the id of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtStreamGetId(
     stream: ffi::aclrtStream,
     stream_id: *mut i32,
@@ -251,7 +234,6 @@ pub unsafe extern "C" fn aclrtStreamGetId(
 }
 
 /// Gets the number of streams that can still be created.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetStreamAvailableNum(stream_count: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
@@ -263,7 +245,6 @@ pub unsafe extern "C" fn aclrtGetStreamAvailableNum(stream_count: *mut u32) -> A
 }
 
 /// Sets the failure mode of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetStreamFailureMode(
     stream: ffi::aclrtStream,
     mode: u64,

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Gets the device address of a symbol.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetSymbolAddress(
     symbol: *const c_void,
     dev_ptr: *mut *mut c_void,
@@ -23,7 +22,6 @@ pub unsafe extern "C" fn aclrtGetSymbolAddress(
 }
 
 /// Gets the size of a symbol in bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetSymbolSize(
     symbol: *const c_void,
     size: *mut usize,
@@ -39,7 +37,6 @@ pub unsafe extern "C" fn aclrtGetSymbolSize(
 }
 
 /// Copies memory from a symbol.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyFromSymbol(
     dst: *mut c_void,
     dst_max: usize,
@@ -66,7 +63,6 @@ pub unsafe extern "C" fn aclrtMemcpyFromSymbol(
 }
 
 /// Copies memory from a symbol, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyFromSymbolAsync(
     dst: *mut c_void,
     dst_max: usize,
@@ -96,7 +92,6 @@ pub unsafe extern "C" fn aclrtMemcpyFromSymbolAsync(
 }
 
 /// Copies memory to a symbol.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyToSymbol(
     symbol: *const c_void,
     src: *const c_void,
@@ -114,7 +109,6 @@ pub unsafe extern "C" fn aclrtMemcpyToSymbol(
 }
 
 /// Copies memory to a symbol, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyToSymbolAsync(
     symbol: *const c_void,
     src: *const c_void,

@@ -8,7 +8,6 @@ use super::*;
 
 /// Copies between addresses that are stored in memory, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemcpyAsyncWithOffset(
     dst: *mut c_void,
     dest_max: usize,
@@ -41,7 +40,6 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithOffset(
 }
 
 /// Generates random numbers, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtRandomNumAsync(
     task_info: *const ffi::aclrtRandomNumTaskInfo,
     stream: ffi::aclrtStream,
@@ -58,7 +56,6 @@ pub unsafe extern "C" fn aclrtRandomNumAsync(
 }
 
 /// Updates a queued task, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtTaskUpdateAsync(
     task_stream: ffi::aclrtStream,
     task_id: u32,
@@ -82,7 +79,6 @@ pub unsafe extern "C" fn aclrtTaskUpdateAsync(
 }
 
 /// Stops the running task of a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtStreamStop(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
@@ -92,7 +88,6 @@ pub unsafe extern "C" fn aclrtStreamStop(stream: ffi::aclrtStream) -> AclError {
 }
 
 /// Clears the tasks of a persistent stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtPersistentTaskClean(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
@@ -102,7 +97,6 @@ pub unsafe extern "C" fn aclrtPersistentTaskClean(stream: ffi::aclrtStream) -> A
 }
 
 /// Attaches operator information to the last captured task.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCacheLastTaskOpInfo(
     info_ptr: *const c_void,
     info_size: usize,
@@ -116,7 +110,6 @@ pub unsafe extern "C" fn aclrtCacheLastTaskOpInfo(
 }
 
 /// Attaches text to the last captured task.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCacheLastTaskExtendInfo(
     extend_info_ptr: *const c_char,
     info_size: usize,
@@ -134,7 +127,6 @@ pub unsafe extern "C" fn aclrtCacheLastTaskExtendInfo(
 }
 
 /// Queues a profiler mark on a stream.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtProfTrace(
     userdata: *mut c_void,
     length: i32,
@@ -149,7 +141,6 @@ pub unsafe extern "C" fn aclrtProfTrace(
 }
 
 /// Writes the overflow status to memory, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtNpuGetFloatOverFlowStatus(
     output_addr: *mut c_void,
     output_size: u64,
@@ -176,7 +167,6 @@ pub unsafe extern "C" fn aclrtNpuGetFloatOverFlowStatus(
 }
 
 /// Clears the overflow status, in stream order.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtNpuClearFloatOverFlowStatus(
     check_mode: u32,
     stream: ffi::aclrtStream,
@@ -189,7 +179,6 @@ pub unsafe extern "C" fn aclrtNpuClearFloatOverFlowStatus(
 }
 
 /// Gets the device address of the overflow status.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCtxGetFloatOverflowAddr(
     overflow_addr: *mut *mut c_void,
 ) -> AclError {
@@ -204,7 +193,6 @@ pub unsafe extern "C" fn aclrtCtxGetFloatOverflowAddr(
 }
 
 /// Gets the device address for synchronisation between cores.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetHardwareSyncAddr(addr: *mut *mut c_void) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {

@@ -7,7 +7,6 @@ use tenon::support;
 use super::*;
 
 /// Reserves a range of addresses.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtReserveMemAddress(
     vir_ptr: *mut *mut c_void,
     size: usize,
@@ -36,7 +35,6 @@ pub unsafe extern "C" fn aclrtReserveMemAddress(
 }
 
 /// Releases a reserved range of addresses.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtReleaseMemAddress(vir_ptr: *mut c_void) -> AclError {
     let body = || {
         let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
@@ -46,7 +44,6 @@ pub unsafe extern "C" fn aclrtReleaseMemAddress(vir_ptr: *mut c_void) -> AclErro
 }
 
 /// Allocates physical memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMallocPhysical(
     handle: *mut ffi::aclrtDrvMemHandle,
     size: usize,
@@ -68,7 +65,6 @@ pub unsafe extern "C" fn aclrtMallocPhysical(
 }
 
 /// Frees physical memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtFreePhysical(handle: ffi::aclrtDrvMemHandle) -> AclError {
     let body = || {
         support::refuse_null("handle", handle.is_null())?;
@@ -79,7 +75,6 @@ pub unsafe extern "C" fn aclrtFreePhysical(handle: ffi::aclrtDrvMemHandle) -> Ac
 }
 
 /// Maps physical memory to a reserved range of addresses.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMapMem(
     vir_ptr: *mut c_void,
     size: usize,
@@ -97,7 +92,6 @@ pub unsafe extern "C" fn aclrtMapMem(
 }
 
 /// Unmaps physical memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtUnmapMem(vir_ptr: *mut c_void) -> AclError {
     let body = || {
         let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
@@ -107,7 +101,6 @@ pub unsafe extern "C" fn aclrtUnmapMem(vir_ptr: *mut c_void) -> AclError {
 }
 
 /// Gets the granularity of physical memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemGetAllocationGranularity(
     prop: *mut ffi::aclrtPhysicalMemProp,
     option: MemGranularityOptions,
@@ -131,7 +124,6 @@ pub unsafe extern "C" fn aclrtMemGetAllocationGranularity(
 }
 
 /// Sets the access rights to mapped memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemSetAccess(
     vir_ptr: *mut c_void,
     size: usize,
@@ -148,7 +140,6 @@ pub unsafe extern "C" fn aclrtMemSetAccess(
 }
 
 /// Gets the access rights of a location to mapped memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemGetAccess(
     vir_ptr: *mut c_void,
     location: *mut ffi::aclrtMemLocation,
@@ -168,7 +159,6 @@ pub unsafe extern "C" fn aclrtMemGetAccess(
 }
 
 /// Gets a handle of the physical memory mapped at an address.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemRetainAllocationHandle(
     vir_ptr: *mut c_void,
     handle: *mut ffi::aclrtDrvMemHandle,
@@ -188,7 +178,6 @@ pub unsafe extern "C" fn aclrtMemRetainAllocationHandle(
 }
 
 /// Gets the properties of physical memory.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtMemGetAllocationPropertiesFromHandle(
     handle: ffi::aclrtDrvMemHandle,
     prop: *mut ffi::aclrtPhysicalMemProp,

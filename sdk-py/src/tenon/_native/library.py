@@ -14,6 +14,7 @@ VARIABLE = "TENON_LIBRARY"
 """The environment variable with the path of the library to load in place of the one in the package."""
 
 NAME = "libtenon.so"
+SONAME = "libtenon.so.0"
 
 
 class LibraryError(ImportError):
@@ -21,7 +22,11 @@ class LibraryError(ImportError):
 
 
 def find() -> Path:
-    """Returns the path of the library: from the environment variable, otherwise in the package.
+    """Returns the path of the library: from the environment variable, otherwise the one that the process has loaded, or
+    the one in the package.
+
+    A program or an extension module that links `libascendcl.so` loads the library beside it. A second one would be a
+    second runtime, with other devices.
 
     Raises:
         LibraryError: The file does not exist.
@@ -30,6 +35,8 @@ def find() -> Path:
         path = Path(named)
         if not path.is_file():
             raise LibraryError(f"{VARIABLE} is set to `{path}`, which is not a file", path=str(path))
+        return path
+    if (path := loaded()) is not None:
         return path
     path = Path(__file__).parent.parent / "_lib" / NAME
     if not path.is_file():
@@ -40,6 +47,29 @@ def find() -> Path:
             path=str(path),
         )
     return path
+
+
+def loaded() -> Path | None:
+    """Returns the path of the library that the process has loaded before this module, if there is one."""
+    try:
+        library = ctypes.CDLL(SONAME, mode=os.RTLD_NOLOAD)
+    except OSError:
+        return None
+    found = _SharedObject()
+    if not ctypes.CDLL(None).dladdr(library.tenon_version, ctypes.byref(found)):
+        return None
+    return Path(os.fsdecode(found.name))
+
+
+class _SharedObject(ctypes.Structure):
+    """`Dl_info` of the C library: the shared object of an address."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    ]
 
 
 def load(path: Path) -> ctypes.CDLL:
@@ -65,8 +95,7 @@ def load(path: Path) -> ctypes.CDLL:
     found = (number >> 16, number >> 8 & 0xFF, number & 0xFF)
     if found != VERSION:
         raise LibraryError(
-            f"`{path}` has version {_dotted(found)}, but this package needs {_dotted(VERSION)}; "
-            f"unset {VARIABLE} to use the library of the package",
+            f"`{path}` has version {_dotted(found)}, but this package needs {_dotted(VERSION)}; {_instead()}",
             path=str(path),
         )
     return library
@@ -86,10 +115,27 @@ def bind(symbol: str, *argtypes: Any, restype: Any = ctypes.c_int) -> Callable[.
     try:
         function = LIBRARY[symbol]
     except AttributeError:
-        raise LibraryError(f"`{PATH}` has no function `{symbol}`", path=str(PATH)) from None
+        raise _no_function(symbol) from None
+    return _typed(function, argtypes, restype)
+
+
+def bind_acl(symbol: str, *argtypes: Any, restype: Any = ctypes.c_int) -> Callable[..., Any]:
+    """Returns a function of ACL as `bind` does. The library has no symbols for them, and finds them by name."""
+    address = _acl_function(symbol.encode())
+    if address is None:
+        raise _no_function(symbol)
+    return _typed(_FUNCTION(address), argtypes, restype)
+
+
+def _typed(function: Any, argtypes: tuple[Any, ...], restype: Any) -> Callable[..., Any]:
     function.argtypes = tuple(_CHECKED.get(argtype, argtype) for argtype in argtypes)
     function.restype = restype
-    return function
+    typed: Callable[..., Any] = function
+    return typed
+
+
+def _no_function(symbol: str) -> LibraryError:
+    return LibraryError(f"`{PATH}` has no function `{symbol}`", path=str(PATH))
 
 
 def _checked(integer: Any) -> Any:
@@ -131,6 +177,12 @@ _CHECKED = {
 """The checked type for each integer type. Types of the same size are the same type."""
 
 
+def _instead() -> str:
+    if os.environ.get(VARIABLE):
+        return f"unset {VARIABLE} to use the library of the package"
+    return "another part of the process has loaded it"
+
+
 def _dotted(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version))
 
@@ -140,3 +192,8 @@ PATH = find()
 
 LIBRARY = load(PATH)
 """The library. Each lookup with `LIBRARY[symbol]` returns a new object, whose types can be set separately."""
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int)
+"""The type of a function at an address. Its types are set for each function."""
+
+_acl_function = bind("tenon_acl_function", ctypes.c_char_p, restype=ctypes.c_void_p)

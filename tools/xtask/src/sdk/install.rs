@@ -16,8 +16,10 @@ use crate::project;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The soname. It changes when a release breaks the ABI.
 const SONAME: &str = "libtenon.so.0";
-/// The library name that programs for Ascend link. Existing binaries load the library by this name.
+/// The library that programs for Ascend link, and its soname. Existing binaries load the library by this name.
 const ASCEND: &str = "libascendcl.so";
+/// The other name of that library, which build files of newer releases of CANN link.
+const ASCEND_RUNTIME: &str = "libacl_rt.so";
 /// The library name that hosts of DIOPI load.
 const DIOPI: &str = "libdiopi_impl.so";
 
@@ -85,7 +87,14 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
     tree.copy(&built.shared, &library)?;
     tree.link(&format!("libtenon.so.{VERSION}"), &format!("lib/{SONAME}"))?;
     tree.link(SONAME, "lib/libtenon.so")?;
-    tree.link(SONAME, &format!("lib/{ASCEND}"))?;
+    tree.copy(&built.ascend, &format!("lib/{ASCEND}"))?;
+    tree.link(ASCEND, &format!("lib/{ASCEND_RUNTIME}"))?;
+    // On Ascend the libraries are in `lib64`. Some systems have a link to `lib` of that name.
+    if !tree.is_same("lib", "lib64") {
+        for name in [ASCEND, ASCEND_RUNTIME] {
+            tree.link(&format!("../lib/{name}"), &format!("lib64/{name}"))?;
+        }
+    }
     tree.copy(&built.archive, "lib/libtenon.a")?;
     tree.copy(&built.diopi, &format!("lib/{DIOPI}"))?;
     tree.copy(&built.operators, "lib/libtenon_c_operators.a")?;
@@ -119,6 +128,8 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
 struct Built {
     shared: PathBuf,
     archive: PathBuf,
+    /// The functions of ACL.
+    ascend: PathBuf,
     /// The CPU device as a library of operators for hosts of DIOPI.
     diopi: PathBuf,
     /// The static library with the operators of plugins in C.
@@ -133,11 +144,13 @@ fn build(profile: Profile) -> Result<Built, Failure> {
         Profile::Debug => ("debug", &[]),
     };
     let folder = project::target().join(name);
-    packages::build(&["tenon-sdk-c", "tenon-diopi-cpu", "tenon-c-operators"]).args(flags).run()?;
+    let packages = ["tenon-sdk-c", "tenon-static", "tenon-ascendcl", "tenon-diopi-cpu", "tenon-c-operators"];
+    packages::build(&packages).args(flags).run()?;
     let printed = static_libraries(&folder)?;
     Ok(Built {
         shared: folder.join("libtenon_sdk_c.so"),
-        archive: folder.join("libtenon_sdk_c.a"),
+        archive: folder.join("libtenon_static.a"),
+        ascend: folder.join(ASCEND),
         diopi: folder.join(DIOPI),
         operators: folder.join("libtenon_c_operators.a"),
         static_libraries: printed.trim().to_owned(),
@@ -202,6 +215,12 @@ impl Tree<'_> {
     fn write(&mut self, text: &str, to: &str) -> Result<(), Failure> {
         let path = self.place(to)?;
         fs::write(&path, text).map_err(at(&path))
+    }
+
+    /// Returns true if two folders exist and one is a link to the other.
+    fn is_same(&self, folder: &str, other: &str) -> bool {
+        let [folder, other] = [folder, other].map(|name| self.prefix.join(name).canonicalize().ok());
+        folder.is_some() && folder == other
     }
 
     fn link(&mut self, target: &str, to: &str) -> Result<(), Failure> {

@@ -1,0 +1,93 @@
+//! Functions that a library exports and forwards to another library, which has them by name.
+//!
+//! They are in a module whose parent has the interface as `api`, and a type `Function` that finds a function by name.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::raw_types::{convention, function_pointer, raw_result};
+use super::thunk::inputs;
+use super::{Context, Emitter, doc, form, names, outputs, parts};
+use crate::emit::{EmitError, Job, Takes};
+use crate::model::{Function, GroupId, OutputPlace};
+use crate::out::Output;
+
+/// The C functions of an interface in a library of their own.
+pub struct Forwarders;
+
+impl Emitter for Forwarders {
+    const KEY: &'static str = "rust_forwarders";
+    const DOC: &'static str = "Export → the Rust file or folder with C functions for another library, which call those of `rust_exports`. The latter then have no symbols.";
+    const TAKES: Takes = Takes::FilePerInterface;
+
+    fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let Some(id) = &place.interface else { return Ok(Vec::new()) };
+        let interface = &job.spec.interfaces[id.value.0];
+        let module = parts::forwarders(Context { spec: job.spec, interface });
+        outputs(job, interface, module.files(form(place)))
+    }
+}
+
+/// Returns true if another library exports the functions of an interface.
+pub(super) fn is_forwarded(context: Context) -> bool {
+    let mut places =
+        context.spec.outputs.places(Forwarders::KEY).filter_map(|place| place.interface.as_ref());
+    places.any(|id| std::ptr::eq(&context.spec.interfaces[id.value.0], context.interface))
+}
+
+/// Emits the names that forwarders use.
+pub(super) fn head() -> TokenStream {
+    quote! {
+        #[allow(unused_imports, reason = "the spec determines which of the names are used")]
+        use super::{Function as __Function, api::*};
+    }
+}
+
+/// Emits the function that returns the address of a function by its name in C.
+pub(super) fn addresses(context: Context) -> TokenStream {
+    let arms = context.interface.functions.iter().map(|function| {
+        let (text, name) = (&function.c_name, names::symbol(&function.c_name));
+        let module = names::snake(&parts::part_name(context, &context.interface.groups[function.group.0]));
+        quote!(#text => #module::#name as *const ::core::ffi::c_void)
+    });
+    quote! {
+        /// Returns the address of a function by its name in C; null if there is none.
+        pub fn address(name: &str) -> *const ::core::ffi::c_void {
+            match name {
+                #(#arms,)*
+                _ => ::core::ptr::null(),
+            }
+        }
+    }
+}
+
+/// Emits the forwarders of a group.
+pub(super) fn functions(context: Context, group: GroupId) -> TokenStream {
+    let functions = context.interface.in_group(group).map(|function| forwarder(context, function));
+    quote! { #(#functions)* }
+}
+
+fn forwarder(context: Context, function: &Function) -> TokenStream {
+    let name = names::symbol(&function.c_name);
+    let (inputs, output) = (inputs(context, function, None), raw_result(context, function));
+    let arguments = function.params.iter().map(|param| names::snake(&param.name.value));
+    let (convention, pointer) = (convention(context), function_pointer(context, function, None));
+    let many = (inputs.len() > 7)
+        .then(|| quote! { #[allow(clippy::too_many_arguments, reason = "the spec has that many")] });
+    let docs = doc::doc(&function.summary, "");
+    let text = std::ffi::CString::new(function.c_name.as_str()).unwrap_or_default();
+    let text = Literal::c_string(&text);
+    quote! {
+        #docs
+        #many
+        #[unsafe(no_mangle)]
+        pub unsafe extern #convention fn #name(#(#inputs),*) #output {
+            static __FUNCTION: __Function = __Function::new(#text);
+            __comment!("SAFETY: the function of this name has this type, and the caller makes the same promises to it.");
+            unsafe {
+                let __function: #pointer = ::core::mem::transmute(__FUNCTION.address());
+                __function(#(#arguments),*)
+            }
+        }
+    }
+}
