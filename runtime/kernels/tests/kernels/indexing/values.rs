@@ -1,12 +1,8 @@
 //! Values that are reduced into elements, and elements that masks choose.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::{empty, numbers, spaced};
+use crate::gradient::{empty, numbers, spaced};
+use crate::tensor::{Random, Tensor};
 use tenon_kernels::{DType, Error, Number, indexing as ix};
-use tensor::{Random, Tensor};
 
 type Four = [f64; 4];
 
@@ -43,7 +39,7 @@ fn values_along_a_dimension_are_reduced() {
     for (name, own, wanted, wanted_dx, wanted_dv) in cases {
         ix::put_along_axis(&mut out.view_mut(), &x.view(), &index.view(), &value.view(), 0, name, own)
             .unwrap();
-        gradient::assert_close(&numbers(&out), &wanted, 1e-12, name);
+        crate::gradient::assert_close(&numbers(&out), &wanted, 1e-12, name);
         ix::put_along_axis_grad(
             Some(&mut dx.view_mut()),
             Some(&mut dv.view_mut()),
@@ -57,8 +53,8 @@ fn values_along_a_dimension_are_reduced() {
             own,
         )
         .unwrap();
-        gradient::assert_close(&numbers(&dx), &wanted_dx, 1e-12, name);
-        gradient::assert_close(&numbers(&dv), &wanted_dv, 1e-12, name);
+        crate::gradient::assert_close(&numbers(&dx), &wanted_dx, 1e-12, name);
+        crate::gradient::assert_close(&numbers(&dv), &wanted_dv, 1e-12, name);
     }
     let refused =
         ix::put_along_axis(&mut out.view_mut(), &x.view(), &index.view(), &value.view(), 0, "max", true);
@@ -141,7 +137,7 @@ fn masks_choose_elements() {
     let back = |dx: &Tensor, _: &Tensor, dout: &Tensor| {
         ix::masked_select_grad(&mut dx.view_mut(), &mask.view(), &dout.view()).unwrap();
     };
-    gradient::check(&mut random, &x, forward, back, "masked_select");
+    crate::gradient::check(&mut random, &x, forward, back, "masked_select");
     let scalar = Tensor::new(DType::F32, &[], [Number::Real(f64::NAN)]);
     assert_eq!(ix::nonzero_count(&scalar.view()), Ok(1));
 }

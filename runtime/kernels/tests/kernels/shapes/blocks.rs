@@ -1,12 +1,8 @@
 //! Diagonals, blocks, sequences and products, held against loops over indices.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::{assert_close, empty, numbers, spaced};
+use crate::gradient::{assert_close, empty, numbers, spaced};
+use crate::tensor::{Random, Tensor};
 use tenon_kernels::{DType, Error, Number, shape as s};
-use tensor::{Random, Tensor};
 
 #[test]
 fn diagonals_are_taken_and_put_back() {
@@ -135,7 +131,7 @@ fn windows_become_columns_and_are_added_up() {
             };
             assert_eq!(out.get(&index), wanted, "{index:?}");
         }
-        gradient::check(
+        crate::gradient::check(
             &mut random,
             &x,
             forward,
@@ -146,7 +142,7 @@ fn windows_become_columns_and_are_added_up() {
             (kernel, stride),
         );
         let columns = spaced(&mut random, &dims);
-        gradient::check(
+        crate::gradient::check(
             &mut random,
             &columns,
             || {
@@ -236,14 +232,14 @@ fn products_equal_their_formulas_and_gradients_differences() {
     let wanted = [0, 1].map(|n| (0..3).map(|k| at(&x, [n, k]) * at(&y, [n, k])).sum::<f64>());
     assert_close(&numbers(&dot()), &wanted, 1e-12, "dot");
     let inputs = || (x.view(), y.view());
-    gradient::check(
+    crate::gradient::check(
         &mut random,
         &x,
         dot,
         |dx, _, d| s::dot_grad(Some(&mut dx.view_mut()), None, &inputs().0, &inputs().1, &d.view()).unwrap(),
         "dot by x",
     );
-    gradient::check(
+    crate::gradient::check(
         &mut random,
         &y,
         dot,
@@ -258,7 +254,7 @@ fn products_equal_their_formulas_and_gradients_differences() {
         assert_close(&[cross().get(&index).to_f64()], &[wanted], 1e-12, "cross");
     }
     let inputs = || (x.view(), y.view());
-    gradient::check(
+    crate::gradient::check(
         &mut random,
         &x,
         cross,
@@ -267,7 +263,7 @@ fn products_equal_their_formulas_and_gradients_differences() {
         },
         "",
     );
-    gradient::check(
+    crate::gradient::check(
         &mut random,
         &y,
         cross,
@@ -283,14 +279,14 @@ fn products_equal_their_formulas_and_gradients_differences() {
         assert_close(&[kron().get(&index).to_f64()], &[wanted], 1e-12, "kron");
     }
     let inputs = || (x.view(), z.view());
-    gradient::check(
+    crate::gradient::check(
         &mut random,
         &x,
         kron,
         |dx, _, d| s::kron_grad(Some(&mut dx.view_mut()), None, &inputs().0, &inputs().1, &d.view()).unwrap(),
         "",
     );
-    gradient::check(
+    crate::gradient::check(
         &mut random,
         &z,
         kron,

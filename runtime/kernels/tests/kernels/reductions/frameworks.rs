@@ -1,12 +1,8 @@
 //! Reductions as frameworks call them, held against loops over indices.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::{assert_close, empty, numbers, spaced};
+use crate::gradient::{assert_close, empty, numbers, spaced};
+use crate::tensor::{REAL, Random, Tensor, is_float};
 use tenon_kernels::{DType, Error, Number, View, ViewMut, reduction as r};
-use tensor::{REAL, Random, Tensor, is_float};
 
 /// The value of a list.
 type Reference = fn(&[f64]) -> f64;
@@ -139,7 +135,7 @@ fn gradients_equal_differences() {
             reduction(&mut out.view_mut(), &x.view(), &axis, keep, all).unwrap();
             out
         };
-        gradient::check(
+        crate::gradient::check(
             &mut random,
             &x,
             forward,
@@ -212,7 +208,7 @@ fn norms_of_any_order_equal_their_formula() {
                 1e-12,
                 order,
             );
-            gradient::check(
+            crate::gradient::check(
                 &mut random,
                 &x,
                 forward,
@@ -263,7 +259,7 @@ fn sums_over_everything_equal_loops() {
                 out
             };
             assert_close(&numbers(&forward()), &[reference(&numbers(&x))], 1e-12, "");
-            gradient::check(&mut random, &x, forward, |dx, _, dout| grad(dx, &x, dout).unwrap(), "");
+            crate::gradient::check(&mut random, &x, forward, |dx, _, dout| grad(dx, &x, dout).unwrap(), "");
         }
     }
 }

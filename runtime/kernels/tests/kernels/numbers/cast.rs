@@ -1,9 +1,7 @@
 //! Casts between all types of elements, against conversions of single numbers.
 
-mod tensor;
-
+use crate::tensor::{REAL, Tensor};
 use tenon_kernels::{Complex, DType, Number, cast};
-use tensor::{REAL, Tensor};
 
 const VALUES: [f64; 6] = [0.0, 1.0, -2.5, 100.75, f64::INFINITY, f64::NAN];
 

@@ -1,11 +1,8 @@
 //! Gradient descent, Adam and those with accumulated squares, held against their formulas.
 
-mod steps;
-mod tensor;
-
-use steps::{BETAS, EPSILON, RATE, Step, assert_close, call, check};
+use super::steps::{BETAS, EPSILON, RATE, Step, assert_close, call, check};
+use crate::tensor::Tensor;
 use tenon_kernels::{DType, Error, Number, View, optimizer as opt};
-use tensor::Tensor;
 
 const ONE: Number = Number::Real(1.0);
 

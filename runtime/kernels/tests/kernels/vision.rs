@@ -1,12 +1,8 @@
 //! Samples and boxes in images, held against sums over the pixels of images without an end.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::{assert_close, check, empty, numbers, spaced};
+use crate::gradient::{assert_close, check, empty, numbers, spaced};
+use crate::tensor::{Random, Tensor};
 use tenon_kernels::{DType, Error, Number, vision};
-use tensor::{Random, Tensor};
 
 const MODES: [&str; 3] = ["nearest", "bilinear", "bicubic"];
 const PADDINGS: [&str; 3] = ["zeros", "border", "reflection"];

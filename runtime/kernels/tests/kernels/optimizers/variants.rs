@@ -1,11 +1,8 @@
 //! Variants of Adam, Rprop and ASGD, held against their formulas.
 
-mod steps;
-mod tensor;
-
-use steps::{BETAS, EPSILON, RATE, Step, call, check};
+use super::steps::{BETAS, EPSILON, RATE, Step, call, check};
+use crate::tensor::Tensor;
 use tenon_kernels::{DType, Error, Number, optimizer as opt};
-use tensor::Tensor;
 
 #[test]
 fn variants_of_adam_follow_their_papers() {

@@ -1,10 +1,8 @@
 //! Reductions, held against a loop over indices.
 
-mod tensor;
-
 use tenon_kernels::{Complex, DType, Error, Number, View, ViewMut, reduce};
 
-use tensor::{Memory, REAL, Random, Tensor, is_float, memory};
+use crate::tensor::{Memory, REAL, Random, Tensor, is_float, memory};
 
 type Reduction = fn(&mut ViewMut<'_>, &View<'_>, &[usize]) -> Result<(), Error>;
 /// The value of a list, as floats and as integers.
@@ -113,7 +111,9 @@ fn any_axes_of_any_layout_equal_a_loop() {
         let dims: Vec<usize> = dims.map(|axis| if axes.contains(&axis) { 1 } else { x.dims[axis] }).collect();
         let y = match &shared {
             // In the place of the input.
-            Some(_) => Tensor { dtype: to, strides: tensor::row_major(&dims), dims, first: 0, ..x.clone() },
+            Some(_) => {
+                Tensor { dtype: to, strides: crate::tensor::row_major(&dims), dims, first: 0, ..x.clone() }
+            }
             None => some_tensor(&mut random, None, to, &dims),
         };
         let before = x.detached();

@@ -1,12 +1,8 @@
 //! Connectionist temporal classification, held against sums over all alignments.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::{assert_close, check, empty, numbers, spaced};
+use crate::gradient::{assert_close, check, empty, numbers, spaced};
+use crate::tensor::{Random, Tensor};
 use tenon_kernels::{DType, Error, Number, loss};
-use tensor::{Random, Tensor};
 
 const TIMES: usize = 4;
 const LABELS: usize = 3;

@@ -1,16 +1,19 @@
 //! Operators that move elements, held against the index that each element comes from.
 
-mod tensor;
-
 use tenon_kernels::{DType, Error, Number, View, ViewMut, shape as s};
 
-use tensor::{REAL, Random, Tensor, memory};
+use crate::tensor::{REAL, Random, Tensor, memory};
 
 /// The index inside of a dimension that an index around it means.
 type Inner = fn(i64, i64) -> Option<i64>;
 type Forward<'a> = &'a dyn Fn(&mut ViewMut<'_>, &View<'_>) -> Result<(), Error>;
 
-fn filled(random: &mut Random, shared: Option<&tensor::Memory>, dtype: DType, dims: &[usize]) -> Tensor {
+fn filled(
+    random: &mut Random,
+    shared: Option<&crate::tensor::Memory>,
+    dtype: DType,
+    dims: &[usize],
+) -> Tensor {
     let strides = random.strides(dims);
     let tensor = random.tensor(shared, dtype, dims, strides);
     tensor.indices().iter().for_each(|index| tensor.set(index, Number::Integer(random.below(50) as i64)));

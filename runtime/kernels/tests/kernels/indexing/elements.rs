@@ -1,12 +1,8 @@
 //! Elements by their indices, held against loops.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::{empty, numbers};
+use crate::gradient::{empty, numbers};
+use crate::tensor::{Random, Tensor};
 use tenon_kernels::{DType, Error, Number, View, ViewMut, indexing as ix};
-use tensor::{Random, Tensor};
 
 const TYPES: [DType; 6] = [DType::Bool, DType::I16, DType::I64, DType::Bf16, DType::F32, DType::F64];
 

@@ -1,10 +1,8 @@
 //! Operators that take rows, frames or repeated parts from several tensors.
 
-mod tensor;
-
 use tenon_kernels::{DType, Error, Number, ViewMut, shape as s};
 
-use tensor::Tensor;
+use crate::tensor::Tensor;
 
 fn numbers(values: &[f64]) -> Vec<Number> {
     values.iter().map(|&value| Number::Real(value)).collect()

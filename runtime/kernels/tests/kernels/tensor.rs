@@ -1,6 +1,4 @@
 //! Tensors for tests, read and written the slow and obvious way.
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 use std::cell::RefCell;
 use std::rc::Rc;
 

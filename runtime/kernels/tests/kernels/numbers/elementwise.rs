@@ -1,14 +1,12 @@
 //! Elementwise operators, held against a loop over indices.
 
-mod tensor;
-
 use std::cell::RefCell;
 use std::num::Wrapping;
 
 use tenon_kernels::numeric::{Floating, Numeric, Whole};
 use tenon_kernels::{Bool, Complex, DType, Error, Number, View, ViewMut, elementwise, f16};
 
-use tensor::{Memory, REAL, Random, Tensor, is_float, memory};
+use crate::tensor::{Memory, REAL, Random, Tensor, is_float, memory};
 
 fn each<T: Numeric>(y: &mut [T], [a, b]: [&[T]; 2]) {
     assert!(y.len() == a.len() && y.len() == b.len());

@@ -1,12 +1,8 @@
 //! Sorting, held against lists that are sorted one element at a time.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::{assert_close, empty, numbers, spaced};
+use crate::gradient::{assert_close, empty, numbers, spaced};
+use crate::tensor::{REAL, Random, Tensor};
 use tenon_kernels::{DType, Error, Number, ViewMut, sorting as so};
-use tensor::{REAL, Random, Tensor};
 
 /// A mode, whether NaN is ignored, a list, its median, and where that is.
 type Middle = (&'static str, bool, &'static [f64], f64, &'static [i64]);
@@ -203,7 +199,7 @@ fn gradients_equal_differences() {
             }
             .unwrap();
         };
-        gradient::check(&mut random, &x, forward, backward, (case, axis, keep));
+        crate::gradient::check(&mut random, &x, forward, backward, (case, axis, keep));
     }
 }
 

@@ -1,12 +1,8 @@
 //! Running sums, products and extrema, held against loops over indices.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::{assert_close, empty, numbers, spaced};
+use crate::gradient::{assert_close, empty, numbers, spaced};
+use crate::tensor::{REAL, Random, Tensor, is_float};
 use tenon_kernels::{DType, Error, Number, scan};
-use tensor::{REAL, Random, Tensor, is_float};
 
 /// Returns the expected row: each element is computed from those before it.
 fn expected(
@@ -115,7 +111,7 @@ fn gradients_equal_differences() {
             }
             .unwrap();
         };
-        gradient::check(
+        crate::gradient::check(
             &mut random,
             &x,
             forward,

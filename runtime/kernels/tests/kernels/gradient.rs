@@ -1,6 +1,4 @@
 //! Gradients, held against finite differences in `f64`.
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 use tenon_kernels::{DType, Number};
 
 use crate::tensor::{Random, Tensor};

@@ -1,12 +1,8 @@
 //! Distributions that need several random numbers for an element, held against their probabilities and moments.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::numbers;
+use crate::gradient::numbers;
+use crate::tensor::Tensor;
 use tenon_kernels::{DType, Error, Number, Result, View, ViewMut, random as rd};
-use tensor::Tensor;
 
 const COUNT: usize = 40_000;
 

@@ -1,10 +1,8 @@
 //! Optimizers of several parameters, sums of parameters, and the factor of the loss.
 
-mod tensor;
-
 use tenon_kernels::{DType, Error, Number, View, ViewMut, optimizer as opt};
 
-use tensor::Tensor;
+use crate::tensor::Tensor;
 
 fn some<const N: usize>(dtype: DType, values: [f64; N]) -> Tensor {
     Tensor::new(dtype, &[N], values.map(Number::Real))

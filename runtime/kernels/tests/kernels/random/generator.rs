@@ -1,12 +1,8 @@
 //! Random numbers: the generator's known answers, and moments for fixed seeds.
 
-#[path = "gradient/mod.rs"]
-mod gradient;
-mod tensor;
-
-use gradient::numbers;
+use crate::gradient::numbers;
+use crate::tensor::Tensor;
 use tenon_kernels::{DType, Error, Number, random as rd};
-use tensor::Tensor;
 
 fn make(dtype: DType, len: usize) -> Tensor {
     Tensor::new(dtype, &[len], [])

@@ -1,0 +1,5 @@
+//! Operators that choose or sort elements.
+
+mod elements;
+mod sorting;
+mod values;

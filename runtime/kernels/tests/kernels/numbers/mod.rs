@@ -1,0 +1,5 @@
+//! Functions of single elements.
+
+mod cast;
+mod elementwise;
+mod functions;

@@ -1,0 +1,6 @@
+//! Steps of optimisers.
+
+mod accumulated;
+mod lists;
+mod steps;
+mod variants;

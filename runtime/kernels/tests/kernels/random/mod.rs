@@ -1,0 +1,4 @@
+//! Operators with random numbers.
+
+mod distributions;
+mod generator;

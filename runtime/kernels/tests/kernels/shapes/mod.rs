@@ -1,0 +1,5 @@
+//! Operators that move elements.
+
+mod blocks;
+mod moves;
+mod rows;
