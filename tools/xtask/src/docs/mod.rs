@@ -72,7 +72,7 @@ fn build(mdbook: &PathBuf) -> Result<PathBuf, Failure> {
 /// For `cargo run --package codegen`, cargo would choose fewer features of common dependencies than for the tests of the
 /// workspace, and build these and all that depends on them a second time.
 pub fn codegen() -> Result<Step, Failure> {
-    cargo().args(["test", "--quiet", "--workspace", "--no-run", "--test", "reference"]).run()?;
+    cargo().args(["test", "--quiet", "--workspace", "--no-run", "--test", "codegen"]).run()?;
     Ok(step(project::target().join("debug/codegen")))
 }
 

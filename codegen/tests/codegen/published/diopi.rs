@@ -3,16 +3,15 @@
 //! `diopi/` has the data. Types, layouts and numbers are compared in the generated headers, by a compiler. Names of
 //! parameters are compared as text, because tensors that change places have the same type.
 
-mod texts;
-mod tools;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use codegen::model::{Coverage, Function, Interface, Spec, Type};
 use heck::ToSnakeCase;
-use texts::Texts;
+
+use crate::texts::Texts;
+use crate::{data, root};
 
 /// Functions of the headers that the generated headers declare elsewhere: where, and the reason.
 const MOVED: &[(&str, &str, &str)] = &[(
@@ -41,11 +40,6 @@ struct Declared {
     params: Option<Vec<String>>,
 }
 
-fn root() -> &'static Path {
-    // The crate lies in the workspace's root.
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
-}
-
 fn spec_of(texts: &Texts) -> Spec {
     match codegen::load(texts) {
         Ok(loaded) => loaded.spec,
@@ -68,7 +62,7 @@ fn changed(path: &str, from: &str, to: &str) -> Spec {
 }
 
 fn rows(file: &str) -> Vec<Vec<String>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diopi").join(file);
+    let path = data("diopi").join(file);
     let text = std::fs::read_to_string(path).expect("the data is part of the repository");
     let rows = text.lines().filter(|line| !line.starts_with('#'));
     rows.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
@@ -205,7 +199,7 @@ fn compile(spec: Spec, test: &str) -> Result<(), String> {
     std::fs::write(&file, PRELUDE.to_owned() + &claims()).expect("the folder for tests can be written");
     let mut command = Command::new("c++");
     command.args(["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
-    let output = tools::output(command.arg(include).arg(&file));
+    let output = crate::tools::output(command.arg(include).arg(&file));
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
@@ -236,13 +230,13 @@ fn constants_are_all_in_the_data() {
 #[test]
 fn host_and_library_find_each_other() {
     let include = headers(spec(), "programs");
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let files = data("c");
     for (compiler, language, standard) in [("cc", "c", "c11"), ("c++", "c++", "c++17")] {
         let compile = |file: &str, out: &Path, more: &[&str]| {
             let mut command = Command::new(compiler);
             command.arg(format!("-std={standard}")).args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
             command.arg(&include).args(["-x", language]).arg(files.join(file)).args(["-x", "none"]);
-            let output = tools::output(command.args(more).arg("-o").arg(out));
+            let output = crate::tools::output(command.args(more).arg("-o").arg(out));
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         };
         let library = include.join(format!("libdiopi_impl-{standard}.so"));

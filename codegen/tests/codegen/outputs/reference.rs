@@ -8,10 +8,7 @@ use codegen::emit::{Inputs, emit};
 use codegen::out::FileMap;
 use codegen::source::Folder;
 
-fn root() -> &'static Path {
-    // The crate lies in the workspace's root.
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
-}
+use crate::root;
 
 /// Emits the outputs of a spec, in memory.
 fn outputs(project: &Path) -> FileMap {

@@ -11,6 +11,8 @@ use codegen::emit::c::{Dialect, Speller};
 use codegen::model::{FallbackKind, Function, Interface, Spec, Type, TypeKind};
 use codegen::source::{Files, Folder};
 
+use crate::{data, root};
+
 /// Functions and members whose type differs from the newest release. A difference that no longer exists fails the test.
 const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
     ("acldumpRegCallback", "the header writes the type of the callback in full"),
@@ -49,11 +51,6 @@ const NOT_DECLARED: &[(&str, &str)] = &[
 
 /// Structs that the data has under their tag.
 const TAGS: &[(&str, &str)] = &[("aclmdlRICondTaskParams", "tagAclmdlRICondTaskParams")];
-
-fn root() -> &'static Path {
-    // The crate lies in the workspace's root.
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
-}
 
 /// The project's spec with one replacement in one file.
 struct Changed {
@@ -102,15 +99,15 @@ fn acl(spec: &Spec) -> &Interface {
 }
 
 /// Reads the columns of each name in a file; if a name has several rows, those of the newest release.
-fn data(file: &str) -> BTreeMap<String, Vec<String>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acl").join(file);
+fn rows(file: &str) -> BTreeMap<String, Vec<String>> {
+    let path = data("acl").join(file);
     let text = std::fs::read_to_string(&path).expect("the data is part of the repository");
-    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
     let row = |line: &str| {
         let mut columns = line.split('\t').map(str::to_owned);
         (columns.next().unwrap_or_default(), columns.collect())
     };
-    rows.map(row).collect()
+    lines.map(row).collect()
 }
 
 /// Normalises the type of a function: `aclError (const char *)` and `aclError (*)(const char*)` are the same.
@@ -144,7 +141,7 @@ fn is_known(name: &str) -> bool {
 fn function_differences(spec: &Spec) -> Vec<String> {
     let interface = acl(spec);
     let speller = Speller::new(spec, interface, None, Dialect::C);
-    let (functions, unverified) = (data("functions.tsv"), data("unverified.tsv"));
+    let (functions, unverified) = (rows("functions.tsv"), rows("unverified.tsv"));
     let of = |function: &Function| {
         let name = &function.c_name;
         let ours = normalised(&speller.function_type(function));
@@ -171,7 +168,7 @@ fn function_differences(spec: &Spec) -> Vec<String> {
 
 /// Generates assertions in C++ about the constants and structs of the spec. Also returns the names that the data lacks.
 fn claims(spec: &Spec) -> (String, Vec<String>) {
-    let (constants, macros, structs) = (data("constants.tsv"), data("macros.tsv"), data("structs.tsv"));
+    let (constants, macros, structs) = (rows("constants.tsv"), rows("macros.tsv"), rows("structs.tsv"));
     let mut lines = Vec::new();
     let mut absent = Vec::new();
     for ty in &acl(spec).types {
@@ -260,7 +257,7 @@ fn missing(spec: &Spec) -> Vec<String> {
         }
     }
     let files = ["functions.tsv", "constants.tsv", "macros.tsv", "structs.tsv"];
-    let names = files.iter().flat_map(|file| data(file).into_keys());
+    let names = files.iter().flat_map(|file| rows(file).into_keys());
     let names: Vec<String> = names.filter(|name| !declared.contains(&**name)).collect();
     let is_needed = |excuse: &str| names.iter().any(|name| excuses(excuse, name));
     let needless = NOT_DECLARED.iter().filter(|(excuse, _)| !is_needed(excuse));
@@ -270,7 +267,7 @@ fn missing(spec: &Spec) -> Vec<String> {
 
 /// Generates assertions for the preprocessor: the macros of the data are macros.
 fn macro_claims() -> String {
-    let names = data("macros.tsv").into_keys().filter(|name| !is_excused(name));
+    let names = rows("macros.tsv").into_keys().filter(|name| !is_excused(name));
     names.map(|name| format!("#ifndef {name}\n#error \"{name} is no macro\"\n#endif\n")).collect()
 }
 
@@ -433,8 +430,8 @@ fn a_wrong_number_or_layout_is_blamed_by_its_name() {
 fn table(spec: &Spec) -> String {
     let interface = acl(spec);
     let mut rows = BTreeMap::<&str, [usize; 6]>::new();
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acl/functions.tsv"))
-        .expect("the data is part of the repository");
+    let text =
+        std::fs::read_to_string(data("acl/functions.tsv")).expect("the data is part of the repository");
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let columns: Vec<&str> = line.split('\t').collect();
         let row = rows.entry(columns[1]).or_default();

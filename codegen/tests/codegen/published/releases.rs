@@ -10,9 +10,7 @@ use codegen::load;
 use codegen::model::Interface;
 use codegen::source::Folder;
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
-}
+use crate::root;
 
 fn with_device<T>(read: impl FnOnce(&Interface) -> T) -> T {
     let loaded = load(&Folder::new(root().join("spec")));

@@ -13,7 +13,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use crate::project::{collect, copy};
+use super::project::{collect, copy};
+use crate::data;
 
 /// Two specs that write to the same root. Each is a separate project.
 const SPECS: [&str; 2] = ["first", "second"];
@@ -139,7 +140,7 @@ impl World {
         if folder.exists() {
             fs::remove_dir_all(&folder).expect("the folder for tests can be written");
         }
-        let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad/base");
+        let base = data("bad/base");
         SPECS.iter().for_each(|spec| copy(&base, &folder.join("root").join(spec)));
         fs::create_dir_all(folder.join("outside/reference")).expect("the folder for tests can be written");
         fs::write(folder.join("outside/board.h"), "outside").expect("the folder for tests can be written");

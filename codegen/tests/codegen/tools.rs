@@ -1,5 +1,4 @@
 //! Programs that tests start. An error about a missing program shows how to install it.
-#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::io::ErrorKind;
 use std::process::{Command, Output};

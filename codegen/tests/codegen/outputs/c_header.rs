@@ -1,14 +1,9 @@
 //! The C headers: they compile in C and in C++ without a warning, and plugins can be written against them.
 
-mod tools;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn root() -> &'static Path {
-    // The crate lies in the workspace's root.
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
-}
+use crate::{data, root};
 
 /// Writes the headers of a spec to a temporary folder.
 fn generate(spec: &str, name: &str) -> PathBuf {
@@ -41,7 +36,8 @@ const COMPILERS: [(&str, &[&str]); 4] = [
 /// absence is an error.
 fn compilers() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     COMPILERS.into_iter().filter(|(compiler, _)| {
-        !compiler.starts_with("clang") || tools::has(compiler, "the C headers in every standard, with clang")
+        !compiler.starts_with("clang")
+            || crate::tools::has(compiler, "the C headers in every standard, with clang")
     })
 }
 
@@ -50,7 +46,7 @@ fn compile(compiler: &str, standard: &str, include: &Path, file: &Path, more: &[
     let mut command = Command::new(compiler);
     command.args(["-x", language, "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
     command.arg(format!("-std={standard}")).arg("-I").arg(include).args(more).arg(file);
-    let output = tools::output(&mut command);
+    let output = crate::tools::output(&mut command);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() { Ok(()) } else { Err(format!("{compiler} -std={standard}:\n{said}")) }
 }
@@ -119,7 +115,7 @@ fn each_header_of_diopi_stands_alone() {
 fn the_header_of_onednn_is_as_published() {
     let include = generate("spec", "header-of-onednn");
     compiles_everywhere(&include, "tenon/onednn.h");
-    let claims = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/onednn.cc");
+    let claims = data("c/onednn.cc");
     compile("c++", "c++17", &include, &claims, &["-fsyntax-only"])
         .unwrap_or_else(|reason| panic!("{reason}"));
 }
@@ -127,7 +123,7 @@ fn the_header_of_onednn_is_as_published() {
 #[test]
 fn a_program_written_for_ascend_compiles_as_it_is() {
     let include = generate("spec", "headers-for-ascend");
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let tests = data("c");
     for (compiler, standards) in compilers() {
         for standard in standards {
             compile(compiler, standard, &include, &tests.join("ascend.c"), &["-fsyntax-only"])
@@ -174,7 +170,7 @@ fn header_with_owned_table_compiles_in_every_standard() {
 #[test]
 fn a_plugin_written_for_paddles_header_compiles_with_ours() {
     let include = generate("spec", "headers-for-plugin");
-    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/plugin.c");
+    let plugin = data("c/plugin.c");
     for (compiler, standard) in [("cc", "c11"), ("c++", "c++17")] {
         compile(compiler, standard, &include, &plugin, &["-fsyntax-only"])
             .unwrap_or_else(|reason| panic!("{reason}"));
@@ -186,7 +182,7 @@ fn run(name: &str, include: &Path, files: &[&Path]) {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut command = Command::new("cc");
     command.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(include).args(files);
-    let output = tools::output(command.arg("-o").arg(&program));
+    let output = crate::tools::output(command.arg("-o").arg(&program));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let output = Command::new(&program).output().expect("the program was just made");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -196,13 +192,13 @@ fn run(name: &str, include: &Path, files: &[&Path]) {
 #[test]
 fn a_plain_c_plugin_knows_every_release() {
     let include = generate("spec", "headers-for-releases");
-    run("releases", &include, &[&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/releases.c")]);
+    run("releases", &include, &[&data("c/releases.c")]);
 }
 
 #[test]
 fn one_table_fills_that_of_every_release() {
     let include = generate("spec", "headers-for-fill");
-    run("fill", &include, &[&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/fill.c")]);
+    run("fill", &include, &[&data("c/fill.c")]);
 }
 
 #[test]
@@ -215,7 +211,7 @@ fn a_plugin_for_one_release_is_told_so_when_it_is_compiled() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/plugin.c");
+    let plain = data("c/plugin.c");
     let note = said(&plain, &[]);
     assert!(note.contains("this plugin takes hosts of release 3.3 alone: tenon_device_fill"), "{note}");
     assert_eq!(said(&plain, &["-DTENON_DEVICE_NEWEST_ONLY"]), "");

@@ -7,9 +7,11 @@ use std::process::Command;
 
 use codegen::out::Hash;
 
+use crate::root;
+
 fn example() -> PathBuf {
     // The crate lies in the workspace's root.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it");
+    let root = root();
     root.join("examples/custom-spec")
 }
 

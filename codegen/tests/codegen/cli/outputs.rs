@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::project::{MANIFEST, Project};
+use super::project::{MANIFEST, Project};
 
 /// The path of the header that most of these tests use.
 const HEADER: &str = "include/sensor_bus.h";
@@ -145,7 +145,7 @@ fn copies_of_other_headers_stay() {
 fn two_specs_share_a_folder() {
     let project = Project::new("shared");
     project.run(&[]);
-    crate::project::copy(&project.path("spec"), &project.path("second"));
+    super::project::copy(&project.path("spec"), &project.path("second"));
     project.edit("second/spec.yaml", "project: fieldwork", "project: garden");
     project.edit("second/spec.yaml", "[sensor_bus, sensor_log]", "[sensor_bus]");
     for output in ["reference", "schema", "rust"] {
@@ -194,7 +194,7 @@ fn file_that_two_manifests_list_stays() {
 fn two_specs_of_one_name_are_told_apart() {
     let project = Project::new("namesakes");
     project.run(&[]);
-    crate::project::copy(&project.path("spec"), &project.path("second"));
+    super::project::copy(&project.path("spec"), &project.path("second"));
     let before = project.files();
     let said = project.run(&["--spec", "second"]);
     assert_eq!(said.code, 2);

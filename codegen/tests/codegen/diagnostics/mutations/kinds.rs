@@ -2,7 +2,7 @@
 
 use codegen::source::{At, Node};
 
-use crate::edit::{Edit, add_key, drop_item, drop_key, rename_key, set};
+use super::edit::{Edit, add_key, drop_item, drop_key, rename_key, set};
 
 /// An entry of a spec, with the names that it may be confused with.
 pub struct Entry<'a> {

@@ -1,7 +1,6 @@
 //! The SDK's view of an interface: headers and exports agree, statuses keep their numbers, and docs fit the SDK's users.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use codegen::emit::rust::{FileForm, export_files};
 use codegen::model::{Function, Spec};
@@ -9,8 +8,10 @@ use codegen::sdk::Face;
 use codegen::source::Folder;
 use quote::ToTokens;
 
+use crate::root;
+
 fn spec() -> Spec {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it");
+    let root = root();
     match codegen::load(&Folder::new(root.join("spec"))) {
         Ok(loaded) => loaded.spec,
         Err(mistakes) => panic!("{}", mistakes.render(false)),

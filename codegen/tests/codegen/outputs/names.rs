@@ -1,12 +1,14 @@
 //! Checks that rule E075 covers every name that an expansion defines, so that no type of a spec has such a name.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use codegen::emit::rust::interface_text;
 use codegen::load;
 use codegen::model::Interface;
 use codegen::source::{Files, Folder};
+
+use crate::root;
 
 /// A folder with one file replaced.
 struct Patched<'a> {
@@ -44,7 +46,7 @@ fn own_names(text: &str, interface: &Interface) -> Vec<String> {
 
 #[test]
 fn own_name_of_expansion_is_refused_as_type() {
-    let folder = Folder::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk-rs/tests/tiny/spec"));
+    let folder = Folder::new(root().join("sdk-rs/tests/tiny/spec"));
     let loaded = load(&folder).unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
     let mut tried = 0;
     for interface in &loaded.spec.interfaces {

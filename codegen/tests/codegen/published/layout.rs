@@ -3,8 +3,6 @@
 //! For each release a C++ file of `static_assert`s is compiled against the headers of the wheel: every offset and
 //! size, every field, every enumerator, and the whole type of every function.
 
-mod tools;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +10,8 @@ use std::process::Command;
 use codegen::emit::c::asserts::assertions;
 use codegen::model::{Interface, ReleaseId, Spec};
 use codegen::source::Folder;
+
+use crate::root;
 
 /// Returns the headers that an interface describes, relative to `paddle/include` in a wheel.
 fn includes(interface: &str) -> &'static [&'static str] {
@@ -42,11 +42,6 @@ const UNDECLARED: [&str; 4] = ["PD_ArgsDefFn", "PD_GetOpMetaInfoMap", "PD_InferS
 /// The header of 2.6.2 lacks these includes.
 const PRELUDE: &str = "#include <array>\n#include <cstddef>\n#include <cstdint>\n#include <cstring>\n\
                        #include <string>\n#include <type_traits>\n";
-
-fn root() -> &'static Path {
-    // The crate lies in the workspace's root.
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
-}
 
 fn headers(version: &str) -> Option<PathBuf> {
     let folder = match std::env::var_os("TENON_PADDLE_HEADERS") {
@@ -94,8 +89,9 @@ fn compile(name: &str, interface: &Interface, include: &Path, claims: &str) -> R
     std::fs::write(&file, format!("{PRELUDE}{includes}\n{claims}"))
         .expect("the folder for tests can be written");
     let mut command = Command::new("c++");
-    let output =
-        tools::output(command.args(["-std=c++17", "-fsyntax-only", "-w", "-I"]).arg(include).arg(&file));
+    let output = crate::tools::output(
+        command.args(["-std=c++17", "-fsyntax-only", "-w", "-I"]).arg(include).arg(&file),
+    );
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 

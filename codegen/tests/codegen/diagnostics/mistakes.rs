@@ -5,16 +5,16 @@
 //! encoding. The `.txt` file beside it has the expected output.
 //! `UPDATE_EXPECT=1` updates these files.
 
-mod texts;
-
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use codegen::diagnostic::{Code, to_json};
 use codegen::source::{Files, Folder};
 use codegen::{Mistakes, load};
-use texts::Texts;
+
+use crate::texts::Texts;
+use crate::{data, root};
 
 /// Applies the files of a fixture to the base files.
 fn patched(base: &Texts, fixture: &str) -> Texts {
@@ -53,7 +53,7 @@ fn encoded(text: &str, encoding: &str) -> Vec<u8> {
 }
 
 fn here() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad")
+    data("bad")
 }
 
 fn base() -> Texts {
@@ -252,7 +252,7 @@ fn a_damaged_fixture_is_told() {
 
 #[test]
 fn a_damaged_real_spec_is_told() {
-    let spec = Texts::of_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec"));
+    let spec = Texts::of_folder(&root().join("spec"));
     let mut shift = Shift(0x5eed_5eed_5eed_5eed);
     let mut tried = 0;
     // Reading the whole spec takes most of a second. With `ROUNDS=8`, each file is damaged.

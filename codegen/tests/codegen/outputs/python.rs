@@ -2,13 +2,9 @@
 //! C.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
 
-fn root() -> &'static Path {
-    // The crate lies in the workspace's root.
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
-}
+use crate::{data, root};
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
@@ -17,7 +13,7 @@ fn read(path: &str) -> String {
 /// Checks the committed outputs of the spec in `python/`, which has a function for each way of passing a parameter.
 #[test]
 fn each_way_of_passing_a_parameter_looks_as_it_should() {
-    let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/spec");
+    let spec = data("python/spec");
     let output = Command::new(env!("CARGO_BIN_EXE_codegen")).arg("--check").arg("--spec").arg(spec).output();
     let output = output.expect("the command was built with this test");
     let [said, failed] =

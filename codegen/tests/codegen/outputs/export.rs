@@ -3,8 +3,6 @@
 //! `export/` has the spec, the expected outputs, the library in C, and the program that calls it from Python.
 //! `UPDATE_EXPECT=1` updates the expected outputs; review them.
 
-mod tools;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,8 +10,10 @@ use codegen::emit::{Inputs, emit};
 use codegen::out::{Edits, FileMap, Target};
 use codegen::source::Folder;
 
+use crate::{data, root};
+
 fn here() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export")
+    data("export")
 }
 
 /// Emits the outputs, and creates their target below a folder.
@@ -28,7 +28,7 @@ fn outputs(root: &Path) -> (FileMap, Target) {
 }
 
 fn run(command: &mut Command) -> String {
-    let output = tools::output(command);
+    let output = crate::tools::output(command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?} fails with {}:\n{said}", output.status);
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -60,7 +60,7 @@ fn a_python_program_calls_the_library() {
 
     // Files that are written by hand beside the generated modules. `_call.py` is that of the repository's own package.
     let python = folder.join("python");
-    let call = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk-py/src/acl/_call.py");
+    let call = root().join("sdk-py/src/acl/_call.py");
     let call = std::fs::read_to_string(call).expect("the package is part of the repository");
     let write = |path: &str, text: &str| {
         let path = python.join(path);

@@ -3,15 +3,12 @@
 //! Functions and types are changed, each once, by one of [`kinds::KINDS`], and the spec is loaded. A slip is
 //! chosen for an entry so that every kind is tried about as often, as far as it can occur. The
 //! device table and the kernel API are tried whole. ACL, which is larger than both, is tried at every sixth
-//! entry. `cargo test -p codegen --test mutations -- --nocapture` prints the figures; `ALL=1` takes every
+//! entry. `cargo test -p codegen --test codegen mutations -- --nocapture` prints the figures; `ALL=1` takes every
 //! entry of ACL, `NAMES=1` names the entries whose slips are accepted.
 
 mod edit;
 mod kinds;
-#[path = "../texts/mod.rs"]
-mod texts;
 
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -20,7 +17,9 @@ use codegen::load;
 use codegen::source::{FileId, Node, parse};
 
 use kinds::{Entry, HEADERS, KINDS};
-use texts::Texts;
+
+use crate::root;
+use crate::texts::Texts;
 
 /// An interface whose entries are changed.
 struct Subject {
@@ -211,7 +210,7 @@ fn tally(mutants: &[Mutant], accepted: &[bool], counts: impl Fn(&Mutant) -> bool
 
 #[test]
 fn slips_in_our_specs_are_refused() {
-    let spec = Texts::of_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec"));
+    let spec = Texts::of_folder(&root().join("spec"));
     let mut used = vec![0; KINDS.len()];
     let mut all = Vec::new();
     for subject in &SUBJECTS {

@@ -1,0 +1,4 @@
+//! The diagnostics of broken specs.
+
+mod mistakes;
+mod mutations;

@@ -1,0 +1,6 @@
+//! The specs of published interfaces, held against their headers.
+
+mod acl;
+mod diopi;
+mod layout;
+mod releases;
