@@ -118,6 +118,15 @@ fn what_only_c_has_works_from_c() {
 }
 
 #[test]
+fn two_processes_share_memory() {
+    for language in &LANGUAGES {
+        assert_eq!(faultless("sdk-c/tests/programs/acl_processes.c", language), "done\n");
+        let printed = faultless("examples/acl/two_processes.c", language);
+        assert_eq!(printed, "1024 numbers of two processes, 0 wrong\n");
+    }
+}
+
+#[test]
 fn a_call_may_fail_while_a_thread_or_the_process_ends() {
     for language in &LANGUAGES {
         let mut command = runs(&program("sdk-c/tests/programs/acl_late.c", language));

@@ -7,6 +7,7 @@
 //!
 //! - `state`: the state that all functions share: devices, contexts, streams and known memory.
 //! - `wait`: deadlines, latches and worker threads. They do not depend on devices or streams.
+//! - `shared`: memory that other processes can map. It does not depend on them either.
 //! - `device`, `stream`, `event`, `notify`, `callback`, `memory`, `copy`, `virtual_memory`, `data`: the
 //!   subsystems. Each owns its tables and takes the shared state as `&State`.
 //! - [`Runtime`]: the state and the subsystems. Functions that concern several subsystems, such as resetting a
@@ -14,7 +15,7 @@
 //!
 //! The functions of the interface are in the file `functions` of each folder: one `impl` for each group of the spec.
 //! Groups without an implementation are in `unsupported`. Dependencies have one direction: functions → `Runtime` →
-//! subsystems → `state` → `wait`.
+//! subsystems → `state` → `wait` and `shared`.
 //!
 //! Handles are looked up in tables and never dereferenced (`state::handles`). A device is open while a lease of it
 //! exists (`state::device_state`). A stream submits work to the device at once, unless a latch holds the stream
@@ -35,6 +36,7 @@ mod memory;
 mod notify;
 mod provider;
 mod runtime;
+mod shared;
 mod state;
 mod stream;
 mod unsupported;

@@ -163,7 +163,7 @@ fn side(
     expect_fits(param, &block, address, size)?;
     Ok(match block.place {
         Place::Device | Place::Pooled => Side::Device(block.lease.session.clone()),
-        Place::Mapped | Place::Managed(_) => Side::Shared,
+        Place::Mapped | Place::Imported(_) | Place::Managed(_) => Side::Shared,
         Place::Pinned | Place::Registered { .. } => Side::Pinned,
         Place::Pageable(_) => Side::Pageable,
     })

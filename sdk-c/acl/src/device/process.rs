@@ -89,6 +89,7 @@ impl Runtime {
         for device in self.state.known_devices() {
             self.release_device(&device);
         }
+        self.shared_memory.release_all(&self.state);
         self.virtual_memory.release_all(&self.state);
     }
 }

@@ -1,9 +1,12 @@
 //! Allocation of device memory and of pinned host memory.
 
+use std::sync::Mutex;
+
 use tenon::DevicePtr;
 
 use crate::api::{AclError, MemMallocPolicy};
 use crate::error::{Error, Result, refuse, unknown_value};
+use crate::shared::pages;
 use crate::state::State;
 use crate::state::blocks::{ALIGNMENT, Block, Place};
 use crate::state::device_state::Lease;
@@ -40,7 +43,11 @@ pub(crate) fn allocate(
         return unknown_value("policy", policy.0);
     }
     let length = rounded(size, if is_padded { PADDING } else { 0 })?;
-    let block = allocate_on(state.lease_current_device()?, size, length, Place::Device)?;
+    let lease = state.lease_current_device()?;
+    // As on Ascend, allocations consist of whole pages. Such pages can be shared with other processes.
+    let pages = length.checked_next_multiple_of(pages::size()).filter(|_| lease.memory_is_host);
+    let total = pages.unwrap_or(length);
+    let block = Block { length, ..allocate_on(lease, size, total, Place::Device)? };
     Ok(state.blocks.insert(block).start)
 }
 
@@ -57,7 +64,7 @@ pub(crate) fn allocate_on(lease: Lease, size: usize, length: usize, place: Place
         base = take(total)?;
     }
     let start = base.next_multiple_of(ALIGNMENT);
-    Ok(Block { start, length, asked: size, place, base, total, lease })
+    Ok(Block { start, length, asked: size, place, base, total, lease, file: Mutex::default() })
 }
 
 /// Allocates pinned host memory, or pageable memory if the device has no pinned memory.
@@ -71,7 +78,7 @@ pub(crate) fn allocate_host(state: &State, size: u64) -> Result<usize> {
         Ok(base) => {
             let base = base.addr();
             let start = base.next_multiple_of(ALIGNMENT);
-            Block { start, length, asked, place: Place::Pinned, base, total, lease }
+            Block { start, length, asked, place: Place::Pinned, base, total, lease, file: Mutex::default() }
         }
         Err(_) => {
             // Copies treat this memory like any other memory of the program.
@@ -79,7 +86,8 @@ pub(crate) fn allocate_host(state: &State, size: u64) -> Result<usize> {
             bytes.try_reserve_exact(total).map_err(|_| no_memory(size))?;
             let base = bytes.as_ptr().expose_provenance();
             let start = base.next_multiple_of(ALIGNMENT);
-            Block { start, length, asked, place: Place::Pageable(bytes), base, total, lease }
+            let place = Place::Pageable(bytes);
+            Block { start, length, asked, place, base, total, lease, file: Mutex::default() }
         }
     };
     let start = block.start;
@@ -117,7 +125,7 @@ pub(crate) fn free_if(
     }
     match state.blocks.remove_if(address, predicate) {
         Some(block) => {
-            if block.is_device() {
+            if block.is_counted() {
                 block.lease.device.usage().memory.0 -= block.length;
             }
             block.release()

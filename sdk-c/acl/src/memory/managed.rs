@@ -1,7 +1,7 @@
 //! Managed memory, which the host and the device access at the same address, and the program's advice about it.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tenon::{HostPtr, UnifiedPtr};
 
@@ -124,7 +124,7 @@ pub(crate) fn allocate_managed(state: &State, size: u64, flag: u32) -> Result<us
         }
     };
     let (start, place) = (base.next_multiple_of(ALIGNMENT), Place::Managed(Advice::default()));
-    state.blocks.insert(Block { start, length, asked, place, base, total, lease });
+    state.blocks.insert(Block { start, length, asked, place, base, total, lease, file: Mutex::default() });
     Ok(start)
 }
 

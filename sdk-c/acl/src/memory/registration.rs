@@ -7,10 +7,10 @@ use crate::api::{
     PtrAttributes, RtGetMemInfo, RtMemGetAddressRange,
 };
 use crate::error::{Error, Result, refuse, unknown_value};
+use crate::shared::pages;
 use crate::state::State;
 use crate::state::blocks::{Block, Place};
 use crate::state::device_state::DeviceState;
-use crate::virtual_memory::pages;
 
 /// Registers host memory for a type of access.
 pub(crate) fn register_host_as(
@@ -49,8 +49,7 @@ fn register_host(state: &State, address: usize, size: u64, is_mapped: bool) -> R
     };
     let lease = state.lease_current_device()?;
     let place = Place::Registered { is_mapped };
-    let (start, base, asked, total) = (address, address, length, length);
-    let block = Block { start, length, asked, place, base, total, lease };
+    let block = Block::at(address, length, place, lease);
     state.blocks.insert_disjoint(block).map_err(|block| {
         let message = format!("some of the {} bytes from {:#x} are already known", block.length, block.start);
         Error::new(AclError::HOST_MEMORY_ALREADY_REGISTERED, message)
@@ -84,6 +83,7 @@ pub(crate) fn device_pointer_of(state: &State, address: usize, flag: u32) -> Res
                 Place::Device
                     | Place::Pooled
                     | Place::Mapped
+                    | Place::Imported(_)
                     | Place::Managed(_)
                     | Place::Registered { is_mapped: false }
             ) =>

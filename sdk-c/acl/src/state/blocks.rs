@@ -1,7 +1,7 @@
 //! Memory blocks: allocations and registered memory, by address. They are used to check ranges and kinds of memory.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 
@@ -9,6 +9,8 @@ use super::advice::Advice;
 use super::device_state::{DeviceState, Lease};
 use crate::api::AclError;
 use crate::error::{Error, Result, refuse};
+use crate::shared::file::SharedFile;
+use crate::shared::pages::{self, Mapping};
 
 /// The alignment of allocations, in bytes.
 pub(crate) const ALIGNMENT: usize = 64;
@@ -22,6 +24,8 @@ pub(crate) enum Place {
     Pooled,
     /// Device memory, mapped at addresses that the program has reserved.
     Mapped,
+    /// Device memory of another process, which this process has imported.
+    Imported(#[expect(dead_code, reason = "it is unmapped with the block")] Mapping),
     /// Managed memory, which the device and the host access at the same address.
     Managed(Advice),
     /// Pinned host memory, allocated by the device.
@@ -45,21 +49,39 @@ pub(crate) struct Block {
     pub(crate) base: usize,
     pub(crate) total: usize,
     pub(crate) lease: Lease,
+    /// The file with the memory, from when it is shared with other processes.
+    pub(crate) file: Mutex<Option<Arc<SharedFile>>>,
 }
 
 impl Block {
     /// Returns a block for memory that is mapped at reserved addresses.
     pub(crate) fn mapped(start: usize, length: usize, lease: Lease) -> Self {
-        Block { start, length, asked: length, place: Place::Mapped, base: start, total: length, lease }
+        Self::at(start, length, Place::Mapped, lease)
+    }
+
+    /// Returns a block for memory of another process.
+    pub(crate) fn imported(start: usize, length: usize, mapping: Mapping, lease: Lease) -> Self {
+        Self::at(start, length, Place::Imported(mapping), lease)
+    }
+
+    /// Returns a block for memory that the device has not allocated.
+    pub(crate) fn at(start: usize, length: usize, place: Place, lease: Lease) -> Self {
+        let file = Mutex::default();
+        Block { start, length, asked: length, place, base: start, total: length, lease, file }
     }
 
     pub(crate) fn is_device(&self) -> bool {
-        matches!(self.place, Place::Device | Place::Pooled | Place::Mapped | Place::Managed(_))
+        self.is_counted() || matches!(self.place, Place::Mapped | Place::Imported(_))
+    }
+
+    /// Returns true for device memory that the program has allocated.
+    pub(crate) fn is_counted(&self) -> bool {
+        matches!(self.place, Place::Device | Place::Pooled | Place::Managed(_))
     }
 
     /// Returns true for device memory that the host can access too.
     pub(crate) fn is_host_accessible(&self) -> bool {
-        matches!(self.place, Place::Mapped | Place::Managed(_))
+        matches!(self.place, Place::Mapped | Place::Imported(_) | Place::Managed(_))
     }
 
     pub(crate) fn is_mapped(&self) -> bool {
@@ -70,8 +92,34 @@ impl Block {
         self.start + self.length
     }
 
+    /// Moves device memory to a file that other processes can map. Its address stays the same.
+    fn share(&self) -> Result<Arc<SharedFile>> {
+        let page = pages::size();
+        if !matches!(self.place, Place::Device)
+            || !self.base.is_multiple_of(page)
+            || !self.total.is_multiple_of(page)
+        {
+            let message = "only memory of `aclrtMalloc` and mapped physical memory can be shared, and only that of the CPU device";
+            return refuse(AclError::RT_FEATURE_NOT_SUPPORT, message);
+        }
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = &*file {
+            return Ok(file.clone());
+        }
+        // SAFETY: the pages contain this block alone. Streams do not write to it, since the caller has synchronised the
+        // device.
+        let shared = Arc::new(unsafe { pages::share(self.base, self.total) }?);
+        Ok(file.insert(shared).clone())
+    }
+
     /// Deallocates the memory.
     pub(crate) fn release(&self) -> Result<()> {
+        if let Some(file) = self.file.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            file.withdraw()?;
+            // The next owner of the pages must not share them. If this fails, nobody gets them.
+            // SAFETY: as in `share`; the block is not known any more.
+            unsafe { pages::unshare(self.base, self.total) }?;
+        }
         match self.place {
             Place::Device | Place::Pooled => self.lease.call(|device, id| {
                 device.device_memory_deallocate(id, DevicePtr::from_addr(self.base), self.total)
@@ -82,7 +130,7 @@ impl Block {
             Place::Pinned => self.lease.call(|device, id| {
                 device.host_memory_deallocate(id, HostPtr::from_addr(self.base), self.total)
             }),
-            Place::Mapped | Place::Pageable(_) | Place::Registered { .. } => Ok(()),
+            Place::Mapped | Place::Imported(_) | Place::Pageable(_) | Place::Registered { .. } => Ok(()),
         }
     }
 }
@@ -118,6 +166,16 @@ impl Blocks {
         known.is_some_and(|(_, known)| Arc::as_ptr(known) == block.as_ptr())
     }
 
+    /// Moves a block of device memory to a file that other processes can map, unless it was freed.
+    pub(crate) fn share(&self, block: &Arc<Block>) -> Result<Arc<SharedFile>> {
+        // While the lock is held, no other thread frees the block.
+        let blocks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        match blocks.get(&block.start) {
+            Some(known) if Arc::ptr_eq(known, block) => block.share(),
+            _ => refuse(AclError::RT_PARAM_INVALID, "the memory was freed by another thread"),
+        }
+    }
+
     /// Returns the error for an address that is not the start of a block of the required kind.
     #[cold]
     pub(crate) fn unknown_address(&self, param: &str, address: usize) -> Error {
@@ -130,6 +188,9 @@ impl Blocks {
                 Place::Device | Place::Managed(_) => "is device memory, which `aclrtFree` frees".to_owned(),
                 Place::Pooled => "is memory of a pool, which `aclrtMemPoolFreeAsync` frees".to_owned(),
                 Place::Mapped => "is mapped memory, which `aclrtUnmapMem` unmaps".to_owned(),
+                Place::Imported(_) => {
+                    "is memory of another process, which `aclrtIpcMemClose` closes".to_owned()
+                }
                 Place::Pinned | Place::Pageable(_) => {
                     "is host memory, which `aclrtFreeHost` frees".to_owned()
                 }
@@ -154,7 +215,7 @@ impl Blocks {
 
     /// Inserts a block, and counts device memory.
     pub(crate) fn insert(&self, block: Block) -> Arc<Block> {
-        if block.is_device() {
+        if block.is_counted() {
             let (used, peak) = &mut block.lease.device.usage().memory;
             *used += block.length;
             *peak = (*peak).max(*used);

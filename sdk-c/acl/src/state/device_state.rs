@@ -60,7 +60,7 @@ impl DeviceState {
             return Ok(lease);
         }
         let opened = provider.open(self.ordinal).map_err(|error| of_device(&error))?;
-        let session = DeviceSession::new(self.ordinal, opened);
+        let session = DeviceSession::new(self.ordinal, provider.memory_is_host(), opened);
         // Another thread may have opened the device in the meantime: then its session is used, and this one is
         // closed.
         if let Some(lease) = self.lease_if_open() {

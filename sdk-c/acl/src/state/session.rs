@@ -11,6 +11,8 @@ use crate::provider::OpenDevice;
 /// An open device, from the first lease to the last.
 pub(crate) struct DeviceSession {
     pub(crate) ordinal: u32,
+    /// True if the memory of the device is memory of this process.
+    pub(crate) memory_is_host: bool,
     opened: Arc<dyn OpenDevice>,
     events: Mutex<EventPool>,
     /// True after the pooled events were destroyed. Locked for reading during device calls that use one of them.
@@ -26,9 +28,9 @@ struct EventPool {
 }
 
 impl DeviceSession {
-    pub(super) fn new(ordinal: u32, opened: Arc<dyn OpenDevice>) -> Arc<Self> {
+    pub(super) fn new(ordinal: u32, memory_is_host: bool, opened: Arc<dyn OpenDevice>) -> Arc<Self> {
         let (events, is_closed) = (Mutex::default(), RwLock::new(false));
-        Arc::new(DeviceSession { ordinal, opened, events, is_closed })
+        Arc::new(DeviceSession { ordinal, memory_is_host, opened, events, is_closed })
     }
 
     /// Calls the device, and converts its errors to the codes of this interface.

@@ -178,13 +178,14 @@ impl AclIpc for Runtime {
         shareable_handle: u64,
         device_id: i32,
     ) -> Result<DrvMemHandle> {
-        self.state.device(device_id)?;
-        self.virtual_memory.import(shareable_handle).map(DrvMemHandle::from_addr)
+        let device = self.state.device(device_id)?.ordinal;
+        self.virtual_memory.import(&self.state, shareable_handle, device).map(DrvMemHandle::from_addr)
     }
 
     fn rt_mem_set_pid_to_shareable_handle(&self, shareable_handle: u64, pid: &[i32]) -> Result<()> {
-        self.virtual_memory.exported(shareable_handle)?;
-        notify_table::expect_processes(pid, "pid_num")
+        let memory = self.virtual_memory.exported(shareable_handle)?;
+        notify_table::expect_processes(pid, "pid_num")?;
+        memory.file.allow(pid)
     }
 
     fn rt_mem_export_to_shareable_handle_v2(
@@ -210,7 +211,8 @@ impl AclIpc for Runtime {
         sharing::expect_flags(flags)?;
         // SAFETY: the caller promises a number.
         let number = unsafe { sharing::number_address(share_type, shareable_handle)?.read_unaligned() };
-        self.virtual_memory.import(number).map(DrvMemHandle::from_addr)
+        let device = self.state.current_device()?.ordinal;
+        self.virtual_memory.import(&self.state, number, device).map(DrvMemHandle::from_addr)
     }
 
     fn rt_mem_set_pid_to_shareable_handle_v2(
@@ -231,12 +233,13 @@ impl AclIpc for Runtime {
         key: &mut [u8],
         flags: u64,
     ) -> Result<()> {
-        self.shared_memory.export(&self.state, (dev_ptr.addr(), size), key, flags)
+        self.shared_memory.export(&self.state, &self.virtual_memory, (dev_ptr.addr(), size), key, flags)
     }
 
     fn rt_ipc_mem_set_import_pid(&self, key: &CStr, pid: &[i32]) -> Result<()> {
         self.shared_memory.expect(&self.state, key)?;
-        notify_table::expect_processes(pid, "num")
+        notify_table::expect_processes(pid, "num")?;
+        self.shared_memory.allow(&self.state, key, pid)
     }
 
     fn rt_ipc_mem_import_by_key(&self, key: &CStr, flags: u64) -> Result<AnyPtr> {
@@ -244,7 +247,7 @@ impl AclIpc for Runtime {
     }
 
     fn rt_ipc_mem_close(&self, key: &CStr) -> Result<()> {
-        self.shared_memory.close(key)
+        self.shared_memory.close(&self.state, key)
     }
 
     fn rt_value_write(&self, dev_addr: AnyPtr, value: u64, flag: u32, stream: Stream) -> Result<()> {

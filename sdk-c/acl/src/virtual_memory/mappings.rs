@@ -4,18 +4,19 @@
 //! physical memory is an anonymous file, and a mapping maps the file over a part of the range.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tenon::handle::HandleTable;
 
-use super::pages::{self, File, Range};
 use super::sharing;
 use crate::api::{
-    AclError, MemAccessDesc, MemAllocationType, MemGranularityOptions, MemHandleType, MemLocation,
+    AclError, MemAccessDesc, MemAllocationType, MemAttr, MemGranularityOptions, MemHandleType, MemLocation,
     MemLocationType, PhysicalMemProp,
 };
 use crate::error::{Error, Result, refuse, unknown_handle};
+use crate::shared::file::SharedFile;
+use crate::shared::name::Name;
+use crate::shared::pages::{self, Range};
 use crate::state::State;
 use crate::state::blocks::Block;
 use crate::state::handles::HandleKind;
@@ -25,9 +26,9 @@ const RECOMMENDED: usize = 2 << 20;
 
 /// An allocation of physical memory.
 pub(crate) struct PhysicalMemory {
-    file: File,
+    pub(crate) file: Arc<SharedFile>,
     pub(crate) prop: PhysicalMemProp,
-    /// The number with which the process imports it.
+    /// The number with which processes import it.
     number: OnceLock<u64>,
 }
 
@@ -111,31 +112,63 @@ impl VirtualMemory {
         self.handles.remove(handle).map(drop).ok_or_else(|| unknown_handle("handle", handle))
     }
 
-    /// Returns the number with which the process can import physical memory.
+    /// Returns the number with which processes can import physical memory.
     pub(crate) fn export(&self, handle: usize, flags: u64) -> Result<u64> {
-        static NUMBERS: AtomicU64 = AtomicU64::new(0);
         sharing::expect_flags(flags)?;
         let memory = self.physical(handle)?;
-        let number = *memory.number.get_or_init(|| NUMBERS.fetch_add(1, Ordering::Relaxed) + 1);
+        // Memory of another process keeps its number there.
+        let number = match memory.number.get() {
+            Some(number) if !Name::of_number(*number).is_own() => *number,
+            _ => memory.file.export(flags == 1)?.to_number(),
+        };
+        let number = *memory.number.get_or_init(|| number);
         let mut layout = self.layout();
         layout.numbers.retain(|_, known| known.strong_count() > 0);
         layout.numbers.insert(number, Arc::downgrade(&memory));
         Ok(number)
     }
 
-    /// Returns the physical memory of a number.
+    /// Returns the physical memory of a number, if this process knows it.
+    fn known(&self, number: u64) -> Option<Arc<PhysicalMemory>> {
+        self.layout().numbers.get(&number).and_then(Weak::upgrade)
+    }
+
+    /// Returns the physical memory of a number that this process has exported.
     pub(crate) fn exported(&self, number: u64) -> Result<Arc<PhysicalMemory>> {
-        self.layout().numbers.get(&number).and_then(Weak::upgrade).ok_or_else(|| {
-            Error::new(
-                AclError::RT_PARAM_INVALID,
-                format!("{number} names no physical memory of this process; processes do not share memory"),
-            )
+        self.known(number).ok_or_else(|| {
+            let message = format!("{number} names no physical memory that this process has exported");
+            Error::new(AclError::RT_PARAM_INVALID, message)
         })
     }
 
-    /// Creates another handle of the physical memory of a number.
-    pub(crate) fn import(&self, number: u64) -> Result<usize> {
-        self.add(self.exported(number)?)
+    /// Creates another handle of the physical memory of a number, for a device.
+    pub(crate) fn import(&self, state: &State, number: u64, device: u32) -> Result<usize> {
+        let name = Name::of_number(number);
+        if name.is_own() || self.known(number).is_some() {
+            return self.add(self.exported(number)?);
+        }
+        expect_virtual_memory(state)?;
+        let location = MemLocation { id: device, r#type: MemLocationType::DEVICE };
+        let memory = Arc::new(PhysicalMemory {
+            file: Arc::new(SharedFile::open(name)?),
+            prop: PhysicalMemProp {
+                handle_type: MemHandleType::NONE,
+                allocation_type: MemAllocationType::PINNED,
+                mem_attr: MemAttr::HBM,
+                location,
+                reserve: 0,
+            },
+            number: number.into(),
+        });
+        self.layout().numbers.insert(number, Arc::downgrade(&memory));
+        self.add(memory)
+    }
+
+    /// Returns the file of the mapping that contains an address, and the offset of the address in it.
+    pub(crate) fn file_at(&self, address: usize) -> Option<(Arc<SharedFile>, usize)> {
+        let mut layout = self.layout();
+        let (start, mapping) = layout.mapping(address)?;
+        Some((mapping.memory.file.clone(), address - start))
     }
 
     /// Creates another handle of the physical memory that is mapped at an address.
@@ -257,7 +290,7 @@ impl VirtualMemory {
                 format!("`size` is {size}, but only {free} bytes of device memory are free"),
             );
         }
-        let file = File::new(size)?;
+        let file = Arc::new(SharedFile::new(size)?);
         self.add(Arc::new(PhysicalMemory { file, prop: *prop, number: OnceLock::new() }))
     }
 

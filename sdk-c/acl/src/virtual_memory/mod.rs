@@ -1,9 +1,8 @@
 //! Virtual memory: reserved addresses, physical memory, and the mappings between them.
 //!
-//! Also sharing of memory by key or number, within the process.
+//! Also sharing of memory by key or number, with other processes too.
 
 pub(crate) mod capabilities;
 mod functions;
 pub(crate) mod mappings;
-pub(crate) mod pages;
 pub(crate) mod sharing;

@@ -89,6 +89,12 @@ const PROGRAMS: &[Program] = &[
         says: &["8 callbacks, sum right"],
     },
     Program {
+        name: "two_processes",
+        source: "examples/acl/two_processes.c",
+        plugin: false,
+        says: &["1024 numbers of two processes, 0 wrong"],
+    },
+    Program {
         name: "handles",
         source: "sdk-c/tests/users/handles.cpp",
         plugin: false,

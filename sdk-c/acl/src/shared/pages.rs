@@ -1,23 +1,18 @@
-//! System calls for address ranges, anonymous files and mappings.
+//! System calls for address ranges and mappings.
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::mem;
 
 use tenon::HostPtr;
 
+use super::file::{SharedFile, failed};
 use crate::api::{AclError, MemAccessFlags};
-use crate::error::{Error, Result, refuse};
+use crate::error::{Result, refuse};
 
 /// Returns the page size of the machine in bytes, a power of two.
 pub(crate) fn size() -> usize {
     // SAFETY: it has no preconditions.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(4096)
-}
-
-#[cold]
-fn failed(code: AclError, what: &str) -> Error {
-    Error::new(code, format!("the system could not {what}: {}", io::Error::last_os_error()))
 }
 
 /// The access to pages.
@@ -57,37 +52,6 @@ impl Access {
             Access::Read => libc::PROT_READ,
             Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
         }
-    }
-}
-
-/// Physical memory: an anonymous file of this process.
-pub(crate) struct File {
-    descriptor: OwnedFd,
-    size: usize,
-}
-
-impl File {
-    /// Allocates memory, which is zero.
-    pub(crate) fn new(size: usize) -> Result<Self> {
-        // SAFETY: the name is NUL-terminated.
-        let descriptor = unsafe { libc::memfd_create(c"tenon".as_ptr(), libc::MFD_CLOEXEC) };
-        if descriptor < 0 {
-            return Err(failed(AclError::RT_MEMORY_ALLOCATION, "create physical memory"));
-        }
-        // SAFETY: the descriptor is new and has no other owner.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        let Ok(length) = libc::off_t::try_from(size) else {
-            return refuse(AclError::RT_MEMORY_ALLOCATION, format!("there is no memory for {size} bytes"));
-        };
-        // SAFETY: the descriptor is open.
-        if unsafe { libc::fallocate(descriptor.as_raw_fd(), 0, 0, length) } != 0 {
-            return Err(failed(AclError::RT_MEMORY_ALLOCATION, &format!("allocate {size} bytes")));
-        }
-        Ok(File { descriptor, size })
-    }
-
-    pub(crate) fn size(&self) -> usize {
-        self.size
     }
 }
 
@@ -132,10 +96,10 @@ impl Range {
     }
 
     /// Maps a whole file at addresses of the range.
-    pub(crate) fn map(&self, address: usize, file: &File) -> Result<()> {
+    pub(crate) fn map(&self, address: usize, file: &SharedFile) -> Result<()> {
         let protection = Access::ReadWrite.protection();
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        self.replace(address, file.size, protection, flags, file.descriptor.as_raw_fd())
+        self.replace(address, file.size(), protection, flags, file.descriptor())
     }
 
     /// Unmaps addresses of the range, which stay reserved.
@@ -170,6 +134,84 @@ impl Drop for Range {
         // SAFETY: the addresses belong to the range, which nothing uses any more.
         unsafe { libc::munmap(HostPtr::from_addr(self.start).as_ptr(), self.size) };
     }
+}
+
+/// A mapping at addresses of the system's choice, which is removed on drop.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: usize,
+    size: usize,
+}
+
+impl Mapping {
+    /// Maps the memory of a file.
+    pub(crate) fn of(file: &SharedFile) -> Result<Self> {
+        Self::new(file.size(), libc::MAP_SHARED, file.descriptor())
+    }
+
+    /// Maps memory of this process alone.
+    fn private(size: usize) -> Result<Self> {
+        Self::new(size, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    fn new(size: usize, flags: i32, descriptor: i32) -> Result<Self> {
+        let protection = Access::ReadWrite.protection();
+        // SAFETY: without MAP_FIXED, the system chooses free addresses.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), size, protection, flags, descriptor, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(failed(AclError::RT_MEMORY_ALLOCATION, &format!("map {size} bytes")));
+        }
+        Ok(Mapping { start: start.expose_provenance(), size })
+    }
+
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Moves the mapping over other pages, with their content.
+    ///
+    /// # Safety
+    /// The pages at `address` belong to the caller, and nothing writes to them meanwhile.
+    unsafe fn replace(self, address: usize) -> Result<()> {
+        let (place, own) = (HostPtr::from_addr(address).as_ptr(), HostPtr::from_addr(self.start).as_ptr());
+        // SAFETY: both are mapped with the same size. They do not overlap.
+        unsafe { own.cast::<u8>().copy_from_nonoverlapping(place.cast(), self.size) };
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: the mapping is owned, and the pages that it replaces belong to the caller.
+        let moved = unsafe { libc::mremap(own, self.size, self.size, flags, place) };
+        if moved == libc::MAP_FAILED {
+            return Err(failed(AclError::RT_MEMORY_ALLOCATION, "replace the pages of an allocation"));
+        }
+        mem::forget(self);
+        Ok(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is owned, and nothing uses it any more.
+        unsafe { libc::munmap(HostPtr::from_addr(self.start).as_ptr(), self.size) };
+    }
+}
+
+/// Moves pages of this process to a file, at the same addresses.
+///
+/// # Safety
+/// The pages belong to the caller, and nothing writes to them meanwhile.
+pub(crate) unsafe fn share(address: usize, size: usize) -> Result<SharedFile> {
+    let file = SharedFile::new(size)?;
+    // SAFETY: the caller's promise.
+    unsafe { Mapping::of(&file)?.replace(address)? };
+    Ok(file)
+}
+
+/// Moves pages from a file back to this process, so that other processes do not see later changes.
+///
+/// # Safety
+/// As for [`share`].
+pub(crate) unsafe fn unshare(address: usize, size: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { Mapping::private(size)?.replace(address) }
 }
 
 /// Sets the access to pages that [`Range::map`] mapped.
