@@ -1,33 +1,13 @@
 //! Fills the table of any release from a table in the newest layout.
 
+use minijinja::value::Serde;
+use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::builder::Builder;
 use super::types::{Dialect, Speller};
 use crate::abi::{self, MemberKind, TableLayout};
 use crate::model::*;
-
-#[derive(Debug, Serialize)]
-pub(super) struct FillItem {
-    /// The name of the function that fills the tables.
-    function: String,
-    releases: Vec<FilledRelease>,
-    /// Size of the first member, which the host writes.
-    head: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct FilledRelease {
-    release: String,
-    constant: String,
-    /// Sizes of the table and of the params.
-    size: u64,
-    params_size: u64,
-    /// Sequences of functions that are adjacent in both tables.
-    runs: Vec<Run>,
-    /// Functions with other parameters than in the newest release.
-    changed: Vec<String>,
-}
 
 /// Functions that are copied with one call.
 #[derive(Debug, Serialize)]
@@ -41,26 +21,26 @@ struct Run {
 
 impl Builder<'_> {
     /// Prepares the function that fills the tables of all releases, if there are several.
-    pub(super) fn fill(&self, table: &Table, plugin: &Plugin) -> Option<FillItem> {
+    pub(super) fn fill(&self, table: &Table, plugin: &Plugin) -> Option<Value> {
         let newest = self.interface.newest()?;
         let TypeKind::Struct { fields, .. } = &self.spec.ty(plugin.params).kind else { return None };
         let all = abi::table_layout(self.interface, table, Some(newest));
         let release = |(id, release): (ReleaseId, &Release)| {
             let layout = abi::table_layout(self.interface, table, Some(id));
             let (runs, changed) = self.runs(&all, newest, &layout, id);
-            FilledRelease {
-                release: release.name.value.clone(),
-                constant: self.names.release_constant(id),
-                size: layout.size,
-                params_size: abi::struct_layout(self.spec, fields, Some(id)).size,
-                runs,
+            context! {
+                release => &release.name.value,
+                constant => self.names.release_constant(id),
+                size => layout.size,
+                params_size => abi::struct_layout(self.spec, fields, Some(id)).size,
+                runs => Serde(runs),
                 changed,
             }
         };
-        Some(FillItem {
-            function: self.names.fill_function(),
-            releases: self.interface.release_ids().map(release).collect(),
-            head: all.members.first().map_or(0, |size| size.size),
+        Some(context! {
+            function => self.names.fill_function(),
+            releases => self.interface.release_ids().map(release).collect::<Value>(),
+            head => all.members.first().map_or(0, |size| size.size),
         })
     }
 

@@ -1,68 +1,21 @@
 //! A header as data. The template only lays it out.
 
-use serde::Serialize;
+use minijinja::value::Serde;
+use minijinja::{Value, context};
 
-use super::builder::{Builder, FieldItem, StructItem, TypeItem};
-use super::fill::FillItem;
+use super::builder::{Builder, FieldItem, StructItem};
 use super::names;
-use super::table::{ExtensionItem, OwnedItem, PluginItem, ReleasesItem, TableItem};
 use crate::abi::{self, ArgsMember};
 use crate::language::headers::Headers;
 use crate::model::*;
 
-/// A C header.
-#[derive(Debug, Serialize)]
-pub struct Header {
-    marker: String,
-    guard: String,
-    comment: Vec<String>,
-    includes: Vec<String>,
-    /// The macro for weak linkage.
-    weak: Option<String>,
-    /// Structs that are used before they are defined.
-    forward: Vec<String>,
-    types: Vec<TypeItem>,
-    /// The newest table, then the older ones, newest first.
-    tables: Vec<TableItem>,
-    /// Structs that had another layout in older releases.
-    old_structs: Vec<StructItem>,
-    plugin: Option<PluginItem>,
-    owned: Option<OwnedItem>,
-    extension: Option<ExtensionItem>,
-    /// Structs of arguments.
-    args: Vec<StructItem>,
-    /// True if callers can test whether a struct of arguments has a member.
-    args_macro: Option<ArgsMacro>,
-    releases: Option<ReleasesItem>,
-    fill: Option<FillItem>,
-    sections: Vec<Section>,
-}
-
-#[derive(Debug, Serialize)]
-struct ArgsMacro {
-    name: String,
-    size_field: String,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Section {
-    pub(super) comment: Vec<String>,
-    pub(super) functions: Vec<FunctionItem>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct FunctionItem {
-    pub(super) comment: Vec<String>,
-    pub(super) declaration: String,
-}
-
 /// Prepares one of the headers of an interface.
-pub fn header(spec: &Spec, interface: &Interface, name: &str, marker: String) -> Header {
+pub fn header(spec: &Spec, interface: &Interface, name: &str, marker: String) -> Value {
     Builder::new(spec, interface).header(name, marker)
 }
 
 impl Builder<'_> {
-    fn header(&self, name: &str, marker: String) -> Header {
+    fn header(&self, name: &str, marker: String) -> Value {
         let interface = self.interface;
         let headers = Headers::of(self.spec, interface);
         let is_here = |group| headers.has_group(name, group);
@@ -75,29 +28,29 @@ impl Builder<'_> {
             headers.groups(name).flat_map(|group| &group.typedefs).map(|typedef| self.typedef(typedef));
         let types = types.filter(|ty| is_here(ty.group)).map(|ty| self.ty(ty));
         let plugin = table.and_then(|table| Some((table, table.plugin()?)));
-        Header {
+        context! {
             marker,
-            guard: self.names.guard(name),
-            comment: self.comments.header(&headers, name),
-            includes: includes.collect(),
-            weak: interface.weak.clone(),
-            forward: table.iter().map(|table| table.c_name.clone()).collect(),
-            types: typedefs.chain(types).collect(),
-            tables: table.map(|table| self.tables(table)).unwrap_or_default(),
-            old_structs: self.old_structs(),
-            plugin: plugin.map(|(table, plugin)| self.plugin(table, plugin)),
-            owned: table.and_then(|table| Some(self.owned(table, table.owned()?))),
-            extension: table
+            guard => self.names.guard(name),
+            comment => self.comments.header(&headers, name),
+            includes => includes.collect::<Value>(),
+            weak => &interface.weak,
+            forward => table.iter().map(|table| table.c_name.clone()).collect::<Value>(),
+            types => Serde(typedefs.chain(types).collect::<Vec<_>>()),
+            tables => table.map(|table| self.tables(table)).unwrap_or_default(),
+            old_structs => Serde(self.old_structs()),
+            plugin => plugin.map(|(table, plugin)| self.plugin(table, plugin)),
+            owned => table.and_then(|table| Some(self.owned(table, table.owned()?))),
+            extension => table
                 .and_then(|table| table.extension.as_ref())
                 .map(|extension| self.extension(extension)),
-            args: self.args(),
-            args_macro: interface.args.as_ref().map(|(size_field, _)| ArgsMacro {
-                name: self.names.has_macro("ARG"),
-                size_field: size_field.clone(),
+            args => Serde(self.args()),
+            args_macro => interface.args.as_ref().map(|(size_field, _)| context! {
+                name => self.names.has_macro("ARG"),
+                size_field => size_field.clone(),
             }),
-            releases: table.and_then(|table| self.releases(table)),
-            fill: plugin.and_then(|(table, plugin)| self.fill(table, plugin)),
-            sections: if table.is_some() { Vec::new() } else { self.sections(&is_here) },
+            releases => table.and_then(|table| self.releases(table)),
+            fill => plugin.and_then(|(table, plugin)| self.fill(table, plugin)),
+            sections => if table.is_some() { Vec::new() } else { self.sections(&is_here) },
         }
     }
 
@@ -169,22 +122,27 @@ impl Builder<'_> {
         }
     }
 
-    fn sections(&self, is_here: &dyn Fn(GroupId) -> bool) -> Vec<Section> {
+    fn sections(&self, is_here: &dyn Fn(GroupId) -> bool) -> Vec<Value> {
+        let declared = |function: &Function| {
+            (self.comments.function(function), format!("{};", self.newest.declared(function)))
+        };
         let groups = self.interface.groups.iter().enumerate();
         groups
             .filter(|(index, _)| is_here(GroupId(*index)))
-            .map(|(index, group)| Section {
-                comment: self.comments.heading(group),
-                functions: self
-                    .interface
-                    .in_group(GroupId(index))
-                    .map(|function| FunctionItem {
-                        comment: self.comments.function(function),
-                        declaration: format!("{};", self.newest.declared(function)),
-                    })
-                    .collect(),
+            .filter_map(|(index, group)| {
+                section(self.comments.heading(group), self.interface.in_group(GroupId(index)).map(declared))
             })
-            .filter(|section| !section.functions.is_empty())
             .collect()
     }
+}
+
+/// Returns the section of a group: its heading, and the comments and declarations of its functions; `None` if it has no
+/// functions.
+pub(super) fn section(
+    comment: Vec<String>,
+    functions: impl Iterator<Item = (Vec<String>, String)>,
+) -> Option<Value> {
+    let functions = functions.map(|(comment, declaration)| context! { comment, declaration });
+    let functions: Vec<Value> = functions.collect();
+    (!functions.is_empty()).then(|| context! { comment, functions })
 }

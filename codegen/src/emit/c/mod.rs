@@ -12,7 +12,6 @@ mod table;
 mod types;
 
 use minijinja::Environment;
-use minijinja::value::Serde;
 
 use doxygen::comment;
 pub use doxygen::tally;
@@ -27,7 +26,7 @@ use crate::language::headers;
 use crate::model::{Function, Interface, OutputPlace, ReleaseId, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
-use crate::source::shape::Value;
+use crate::source::shape::Value::Line;
 
 /// The headers of interfaces and of the SDK.
 pub struct Headers;
@@ -75,11 +74,11 @@ impl Emitter for HandWritten {
 shapes! {
     static EXPORTS_FILE = "a header of exports" {
         /// The root of the crate with the exports.
-        from: needed(Value::Line),
+        from: needed(Line),
         /// The configuration of cbindgen.
-        config: needed(Value::Line),
+        config: needed(Line),
         /// The header.
-        to: needed(Value::Line),
+        to: needed(Line),
     }
 }
 
@@ -134,7 +133,7 @@ fn headers(job: &Job, interface: &Interface) -> Result<Vec<Output>, minijinja::E
     let headers = headers::Headers::of(spec, interface);
     let mut outputs = Vec::new();
     for name in headers.names() {
-        let text = template.render(Serde(header::header(spec, interface, name, marker.clone())))?;
+        let text = template.render(header::header(spec, interface, name, marker.clone()))?;
         let note = match headers.names() {
             [_] => tally(interface),
             _ => count(headers.functions(name).count(), "function"),

@@ -1,7 +1,6 @@
 //! The table of operators: a struct of functions, which a plugin in C or C++ fills.
 
-use minijinja::value::Serde;
-use serde::Serialize;
+use minijinja::{Value, context};
 
 use super::doxygen::{WIDTH, tagged};
 use super::names::untaken;
@@ -27,14 +26,14 @@ impl Emitter for OperatorTable {
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
         let members = members(operators);
-        let header = Header {
-            marker: job.stamp.operators(operators),
-            file: place.path.value.rsplit('/').next().unwrap_or_default().to_owned(),
-            layout: format!("{:016x}", layout(members.iter().map(|(_, hash)| *hash))),
-            size: table_size(members.len()),
-            groups: operators.groups.iter().map(group).collect(),
+        let header = context! {
+            marker => job.stamp.operators(operators),
+            file => place.path.value.rsplit('/').next().unwrap_or_default().to_owned(),
+            layout => format!("{:016x}", layout(members.iter().map(|(_, hash)| *hash))),
+            size => table_size(members.len()),
+            groups => operators.groups.iter().map(group).collect::<Value>(),
         };
-        let text = job.templates.get_template("c/operators.h.j2")?.render(Serde(&header))?;
+        let text = job.templates.get_template("c/operators.h.j2")?.render(header)?;
         Ok(vec![Output::new("", text, count(members.len(), "method"))])
     }
 }
@@ -43,28 +42,6 @@ impl Emitter for OperatorTable {
 /// the types of elements.
 pub fn table_size(methods: usize) -> usize {
     16 * (1 + methods)
-}
-
-#[derive(Serialize)]
-struct Header {
-    marker: String,
-    file: String,
-    layout: String,
-    size: usize,
-    groups: Vec<Group>,
-}
-
-#[derive(Serialize)]
-struct Group {
-    heading: Vec<String>,
-    members: Vec<Member>,
-}
-
-#[derive(Serialize)]
-struct Member {
-    comment: Vec<String>,
-    pointer: String,
-    name: String,
 }
 
 /// Returns the methods in the order of the table, each with a hash of its name and parameters.
@@ -87,15 +64,15 @@ fn layout(hashes: impl Iterator<Item = u64>) -> u64 {
     hashes.fold(0, |layout, hash| (layout ^ hash).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-fn group(group: &OperatorGroup) -> Group {
+fn group(group: &OperatorGroup) -> Value {
     let mut heading = wrap(&format!("{}: {}", group.title, sentence(&group.summary)), WIDTH);
     heading.extend(prose(&group.doc));
     let methods = group.operators.iter().flat_map(|operator| operator.methods());
-    Group { heading, members: methods.map(|method| member(&method)).collect() }
+    context! { heading, members => methods.map(|method| member(&method)).collect::<Value>() }
 }
 
-fn member(method: &Method) -> Member {
-    Member { comment: comment(method), pointer: pointer(method), name: untaken(&method.name) }
+fn member(method: &Method) -> Value {
+    context! { comment => comment(method), pointer => pointer(method), name => untaken(&method.name) }
 }
 
 /// Formats the documentation of a method as lines.

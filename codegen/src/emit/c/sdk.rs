@@ -1,35 +1,17 @@
 //! The headers of the SDK: types, functions, and one that includes all.
 
-use minijinja::Environment;
 use minijinja::value::Serde;
-use serde::Serialize;
+use minijinja::{Environment, Value, context};
 
 use super::builder::{Builder, TypeItem, ValueItem};
 use super::doxygen::{Comments, WIDTH, tagged};
-use super::header::{FunctionItem, Section};
+use super::header::section;
 use super::names::Names;
 use super::types::{Dialect, Speller};
 use crate::emit::text::{collapse, count, sentence, uncapital, wrap};
 use crate::model::*;
 use crate::out::Output;
 use crate::sdk::{ANSWER, CORE_HEADER, Face, HEADERS, Handle, PLUGIN};
-
-#[derive(Serialize)]
-struct TypesHeader<'a> {
-    marker: &'a str,
-    guard: String,
-    comment: Vec<String>,
-    types: Vec<TypeItem>,
-}
-
-#[derive(Serialize)]
-struct FunctionsHeader<'a> {
-    marker: &'a str,
-    guard: String,
-    comment: Vec<String>,
-    includes: Vec<&'a str>,
-    sections: Vec<Section>,
-}
 
 /// Returns the C declaration of a function of the SDK, without the semicolon.
 pub fn prototype(face: Face, function: &Function) -> String {
@@ -47,36 +29,34 @@ fn speller(face: Face) -> Speller {
 pub fn headers(templates: &Environment, face: Face, marker: &str) -> Result<Vec<Output>, minijinja::Error> {
     let ([types, functions, all], core) = (HEADERS, CORE_HEADER);
     let guard = |file: &str| face.status(&file.replace('.', "_"));
-    let types_header = TypesHeader {
+    let described = types_of(face);
+    let tally = count(described.len(), "type");
+    let types_header = context! {
         marker,
-        guard: guard(types),
-        comment: file_comment(types, "The types and statuses of the library.", TYPES),
-        types: types_of(face),
+        guard => guard(types),
+        comment => file_comment(types, "The types and statuses of the library.", TYPES),
+        types => Serde(described),
     };
-    let functions_header = FunctionsHeader {
+    let functions_header = context! {
         marker,
-        guard: guard(functions),
-        comment: functions_comment(face, functions),
-        includes: vec![types],
-        sections: sections(face),
+        guard => guard(functions),
+        comment => functions_comment(face, functions),
+        includes => vec![types],
+        sections => sections(face),
     };
-    let all_header = FunctionsHeader {
+    let all_header = context! {
         marker,
-        guard: guard(all),
-        comment: file_comment(all, "The whole library. Include this header.", &[]),
-        includes: vec![types, core, functions],
-        sections: Vec::new(),
+        guard => guard(all),
+        comment => file_comment(all, "The whole library. Include this header.", &[]),
+        includes => vec![types, core, functions],
+        sections => Vec::<Value>::new(),
     };
     let template = |name: &str| templates.get_template(name);
     let note = count(face.interface.functions.len(), "function");
-    let functions_text = template("c/functions.h.j2")?.render(Serde(&functions_header))?;
-    let all_text = template("c/functions.h.j2")?.render(Serde(&all_header))?;
+    let functions_text = template("c/functions.h.j2")?.render(functions_header)?;
+    let all_text = template("c/functions.h.j2")?.render(all_header)?;
     Ok(vec![
-        Output::new(
-            types,
-            template("c/types.h.j2")?.render(Serde(&types_header))?,
-            count(types_header.types.len(), "type"),
-        ),
+        Output::new(types, template("c/types.h.j2")?.render(types_header)?, tally),
         Output::new(functions, functions_text, note),
         Output::new(all, all_text, "the headers of the SDK"),
     ])
@@ -173,23 +153,16 @@ fn types_of(face: Face) -> Vec<TypeItem> {
     std::iter::once(status).chain(own).chain(described).collect()
 }
 
-fn sections(face: Face) -> Vec<Section> {
+fn sections(face: Face) -> Vec<Value> {
     let comments = Comments::sdk(face);
-    let groups = face.interface.groups.iter().enumerate();
-    groups
-        .map(|(index, group)| Section {
-            comment: comments.finish(vec![format!("{}: {}", group.title, sentence(&group.summary))]),
-            functions: face
-                .interface
-                .in_group(GroupId(index))
-                .map(|function| FunctionItem {
-                    comment: comments.sdk_function(face, function),
-                    declaration: format!("{};", prototype(face, function)),
-                })
-                .collect(),
-        })
-        .filter(|section| !section.functions.is_empty())
-        .collect()
+    let declared = |function: &Function| {
+        (comments.sdk_function(face, function), format!("{};", prototype(face, function)))
+    };
+    let section = |(index, group): (usize, &Group)| {
+        let comment = comments.finish(vec![format!("{}: {}", group.title, sentence(&group.summary))]);
+        section(comment, face.interface.in_group(GroupId(index)).map(declared))
+    };
+    face.interface.groups.iter().enumerate().filter_map(section).collect()
 }
 
 impl Comments<'_> {

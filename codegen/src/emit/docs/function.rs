@@ -1,6 +1,6 @@
 //! The page of a function.
 
-use serde::Serialize;
+use minijinja::{Value, context};
 
 use super::links::{Links, c_api_page, function_page, group_page, interface_page};
 use crate::abi;
@@ -10,129 +10,52 @@ use crate::emit::{c, python, rust};
 use crate::model::*;
 use crate::sdk::Face;
 
-/// The content of a function's page.
-#[derive(Debug, Serialize)]
-pub struct FunctionPage {
-    marker: String,
-    name: String,
-    summary: String,
-    need: &'static str,
-    since: String,
-    group: Link,
-    interface: Link,
-    c: String,
-    /// The function in the Python package.
-    python: Option<String>,
-    /// The function in the SDK.
-    sdk: Option<Link>,
-    rust: String,
-    doc: String,
-    params: Vec<ParamRow>,
-    result: Option<String>,
-    statuses: Vec<StatusRow>,
-    behaviour: Vec<String>,
-    /// The steps that compute it with operators.
-    steps: Vec<String>,
-    absence: Option<Absence>,
-    releases: Option<Releases>,
-    analogues: Vec<Analogue>,
-    see: Vec<Link>,
-}
-
-/// A name with a link.
-#[derive(Debug, Serialize)]
-pub struct Link {
-    /// The name.
-    pub name: String,
-    /// The target.
-    pub to: String,
-}
-
-#[derive(Debug, Serialize)]
-struct ParamRow {
-    name: String,
-    ty: String,
-    direction: &'static str,
-    points_to: String,
-    doc: String,
-}
-
-#[derive(Debug, Serialize)]
-struct StatusRow {
-    name: String,
-    c: String,
-    value: i64,
-    when: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Absence {
-    required: bool,
-    filled: bool,
-    host: String,
-    fallback: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Releases {
-    names: Vec<String>,
-    /// Empty if the interface is not a table.
-    offsets: Vec<String>,
-    /// Empty if all releases have the same parameters.
-    params: Vec<String>,
-    notes: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Analogue {
-    system: String,
-    name: String,
+/// Makes a name with a link, for templates.
+pub fn link(name: &str, to: String) -> Value {
+    context! { name, to }
 }
 
 /// Prepares the page of a function.
-pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) -> FunctionPage {
+pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) -> Value {
     let function = interface.function(id);
     let path = function_page(interface, function);
     let links = Links::new(spec, interface, &path).about(function);
     let words = Words::new(spec, interface);
     let group = &interface.groups[function.group.0];
-    FunctionPage {
+    context! {
         marker,
-        name: function.name.value.clone(),
-        summary: sentence(&links.markdown(&function.summary)),
-        need: words.need(function),
-        since: words.since(function.availability).to_owned(),
-        group: Link { name: group.title.clone(), to: links.to(&group_page(interface, function.group)) },
-        interface: Link { name: interface.title.clone(), to: links.to(&interface_page(interface)) },
-        c: c::declaration(spec, interface, function, newest_with(interface, function)),
-        python: python::signature(spec, interface, function),
-        sdk: Face::of(spec, interface).map(|face| Link {
-            name: format!("{};", c::sdk_prototype(face, function)),
-            to: links.to(&c_api_page(interface)),
-        }),
-        rust: rust::signature_text(spec, interface, function),
-        doc: links.markdown(&function.doc),
-        params: function.params.iter().map(|param| param_row(words, links, param, function)).collect(),
-        result: match &function.result {
+        name => &function.name.value,
+        summary => sentence(&links.markdown(&function.summary)),
+        need => words.need(function),
+        since => words.since(function.availability).to_owned(),
+        group => link(&group.title, links.to(&group_page(interface, function.group))),
+        interface => link(&interface.title, links.to(&interface_page(interface))),
+        c => c::declaration(spec, interface, function, newest_with(interface, function)),
+        python => python::signature(spec, interface, function),
+        sdk => Face::of(spec, interface).map(|face| link(&format!("{};", c::sdk_prototype(face, function)), links.to(&c_api_page(interface)))),
+        rust => rust::signature_text(spec, interface, function),
+        doc => links.markdown(&function.doc),
+        params => function.params.iter().map(|param| param_row(words, links, param, function)).collect::<Value>(),
+        result => match &function.result {
             ResultKind::Value(value) => Some(links.markdown(&sentence(&collapse(&value.doc)))),
             _ => words.question(function),
         },
-        statuses: statuses(words, links, function),
-        behaviour: words.order(function).iter().map(|line| links.markdown(line)).collect(),
-        steps: function.compute.iter().map(|step| step.text.clone()).collect(),
-        absence: can_be_absent(interface, function).then(|| absence(words, links, function)),
-        releases: releases(words, links, id),
-        analogues: function
+        statuses => statuses(words, links, function),
+        behaviour => words.order(function).iter().map(|line| links.markdown(line)).collect::<Value>(),
+        steps => function.compute.iter().map(|step| step.text.clone()).collect::<Value>(),
+        absence => can_be_absent(interface, function).then(|| absence(words, links, function)),
+        releases => releases(words, links, id),
+        analogues => function
             .analogue
             .iter()
-            .map(|(system, name)| Analogue { system: system_name(system), name: name.clone() })
-            .collect(),
-        see: function
+            .map(|(system, name)| context! { system => system_name(system), name => name.clone() })
+            .collect::<Value>(),
+        see => function
             .see
             .iter()
             .map(|id| interface.function(*id))
-            .map(|other| Link { name: other.name.value.clone(), to: links.function(other) })
-            .collect(),
+            .map(|other| link(&other.name.value, links.function(other)))
+            .collect::<Value>(),
     }
 }
 
@@ -151,7 +74,7 @@ fn newest_with(interface: &Interface, function: &Function) -> Option<ReleaseId> 
     ids.find(|id| function.availability.contains(*id))
 }
 
-fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> ParamRow {
+fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> Value {
     let direction = match (param.dir, param.role) {
         (Direction::Out, Role::Creates) => "out, created",
         (_, Role::Destroys) => "in, destroyed",
@@ -173,25 +96,27 @@ fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> 
     if !passed.is_empty() {
         doc = format!("{doc} {}.", capital(&passed));
     }
-    ParamRow {
-        name: param.name.value.clone(),
-        ty: links.type_name(param.ty),
+    context! {
+        name => &param.name.value,
+        ty => links.type_name(param.ty),
         direction,
-        points_to: links.cell(&points_to.join(", ")),
-        doc: links.cell(&doc),
+        points_to => links.cell(&points_to.join(", ")),
+        doc => links.cell(&doc),
     }
 }
 
-fn statuses(words: Words, links: Links, function: &Function) -> Vec<StatusRow> {
+fn statuses(words: Words, links: Links, function: &Function) -> Vec<Value> {
     let reports = function.params.iter().any(|param| param.is_status);
     if !matches!(function.result, ResultKind::Status) && !reports {
         return Vec::new();
     }
-    let row = |value: &EnumValue, when: &str| StatusRow {
-        name: value.name.value.clone(),
-        c: value.c_name.clone(),
-        value: value.value,
-        when: links.cell(&sentence(&collapse(when))),
+    let row = |value: &EnumValue, when: &str| {
+        context! {
+            name => &value.name.value,
+            c => &value.c_name,
+            value => value.value,
+            when => links.cell(&sentence(&collapse(when))),
+        }
     };
     let given = |value: &EnumValue| {
         let named = |(status, _): &&(StatusValue, Prose)| std::ptr::eq(words.status(*status), value);
@@ -207,12 +132,12 @@ fn statuses(words: Words, links: Links, function: &Function) -> Vec<StatusRow> {
     rows
 }
 
-fn absence(words: Words, links: Links, function: &Function) -> Absence {
-    Absence {
-        required: !function.is_optional(),
-        filled: function.fill_always,
-        host: links.markdown(&words.when_null(function)),
-        fallback: function
+fn absence(words: Words, links: Links, function: &Function) -> Value {
+    context! {
+        required => !function.is_optional(),
+        filled => function.fill_always,
+        host => links.markdown(&words.when_null(function)),
+        fallback => function
             .fallback
             .as_ref()
             .map(|fallback| links.markdown(&words.fallback(function, fallback)))
@@ -220,7 +145,7 @@ fn absence(words: Words, links: Links, function: &Function) -> Absence {
     }
 }
 
-fn releases(words: Words, links: Links, id: FunctionId) -> Option<Releases> {
+fn releases(words: Words, links: Links, id: FunctionId) -> Option<Value> {
     let interface = words.interface;
     let function = interface.function(id);
     interface.newest()?;
@@ -251,11 +176,11 @@ fn releases(words: Words, links: Links, id: FunctionId) -> Option<Releases> {
             names => format!("without {}", crate::emit::text::enumerate(names)),
         }
     };
-    Some(Releases {
-        names: interface.releases.iter().map(|release| release.name.value.clone()).collect(),
-        offsets: offsets.unwrap_or_else(presence),
-        params: if varies { interface.release_ids().map(lacking).collect() } else { Vec::new() },
-        notes: words.signature_notes(function).iter().map(|note| links.markdown(note)).collect(),
+    Some(context! {
+        names => interface.releases.iter().map(|release| release.name.value.clone()).collect::<Value>(),
+        offsets => offsets.unwrap_or_else(presence),
+        params => if varies { interface.release_ids().map(lacking).collect() } else { Vec::new() },
+        notes => words.signature_notes(function).iter().map(|note| links.markdown(note)).collect::<Value>(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! The pages about a whole interface: its description, and the layouts of each release.
 
-use serde::Serialize;
+use minijinja::{Value, context};
 
 use super::links::{Links, c_api_page, group_page, interface_page, layout_page};
 use crate::abi::{self, MemberKind, TableLayout};
@@ -9,115 +9,52 @@ use crate::emit::text::{count, enumerate, sentence};
 use crate::language::headers::Headers;
 use crate::model::*;
 
-/// The content of an interface's page.
-#[derive(Debug, Serialize)]
-pub struct InterfacePage {
-    marker: String,
-    title: String,
-    summary: String,
-    doc: String,
-    kind: String,
-    facts: Vec<Fact>,
-    groups: Vec<GroupRow>,
-    releases: Vec<ReleaseRow>,
-    /// The page with the offsets of a table.
-    layout: Option<String>,
-    /// The page with the functions that the SDK offers for it.
-    c_api: Option<String>,
-    plugin: Option<PluginItem>,
-    libraries: Vec<String>,
-    /// The functions that operators compute, if there are some.
-    coverage: Option<Covered>,
-}
-
-/// The functions that operators compute.
-#[derive(Debug, Serialize)]
-struct Covered {
-    /// Numbers of functions, by the part that operators compute.
-    operator: usize,
-    rule: usize,
-    /// Links to the functions that are not computed.
-    missing: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Fact {
-    name: &'static str,
-    value: String,
-}
-
-#[derive(Debug, Serialize)]
-struct GroupRow {
-    title: String,
-    to: String,
-    summary: String,
-    functions: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct ReleaseRow {
-    name: String,
-    hosts: String,
-    size: Option<u64>,
-    functions: usize,
-    changes: String,
-    note: String,
-}
-
-#[derive(Debug, Serialize)]
-struct PluginItem {
-    entry: String,
-    params: String,
-    version: String,
-    doc: String,
-}
-
 /// Prepares the page of an interface.
-pub fn page(spec: &Spec, interface: &Interface, marker: String) -> InterfacePage {
+pub fn page(spec: &Spec, interface: &Interface, marker: String) -> Value {
     let path = interface_page(interface);
     let links = Links::new(spec, interface, &path);
     let plugin = interface.table().and_then(|table| table.plugin());
-    InterfacePage {
+    context! {
         marker,
-        title: interface.title.clone(),
-        summary: sentence(&links.markdown(&interface.summary)),
-        doc: links.markdown(&interface.doc),
-        kind: kind_sentence(interface),
-        facts: facts(spec, interface, links),
-        groups: interface
+        title => &interface.title,
+        summary => sentence(&links.markdown(&interface.summary)),
+        doc => links.markdown(&interface.doc),
+        kind => kind_sentence(interface),
+        facts => facts(spec, interface, links),
+        groups => interface
             .groups
             .iter()
             .enumerate()
-            .map(|(index, group)| GroupRow {
-                title: group.title.clone(),
-                to: links.to(&group_page(interface, GroupId(index))),
-                summary: links.cell(&group.summary),
-                functions: interface.in_group(GroupId(index)).count(),
+            .map(|(index, group)| context! {
+                title => &group.title,
+                to => links.to(&group_page(interface, GroupId(index))),
+                summary => links.cell(&group.summary),
+                functions => interface.in_group(GroupId(index)).count(),
             })
-            .collect(),
-        releases: releases(spec, interface, links),
-        layout: interface.table().map(|_| links.to(&layout_page(interface))),
-        c_api: interface.sdk.as_ref().map(|_| links.to(&c_api_page(interface))),
-        plugin: plugin.map(|plugin| PluginItem {
-            entry: plugin.entry.clone(),
-            params: format!("[`{}`]({})", spec.ty(plugin.params).name.value, links.ty(plugin.params)),
-            version: plugin.version.map(|part| part.to_string()).join("."),
-            doc: links.markdown(&plugin.doc),
+            .collect::<Value>(),
+        releases => releases(spec, interface, links),
+        layout => interface.table().map(|_| links.to(&layout_page(interface))),
+        c_api => interface.sdk.as_ref().map(|_| links.to(&c_api_page(interface))),
+        plugin => plugin.map(|plugin| context! {
+            entry => &plugin.entry,
+            params => format!("[`{}`]({})", spec.ty(plugin.params).name.value, links.ty(plugin.params)),
+            version => plugin.version.map(|part| part.to_string()).join("."),
+            doc => links.markdown(&plugin.doc),
         }),
-        libraries: match &interface.kind {
+        libraries => match &interface.kind {
             InterfaceKind::Import { libraries } => libraries.clone(),
             _ => Vec::new(),
         },
-        coverage: covered(spec, interface, links),
+        coverage => covered(spec, interface, links),
     }
 }
 
-fn covered(spec: &Spec, interface: &Interface, links: Links) -> Option<Covered> {
+fn covered(spec: &Spec, interface: &Interface, links: Links) -> Option<Value> {
     let of = |wanted| spec.computable(interface).filter(move |function| function.coverage() == wanted);
     let [operator, rule] = [Coverage::Operator, Coverage::Rule].map(|wanted| of(wanted).count());
     let link = |function: &Function| format!("[`{}`]({})", function.c_name, links.function(function));
-    let missing = of(Coverage::Missing).map(link).collect();
-    (operator + rule > 0).then_some(Covered { operator, rule, missing })
+    let missing = of(Coverage::Missing).map(link).collect::<Value>();
+    (operator + rule > 0).then_some(context! { operator, rule, missing })
 }
 
 fn kind_sentence(interface: &Interface) -> String {
@@ -142,52 +79,53 @@ fn kind_sentence(interface: &Interface) -> String {
     }
 }
 
-fn facts(spec: &Spec, interface: &Interface, links: Links) -> Vec<Fact> {
+fn facts(spec: &Spec, interface: &Interface, links: Links) -> Vec<Value> {
+    let fact = |name: &str, value: String| context! { name, value };
     let headers = Headers::of(spec, interface);
     let others: Vec<String> = headers.names()[1..].iter().map(|name| format!("`{name}`")).collect();
     let includes = match others.is_empty() {
         true => String::new(),
         false => format!(", which includes {}", enumerate(&others)),
     };
-    let mut facts = vec![Fact { name: "C header", value: format!("`{}`{includes}", interface.header) }];
+    let mut facts = vec![fact("C header", format!("`{}`{includes}", interface.header))];
     if let Some(python) = &interface.python {
-        facts.push(Fact { name: "In Python", value: format!("the package `{}`", python.name.value) });
+        facts.push(fact("In Python", format!("the package `{}`", python.name.value)));
     }
     let rust = match interface.kind {
         InterfaceKind::Import { .. } => "struct",
         _ => "trait",
     };
-    facts.push(Fact { name: "In Rust", value: format!("the {rust} `{}`", interface.trait_name) });
+    facts.push(fact("In Rust", format!("the {rust} `{}`", interface.trait_name)));
     if let Some(status) = interface.status {
-        facts.push(Fact {
-            name: "Status",
-            value: format!("[`{}`]({})", spec.ty(status).name.value, links.ty(status)),
-        });
+        let link = format!("[`{}`]({})", spec.ty(status).name.value, links.ty(status));
+        facts.push(fact("Status", link));
     }
     let exceptions =
         if interface.unwinds { "a call may throw a C++ exception" } else { "none cross the interface" };
-    facts.push(Fact { name: "Exceptions", value: exceptions.to_owned() });
-    facts.push(Fact { name: "Size", value: crate::emit::c::tally(interface) });
+    facts.push(fact("Exceptions", exceptions.to_owned()));
+    facts.push(fact("Size", crate::emit::c::tally(interface)));
     facts
 }
 
-fn releases(spec: &Spec, interface: &Interface, links: Links) -> Vec<ReleaseRow> {
+fn releases(spec: &Spec, interface: &Interface, links: Links) -> Vec<Value> {
     interface
         .release_ids()
-        .map(|(id, release)| ReleaseRow {
-            name: release.name.value.clone(),
-            hosts: release.host_list(),
-            size: interface.table().map(|table| abi::table_layout(interface, table, Some(id)).size),
-            functions: interface
-                .functions
-                .iter()
-                .filter(|function| function.availability.contains(id))
-                .count(),
-            changes: match id.0.checked_sub(1) {
-                Some(before) => tally(&changes(spec, interface, ReleaseId(before), id)),
-                None => String::new(),
-            },
-            note: links.cell(&release.note),
+        .map(|(id, release)| {
+            context! {
+                name => &release.name.value,
+                hosts => release.host_list(),
+                size => interface.table().map(|table| abi::table_layout(interface, table, Some(id)).size),
+                functions => interface
+                    .functions
+                    .iter()
+                    .filter(|function| function.availability.contains(id))
+                    .count(),
+                changes => match id.0.checked_sub(1) {
+                    Some(before) => tally(&changes(spec, interface, ReleaseId(before), id)),
+                    None => String::new(),
+                },
+                note => links.cell(&release.note),
+            }
         })
         .collect()
 }
@@ -209,50 +147,8 @@ fn tally(changes: &[Explained]) -> String {
     if parts.is_empty() { "nothing changed".to_owned() } else { parts.join(", ") }
 }
 
-/// The content of the page on a table's layout.
-#[derive(Debug, Serialize)]
-pub struct LayoutPage {
-    marker: String,
-    title: String,
-    releases: Vec<String>,
-    sizes: Vec<u64>,
-    blocks: Vec<BlockItem>,
-    extension: Option<ExtensionPage>,
-    steps: Vec<Step>,
-}
-
-/// The second table.
-#[derive(Debug, Serialize)]
-struct ExtensionPage {
-    name: String,
-    entry: String,
-    rows: Vec<LayoutRow>,
-    size: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct BlockItem {
-    name: String,
-    rows: Vec<LayoutRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct LayoutRow {
-    name: String,
-    cells: Vec<String>,
-}
-
-/// The changes from one release to the next.
-#[derive(Debug, Serialize)]
-struct Step {
-    older: String,
-    newer: String,
-    changes: Vec<String>,
-    moved: String,
-}
-
 /// Prepares the page with the offsets of a table.
-pub fn layout(spec: &Spec, interface: &Interface, table: &Table, marker: String) -> LayoutPage {
+pub fn layout(spec: &Spec, interface: &Interface, table: &Table, marker: String) -> Value {
     let path = layout_page(interface);
     let links = Links::new(spec, interface, &path);
     let ids: Vec<Option<ReleaseId>> = match interface.newest() {
@@ -260,23 +156,23 @@ pub fn layout(spec: &Spec, interface: &Interface, table: &Table, marker: String)
         None => vec![None],
     };
     let layouts: Vec<TableLayout> = ids.iter().map(|id| abi::table_layout(interface, table, *id)).collect();
-    LayoutPage {
+    context! {
         marker,
-        title: interface.title.clone(),
-        releases: match interface.newest() {
+        title => &interface.title,
+        releases => match interface.newest() {
             Some(_) => interface.releases.iter().map(|release| release.name.value.clone()).collect(),
             None => vec!["offset".to_owned()],
         },
-        sizes: layouts.iter().map(|layout| layout.size).collect(),
-        blocks: table.blocks.iter().map(|block| block_item(interface, block, &layouts, links)).collect(),
-        extension: table.extension.as_ref().map(|extension| extension_page(interface, extension, links)),
-        steps: (1..interface.releases.len())
+        sizes => layouts.iter().map(|layout| layout.size).collect::<Value>(),
+        blocks => table.blocks.iter().map(|block| block_item(interface, block, &layouts, links)).collect::<Value>(),
+        extension => table.extension.as_ref().map(|extension| extension_page(interface, extension, links)),
+        steps => (1..interface.releases.len())
             .map(|index| step(spec, interface, ReleaseId(index - 1), ReleaseId(index), links))
-            .collect(),
+            .collect::<Value>(),
     }
 }
 
-fn block_item(interface: &Interface, block: &Block, layouts: &[TableLayout], links: Links) -> BlockItem {
+fn block_item(interface: &Interface, block: &Block, layouts: &[TableLayout], links: Links) -> Value {
     let functions = block.slots.iter().flat_map(|slot| &slot.functions).map(|id| {
         let function = interface.function(id.value);
         let changes = function.signature_changes(layouts.len());
@@ -285,7 +181,7 @@ fn block_item(interface: &Interface, block: &Block, layouts: &[TableLayout], lin
             let changed = changes.iter().any(|(_, to)| to.0 == index);
             if changed { " †".to_owned() } else { String::new() }
         });
-        LayoutRow { name: format!("[`{}`]({})", function.c_name, links.function(function)), cells }
+        context! { name => format!("[`{}`]({})", function.c_name, links.function(function)), cells }
     });
     let reserve = block.reserved.as_ref().map(|reserved| {
         let found: Vec<Option<(u64, u64)>> = layouts
@@ -304,27 +200,27 @@ fn block_item(interface: &Interface, block: &Block, layouts: &[TableLayout], lin
             found[index]
                 .map_or_else(String::new, |(_, slots)| format!(" ({})", count(slots as usize, "slot")))
         });
-        LayoutRow { name: format!("`{}`", reserved.name), cells }
+        context! { name => format!("`{}`", reserved.name), cells }
     });
-    BlockItem { name: block.name.clone(), rows: functions.chain(reserve).collect() }
+    context! { name => &block.name, rows => functions.chain(reserve).collect::<Value>() }
 }
 
 /// Returns the release and the offset of each function of an extension.
-fn extension_page(interface: &Interface, extension: &Extension, links: Links) -> ExtensionPage {
+fn extension_page(interface: &Interface, extension: &Extension, links: Links) -> Value {
     let (slots, size) = abi::extension_layout(extension);
     let of_release = |release: &ExtensionRelease| vec![release.name.value.clone(); release.functions.len()];
     let row = |((id, offset), release): ((FunctionId, u64), String)| {
         let function = interface.function(id);
-        LayoutRow {
-            name: format!("[`{}`]({})", function.c_name, links.function(function)),
-            cells: vec![release, offset.to_string()],
+        context! {
+            name => format!("[`{}`]({})", function.c_name, links.function(function)),
+            cells => vec![release, offset.to_string()],
         }
     };
     let releases = extension.releases.iter().flat_map(of_release);
-    ExtensionPage {
-        name: extension.c_name.clone(),
-        entry: extension.entry.clone(),
-        rows: slots.into_iter().zip(releases).map(row).collect(),
+    context! {
+        name => &extension.c_name,
+        entry => &extension.entry,
+        rows => slots.into_iter().zip(releases).map(row).collect::<Value>(),
         size,
     }
 }
@@ -342,7 +238,7 @@ fn cells(offsets: &[Option<u64>], suffix: impl Fn(usize) -> String) -> Vec<Strin
     offsets.iter().enumerate().map(cell).collect()
 }
 
-fn step(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId, links: Links) -> Step {
+fn step(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId, links: Links) -> Value {
     let [old, new] = [older, newer].map(|id| interface.releases[id.0].name.value.clone());
     let all = changes(spec, interface, older, newer);
     let told =
@@ -365,5 +261,5 @@ fn step(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId, 
         .filter(|change| change.kind == Kind::Moved)
         .map(|change| links.markdown(&format!("`{}`", change.name)))
         .collect();
-    Step { changes: told.collect(), moved: enumerate(&moved), older: old, newer: new }
+    context! { changes => told.collect::<Value>(), moved => enumerate(&moved), older => old, newer => new }
 }

@@ -8,8 +8,7 @@ mod links;
 mod mathml;
 mod operator;
 
-use minijinja::value::Serde;
-use serde::Serialize;
+use minijinja::{Value, context};
 use serde_json::json;
 
 use super::text::{capital, count, sentence};
@@ -19,48 +18,11 @@ use crate::grammar::{needed, shapes};
 use crate::model::{FunctionId, GroupId, Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
-use crate::source::shape::Value;
+use crate::source::shape::Value::Line;
 use links::{
     c_api_page, function_page, group_page, interface_page, layout_page, operator_group_page,
     operator_list_page, operator_page, operators_page, relative,
 };
-
-#[derive(Serialize)]
-struct IndexPage {
-    marker: String,
-    summary: String,
-    interfaces: Vec<InterfaceRow>,
-    operators: Option<OperatorsRow>,
-}
-
-#[derive(Serialize)]
-struct OperatorsRow {
-    title: String,
-    to: String,
-    summary: String,
-}
-
-#[derive(Serialize)]
-struct InterfaceRow {
-    title: String,
-    to: String,
-    summary: String,
-    kind: &'static str,
-    tally: String,
-}
-
-#[derive(Serialize)]
-struct MistakesPage {
-    marker: String,
-    rules: Vec<Rule>,
-}
-
-#[derive(Serialize)]
-struct Rule {
-    code: String,
-    title: String,
-    explanation: String,
-}
 
 /// The pages of the reference.
 pub struct Reference;
@@ -89,21 +51,21 @@ impl Emitter for Reference {
 
 fn pages(job: &Job) -> Result<Vec<Output>, minijinja::Error> {
     let Job { spec, stamp, templates, .. } = *job;
-    let render = |name: &str, page: &dyn ErasedPage| templates.get_template(name)?.render(page.value());
+    let render = |name: &str, page: Value| templates.get_template(name)?.render(page);
     let mut outputs = Vec::new();
-    let text = render("docs/index.md.j2", &index(spec, stamp.spec()))?;
+    let text = render("docs/index.md.j2", index(spec, stamp.spec()))?;
     outputs.push(Output::new("index.md", text, count(spec.interfaces.len(), "interface")));
     for interface in &spec.interfaces {
         let marker = stamp.interface(interface);
-        let text = render("docs/interface.md.j2", &interface::page(spec, interface, marker.clone()))?;
+        let text = render("docs/interface.md.j2", interface::page(spec, interface, marker.clone()))?;
         outputs.push(Output::new(interface_page(interface), text, super::c::tally(interface)));
         if let Some(table) = interface.table() {
-            let text = render("docs/layout.md.j2", &interface::layout(spec, interface, table, marker))?;
+            let text = render("docs/layout.md.j2", interface::layout(spec, interface, table, marker))?;
             let note = count(interface.releases.len(), "release");
             outputs.push(Output::new(layout_page(interface), text, note));
         }
         if let Some(face) = Face::of(spec, interface) {
-            let text = render("docs/c-api.md.j2", &c_api::page(face, stamp.interface(interface)))?;
+            let text = render("docs/c-api.md.j2", c_api::page(face, stamp.interface(interface)))?;
             outputs.push(Output::new(
                 c_api_page(interface),
                 text,
@@ -112,74 +74,67 @@ fn pages(job: &Job) -> Result<Vec<Output>, minijinja::Error> {
         }
         for (index, group) in interface.groups.iter().enumerate() {
             let marker = stamp.group(interface, group);
-            let text = render("docs/group.md.j2", &group::page(spec, interface, GroupId(index), marker))?;
+            let text = render("docs/group.md.j2", group::page(spec, interface, GroupId(index), marker))?;
             outputs.push(Output::minor(group_page(interface, GroupId(index)), text));
         }
         for (id, function) in interface.function_ids() {
             let marker = stamp.group(interface, &interface.groups[function.group.0]);
-            let text = render("docs/function.md.j2", &function::page(spec, interface, id, marker))?;
+            let text = render("docs/function.md.j2", function::page(spec, interface, id, marker))?;
             outputs.push(Output::minor(function_page(interface, function), text));
         }
     }
     if let Some(operators) = &spec.operators {
         let marker = stamp.operators(operators);
-        let text = render("docs/operators.md.j2", &operator::list(spec, operators, marker.clone()))?;
+        let text = render("docs/operators.md.j2", operator::list(spec, operators, marker.clone()))?;
         outputs.push(Output::new(operators_page(operators), text, count(operators.groups.len(), "group")));
         let list = json!({ "comment": marker, "operators": super::json::operators(spec, operators) });
         outputs.push(Output::minor(operator_list_page(operators), format!("{list:#}\n")));
         for group in 0..operators.groups.len() {
             let page = operator::group(spec, operators, group, marker.clone());
-            let text = render("docs/operator-group.md.j2", &page)?;
+            let text = render("docs/operator-group.md.j2", page)?;
             outputs.push(Output::minor(operator_group_page(operators, group), text));
         }
         for id in operators.ids() {
-            let text = render("docs/operator.md.j2", &operator::page(spec, operators, id, marker.clone()))?;
+            let text = render("docs/operator.md.j2", operator::page(spec, operators, id, marker.clone()))?;
             outputs.push(Output::minor(operator_page(operators, id), text));
         }
     }
-    let text = render("docs/mistakes.md.j2", &mistakes(stamp.grammar()))?;
+    let text = render("docs/mistakes.md.j2", mistakes(stamp.grammar()))?;
     outputs.push(Output::new("mistakes.md", text, count(Code::ALL.len(), "rule")));
     Ok(outputs)
 }
 
-/// A page for a template.
-trait ErasedPage {
-    fn value(&self) -> minijinja::Value;
-}
-
-impl<T: Serialize> ErasedPage for T {
-    fn value(&self) -> minijinja::Value {
-        Serde(self).into()
-    }
-}
-
-fn index(spec: &Spec, marker: String) -> IndexPage {
-    let row = |interface: &Interface| InterfaceRow {
-        title: interface.title.clone(),
-        to: interface_page(interface),
-        summary: sentence(&interface.summary),
-        kind: interface.kind_name(),
-        tally: super::c::tally(interface),
+fn index(spec: &Spec, marker: String) -> Value {
+    let row = |interface: &Interface| {
+        context! {
+            title => &interface.title,
+            to => interface_page(interface),
+            summary => sentence(&interface.summary),
+            kind => interface.kind_name(),
+            tally => super::c::tally(interface),
+        }
     };
-    IndexPage {
+    context! {
         marker,
-        summary: sentence(&spec.summary),
-        interfaces: spec.interfaces.iter().map(row).collect(),
-        operators: spec.operators.as_ref().map(|operators| OperatorsRow {
-            title: operators.title.clone(),
-            to: operators_page(operators),
-            summary: sentence(&operators.summary),
+        summary => sentence(&spec.summary),
+        interfaces => spec.interfaces.iter().map(row).collect::<Value>(),
+        operators => spec.operators.as_ref().map(|operators| context! {
+            title => &operators.title,
+            to => operators_page(operators),
+            summary => sentence(&operators.summary),
         }),
     }
 }
 
-fn mistakes(marker: String) -> MistakesPage {
-    let rule = |code: &Code| Rule {
-        code: code.to_string(),
-        title: capital(code.title()),
-        explanation: code.explanation().to_owned(),
+fn mistakes(marker: String) -> Value {
+    let rule = |code: &Code| {
+        context! {
+            code => code.to_string(),
+            title => capital(code.title()),
+            explanation => code.explanation().to_owned(),
+        }
     };
-    MistakesPage { marker, rules: Code::ALL.iter().map(rule).collect() }
+    context! { marker, rules => Code::ALL.iter().map(rule).collect::<Value>() }
 }
 
 /// The line in the table of contents that is replaced with the reference.
@@ -207,9 +162,9 @@ impl Emitter for Contents {
 shapes! {
     static SUMMARY_FILE = "a table of contents" {
         /// The file with the hand-written chapters and a line `{{ reference }}`.
-        template: needed(Value::Line),
+        template: needed(Line),
         /// The file that mdBook reads.
-        to: needed(Value::Line),
+        to: needed(Line),
     }
 }
 

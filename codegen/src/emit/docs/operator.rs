@@ -1,8 +1,8 @@
 //! The pages of operators: the list of groups, one page for each group, and one for each operator.
 
-use serde::Serialize;
+use minijinja::{Value, context};
 
-use super::function::Link;
+use super::function::link;
 use super::links::{
     interface_page, operator_group_page, operator_list_page, operator_page, operators_page, relative,
 };
@@ -11,84 +11,6 @@ use crate::emit::text::{capital, collapse, count, enumerate, sentence};
 use crate::emit::words::Words;
 use crate::emit::words::operator::{attribute_value, element_types, output_type, tensors};
 use crate::model::*;
-
-/// The content of the page with the groups of operators.
-#[derive(Debug, Serialize)]
-pub struct OperatorsPage {
-    marker: String,
-    title: String,
-    summary: String,
-    doc: String,
-    tally: String,
-    list: String,
-    groups: Vec<GroupRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct GroupRow {
-    title: String,
-    to: String,
-    summary: String,
-    operators: usize,
-    kernels: usize,
-}
-
-/// The content of the page of a group of operators.
-#[derive(Debug, Serialize)]
-pub struct OperatorGroupPage {
-    marker: String,
-    title: String,
-    summary: String,
-    doc: String,
-    parent: Link,
-    operators: Vec<OperatorRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct OperatorRow {
-    name: String,
-    to: String,
-    summary: String,
-    types: String,
-    kernels: String,
-}
-
-/// The content of the page of an operator.
-#[derive(Debug, Serialize)]
-pub struct OperatorPage {
-    marker: String,
-    name: String,
-    summary: String,
-    doc: String,
-    parent: Link,
-    /// MathML.
-    equations: Vec<String>,
-    /// MathML of the gradients.
-    gradients: Vec<String>,
-    reference: String,
-    types: String,
-    provider: String,
-    random: bool,
-    operands: Vec<OperandRow>,
-    kernels: Vec<KernelRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct OperandRow {
-    name: String,
-    kind: &'static str,
-    ty: String,
-    doc: String,
-}
-
-#[derive(Debug, Serialize)]
-struct KernelRow {
-    host: Link,
-    name: String,
-    computes: String,
-    releases: String,
-    types: String,
-}
 
 /// A kernel of a host, with the interface through which it is registered.
 #[derive(Clone, Copy)]
@@ -110,29 +32,31 @@ fn of_group(operators: &Operators, group: usize) -> impl Iterator<Item = Operato
 }
 
 /// Prepares the page with the groups.
-pub fn list(spec: &Spec, operators: &Operators, marker: String) -> OperatorsPage {
+pub fn list(spec: &Spec, operators: &Operators, marker: String) -> Value {
     let path = operators_page(operators);
-    let row = |(index, group): (usize, &OperatorGroup)| GroupRow {
-        title: group.title.clone(),
-        to: relative(&path, &operator_group_page(operators, index)),
-        summary: sentence(&cell(&group.summary)),
-        operators: group.operators.len(),
-        kernels: of_group(operators, index).map(|id| bound(spec, id).count()).sum(),
+    let row = |(index, group): (usize, &OperatorGroup)| {
+        context! {
+            title => &group.title,
+            to => relative(&path, &operator_group_page(operators, index)),
+            summary => sentence(&cell(&group.summary)),
+            operators => group.operators.len(),
+            kernels => of_group(operators, index).map(|id| bound(spec, id).count()).sum::<usize>(),
+        }
     };
-    let groups: Vec<GroupRow> = operators.groups.iter().enumerate().map(row).collect();
-    OperatorsPage {
+    let groups: Vec<Value> = operators.groups.iter().enumerate().map(row).collect();
+    context! {
         marker,
-        title: operators.title.clone(),
-        summary: sentence(&operators.summary),
-        doc: operators.doc.clone(),
-        tally: count(groups.iter().map(|group| group.operators).sum(), "operator"),
-        list: relative(&path, &operator_list_page(operators)),
+        title => &operators.title,
+        summary => sentence(&operators.summary),
+        doc => &operators.doc,
+        tally => count(operators.ids().count(), "operator"),
+        list => relative(&path, &operator_list_page(operators)),
         groups,
     }
 }
 
 /// Prepares the page of a group.
-pub fn group(spec: &Spec, operators: &Operators, index: usize, marker: String) -> OperatorGroupPage {
+pub fn group(spec: &Spec, operators: &Operators, index: usize, marker: String) -> Value {
     let group = &operators.groups[index];
     let path = operator_group_page(operators, index);
     let row = |id: OperatorId| {
@@ -140,30 +64,30 @@ pub fn group(spec: &Spec, operators: &Operators, index: usize, marker: String) -
         let mut kernels: Vec<String> =
             bound(spec, id).map(|bound| format!("`{}`", bound.kernel.name.value)).collect();
         kernels.dedup();
-        OperatorRow {
-            name: operator.name.value.clone(),
-            to: relative(&path, &operator_page(operators, id)),
-            summary: sentence(&cell(&operator.summary)),
-            types: element_types(&operator.types),
-            kernels: kernels.join(", "),
+        context! {
+            name => &operator.name.value,
+            to => relative(&path, &operator_page(operators, id)),
+            summary => sentence(&cell(&operator.summary)),
+            types => element_types(&operator.types),
+            kernels => kernels.join(", "),
         }
     };
-    OperatorGroupPage {
+    context! {
         marker,
-        title: group.title.clone(),
-        summary: sentence(&group.summary),
-        doc: group.doc.clone(),
-        parent: parent(operators, &path),
-        operators: of_group(operators, index).map(row).collect(),
+        title => &group.title,
+        summary => sentence(&group.summary),
+        doc => &group.doc,
+        parent => parent(operators, &path),
+        operators => of_group(operators, index).map(row).collect::<Value>(),
     }
 }
 
-fn parent(operators: &Operators, path: &str) -> Link {
-    Link { name: operators.title.clone(), to: relative(path, &operators_page(operators)) }
+fn parent(operators: &Operators, path: &str) -> Value {
+    link(&operators.title, relative(path, &operators_page(operators)))
 }
 
 /// Prepares the page of an operator.
-pub fn page(spec: &Spec, operators: &Operators, id: OperatorId, marker: String) -> OperatorPage {
+pub fn page(spec: &Spec, operators: &Operators, id: OperatorId, marker: String) -> Value {
     let operator = operators.operator(id);
     let group = &operators.groups[id.group];
     let path = operator_page(operators, id);
@@ -180,23 +104,20 @@ pub fn page(spec: &Spec, operators: &Operators, id: OperatorId, marker: String) 
             }),
         );
     }
-    OperatorPage {
+    context! {
         marker,
-        name: operator.name.value.clone(),
-        summary: sentence(&operator.summary),
-        doc: operator.doc.clone(),
-        parent: Link {
-            name: group.title.clone(),
-            to: relative(&path, &operator_group_page(operators, id.group)),
-        },
+        name => &operator.name.value,
+        summary => sentence(&operator.summary),
+        doc => &operator.doc,
+        parent => link(&group.title, relative(&path, &operator_group_page(operators, id.group))),
         equations,
         gradients,
-        reference: operator.reference.clone(),
-        types: capital(&element_types(&operator.types)),
-        provider: provider(operator),
-        random: operator.random,
-        operands: operands(operator),
-        kernels: bound(spec, id).map(|bound| kernel_row(spec, operators, bound, &path)).collect(),
+        reference => &operator.reference,
+        types => capital(&element_types(&operator.types)),
+        provider => provider(operator),
+        random => operator.random,
+        operands => operands(operator),
+        kernels => bound(spec, id).map(|bound| kernel_row(spec, operators, bound, &path)).collect::<Value>(),
     }
 }
 
@@ -213,43 +134,49 @@ fn provider(operator: &Operator) -> String {
     }
 }
 
-fn operands(operator: &Operator) -> Vec<OperandRow> {
-    let inputs = operator.inputs.iter().map(|input| OperandRow {
-        name: input.name.clone(),
-        kind: "input",
-        ty: tensors(input.arity, ""),
-        doc: cell(&input.doc),
+fn operands(operator: &Operator) -> Vec<Value> {
+    let inputs = operator.inputs.iter().map(|input| {
+        context! {
+            name => &input.name,
+            kind => "input",
+            ty => tensors(input.arity, ""),
+            doc => cell(&input.doc),
+        }
     });
-    let attributes = operator.attributes.iter().map(|attribute| OperandRow {
-        name: attribute.name.clone(),
-        kind: "attribute",
-        ty: match &attribute.default {
-            Some(value) => format!("{}, default `{}`", attribute.ty.shown(), attribute_value(value)),
-            None => attribute.ty.shown().to_owned(),
-        },
-        doc: cell(&attribute.doc),
+    let attributes = operator.attributes.iter().map(|attribute| {
+        context! {
+            name => &attribute.name,
+            kind => "attribute",
+            ty => match &attribute.default {
+                Some(value) => format!("{}, default `{}`", attribute.ty.shown(), attribute_value(value)),
+                None => attribute.ty.shown().to_owned(),
+            },
+            doc => cell(&attribute.doc),
+        }
     });
-    let outputs = operator.outputs.iter().map(|output| OperandRow {
-        name: output.name.clone(),
-        kind: "output",
-        ty: tensors(output.arity, &output_type(operator, output.ty)),
-        doc: cell(&output.doc),
+    let outputs = operator.outputs.iter().map(|output| {
+        context! {
+            name => &output.name,
+            kind => "output",
+            ty => tensors(output.arity, &output_type(operator, output.ty)),
+            doc => cell(&output.doc),
+        }
     });
     inputs.chain(attributes).chain(outputs).collect()
 }
 
-fn kernel_row(spec: &Spec, operators: &Operators, bound: Bound<'_>, path: &str) -> KernelRow {
+fn kernel_row(spec: &Spec, operators: &Operators, bound: Bound<'_>, path: &str) -> Value {
     let Bound { interface, kernel } = bound;
     let operator = operators.operator(kernel.operator);
     let given = kernel.outputs.iter().filter(|output| !matches!(output, KernelOutput::Ignored(_)));
     let outputs: Vec<String> = given.map(|output| format!("`{}`", operator.output_name(output))).collect();
     let releases = Words::new(spec, interface).availability(kernel.available);
-    KernelRow {
-        host: Link { name: interface.title.clone(), to: relative(path, &interface_page(interface)) },
-        name: kernel.name.value.clone(),
-        computes: enumerate(&outputs),
-        releases: if releases.is_empty() { "all".to_owned() } else { releases },
-        types: element_types(kernel.element_types(operators)),
+    context! {
+        host => link(&interface.title, relative(path, &interface_page(interface))),
+        name => &kernel.name.value,
+        computes => enumerate(&outputs),
+        releases => if releases.is_empty() { "all".to_owned() } else { releases },
+        types => element_types(kernel.element_types(operators)),
     }
 }
 
