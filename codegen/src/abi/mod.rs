@@ -163,11 +163,7 @@ fn slot_owner(interface: &Interface, slot: &Slot, release: Option<ReleaseId>) ->
     slot.functions
         .iter()
         .map(|function| function.value)
-        .find(|function| is_there(interface.function(*function).availability, release))
-}
-
-fn is_there(availability: crate::model::Availability, release: Option<ReleaseId>) -> bool {
-    release.is_none_or(|release| availability.contains(release))
+        .find(|function| interface.function(*function).availability.is_in(release))
 }
 
 /// Returns the number of unused slots of a block's reserve in a release.
@@ -195,8 +191,7 @@ pub struct StructLayout {
 pub fn struct_layout(spec: &Spec, fields: &[Param], release: Option<ReleaseId>) -> StructLayout {
     let (mut end, mut align) = (0u64, 1u64);
     let mut placed = Vec::new();
-    for (index, field) in fields.iter().enumerate().filter(|(_, field)| is_there(field.availability, release))
-    {
+    for (index, field) in fields.iter().enumerate().filter(|(_, field)| field.availability.is_in(release)) {
         let (size, alignment) = field_size(spec, field, release);
         let offset = end.next_multiple_of(alignment);
         placed.push((index, offset, size));

@@ -118,7 +118,7 @@ fn overdrawing<'a>(check: &Check<'a>, block: &'a Block, count: u64) -> Option<&'
     releases.into_iter().find_map(|release| {
         let there = |owner: &&At<FunctionId>| {
             let availability = check.interface.function(owner.value).availability;
-            release.is_none_or(|release| availability.contains(release))
+            availability.is_in(release)
         };
         let takers = block.slots.iter().filter(|slot| slot.from_reserve);
         takers.flat_map(|slot| &slot.functions).filter(there).nth(count)

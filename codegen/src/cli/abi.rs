@@ -112,10 +112,7 @@ fn in_abi_order(
 
 fn symbols(spec: &Spec, interface: &Interface, release: Option<ReleaseId>, json: bool) -> Answer {
     let words = Words::new(spec, interface);
-    let functions = interface
-        .functions
-        .iter()
-        .filter(|function| release.is_none_or(|release| function.availability.contains(release)));
+    let functions = interface.functions.iter().filter(|function| function.availability.is_in(release));
     if json {
         let symbols: Vec<Value> = functions
             .map(|function| {

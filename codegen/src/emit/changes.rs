@@ -137,29 +137,19 @@ impl Story<'_> {
     }
 
     fn added(&self, offset: u64) -> Telling {
-        let old_plugin = match place(self.interface, self.before, offset) {
-            Place::Function(other) => {
-                format!("It has `{other}` at this offset, which the host calls instead.")
-            }
-            Place::Reserve(_) | Place::Outside => {
-                "The pointer stays null, so the host does not have the function.".to_owned()
-            }
-        };
-        let new_plugin = match place(self.interface, self.before, offset) {
-            Place::Function(other) => format!("The host calls it as `{other}`."),
-            Place::Reserve(reserve) => format!("It is in `{reserve}`, which the host does not read."),
-            Place::Outside => "It is written past the end of the table.".to_owned(),
-        };
+        let [old_plugin, new_plugin] = self.one_sided(self.before, offset);
         (Kind::Added, format!("was added at offset {offset}"), Some(old_plugin), Some(new_plugin))
     }
 
     fn removed(&self, offset: u64) -> Telling {
-        let old_plugin = match place(self.interface, self.after, offset) {
-            Place::Function(other) => format!("The host calls it as `{other}`."),
-            Place::Reserve(reserve) => format!("It is in `{reserve}`, which the host does not read."),
-            Place::Outside => "It is written past the end of the table.".to_owned(),
-        };
-        let new_plugin = match place(self.interface, self.after, offset) {
+        let [new_plugin, old_plugin] = self.one_sided(self.after, offset);
+        (Kind::Removed, format!("was removed from offset {offset}"), Some(old_plugin), Some(new_plugin))
+    }
+
+    /// Returns the consequences of a function that only one release has, for a plugin of the release without it, whose
+    /// layout is given, and for a plugin of the release with it.
+    fn one_sided(&self, without: &TableLayout, offset: u64) -> [String; 2] {
+        let lacking = match place(self.interface, without, offset) {
             Place::Function(other) => {
                 format!("It has `{other}` at this offset, which the host calls instead.")
             }
@@ -167,7 +157,12 @@ impl Story<'_> {
                 "The pointer stays null, so the host does not have the function.".to_owned()
             }
         };
-        (Kind::Removed, format!("was removed from offset {offset}"), Some(old_plugin), Some(new_plugin))
+        let having = match place(self.interface, without, offset) {
+            Place::Function(other) => format!("The host calls it as `{other}`."),
+            Place::Reserve(reserve) => format!("It is in `{reserve}`, which the host does not read."),
+            Place::Outside => "It is written past the end of the table.".to_owned(),
+        };
+        [lacking, having]
     }
 
     fn moved(&self, from: u64, to: u64) -> Telling {

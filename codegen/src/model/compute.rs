@@ -1,6 +1,6 @@
 //! Functions that compute operators: what their steps call, and with which values.
 
-use super::{Function, Interface, OperatorId, ParamId, Spec, Ty};
+use super::{Function, Interface, OperatorId, Param, ParamId, Spec};
 use crate::source::Span;
 
 /// The meaning of a type in computations.
@@ -141,11 +141,9 @@ impl Function {
 impl Spec {
     /// Returns the functions of an interface that operators can compute: those with the surroundings of a call.
     pub fn computable<'a>(&'a self, interface: &'a Interface) -> impl Iterator<Item = &'a Function> {
-        let is_call = |ty: Ty| matches!(ty, Ty::Named(id) if self.ty(id).compute == Some(ComputeKind::Call));
+        let is_call = |param: &Param| self.compute_kind(param.ty) == Some(ComputeKind::Call);
         interface.functions.iter().filter(move |function| {
-            interface.kind.is_export()
-                && function.is_optional()
-                && function.params.iter().any(|param| is_call(param.ty))
+            interface.kind.is_export() && function.is_optional() && function.params.iter().any(is_call)
         })
     }
 }

@@ -1,10 +1,10 @@
 //! Queries of the model that several emitters need.
 
 use super::{
-    Availability, Direction, EnumValue, Extension, Extent, Form, Function, FunctionId, Group, GroupId,
-    HandOver, HandleForm, Interface, InterfaceKind, Length, Need, OutputPlace, Outputs, OwnedTable, Param,
-    ParamId, PlaceKind, Places, Plugin, Release, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type, TypeId,
-    TypeKind,
+    Availability, ComputeKind, Direction, EnumValue, Extension, Extent, Form, Function, FunctionId, Group,
+    GroupId, HandOver, HandleForm, Interface, InterfaceKind, Length, Need, OutputPlace, Outputs, OwnedTable,
+    Param, ParamId, PlaceKind, Places, Plugin, Release, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type,
+    TypeId, TypeKind,
 };
 use crate::source::{At, Span};
 
@@ -17,6 +17,11 @@ impl Spec {
     /// Returns the kind of a described type.
     pub fn kind(&self, ty: Ty) -> Option<&TypeKind> {
         ty.id().map(|id| &self.ty(id).kind)
+    }
+
+    /// Returns the meaning of a type in computations.
+    pub fn compute_kind(&self, ty: Ty) -> Option<ComputeKind> {
+        self.ty(ty.id()?).compute
     }
 
     /// Returns the constness of a handle by pointer or with `c_const`: `(is_const, const_name)`.
@@ -188,10 +193,7 @@ impl Interface {
     pub fn trait_with(&self, function: &Function) -> String {
         let is_in_groups = matches!(self.kind, InterfaceKind::Export)
             && self.functions.iter().any(|other| other.group != function.group);
-        match is_in_groups {
-            true => self.group_trait(&self.groups[function.group.0]),
-            false => self.trait_name.clone(),
-        }
+        if is_in_groups { self.group_trait(&self.groups[function.group.0]) } else { self.trait_name.clone() }
     }
 
     /// Returns the word for its kind.
@@ -287,6 +289,11 @@ impl Availability {
         self.since.is_none_or(|since| since <= release) && self.until.is_none_or(|until| release <= until)
     }
 
+    /// Returns true if a release is in the range, or if there is none.
+    pub fn is_in(self, release: Option<ReleaseId>) -> bool {
+        release.is_none_or(|release| self.contains(release))
+    }
+
     /// Returns true if some release is in both ranges.
     pub fn overlaps(self, other: Availability) -> bool {
         let starts = |a: Availability, b: Availability| match (a.since, b.until) {
@@ -353,9 +360,7 @@ impl Function {
 
     /// Returns the parameters of its signature in a release.
     pub fn params_in(&self, release: Option<ReleaseId>) -> impl Iterator<Item = &Param> {
-        self.params
-            .iter()
-            .filter(move |param| release.is_none_or(|release| param.availability.contains(release)))
+        self.params.iter().filter(move |param| param.availability.is_in(release))
     }
 
     /// Returns the results other than its return value: the out-parameters that are neither the status nor memory of

@@ -25,7 +25,7 @@ pub fn assertions(
     for (index, ty) in interface.types.iter().enumerate() {
         // A type exists from the first function on that uses it. A type that no function uses always existed.
         let came = used.contains(&index) || !used_ever.contains(&index);
-        if came && asserts.is_there(ty.availability) {
+        if came && ty.availability.is_in(release) {
             asserts.ty(ty, declared);
         }
     }
@@ -45,16 +45,12 @@ struct Asserts<'a> {
 }
 
 impl Asserts<'_> {
-    fn is_there(&self, availability: Availability) -> bool {
-        self.release.is_none_or(|release| availability.contains(release))
-    }
-
     /// Returns the types of this interface that its functions use, directly or indirectly, in a release; `None`: in
     /// any release.
     fn used_types(&self, release: Option<ReleaseId>) -> BTreeSet<usize> {
         let mut used = BTreeSet::new();
         for function in &self.interface.functions {
-            if release.is_none_or(|release| function.availability.contains(release)) {
+            if function.availability.is_in(release) {
                 let result = function.result.value();
                 function.params_in(release).chain(result).for_each(|param| self.follow(param.ty, &mut used));
             }
@@ -108,7 +104,7 @@ impl Asserts<'_> {
                     format!("enum {name}"),
                 );
                 for EnumValue { c_name, value, availability, .. } in values {
-                    if self.is_there(*availability) {
+                    if availability.is_in(self.release) {
                         self.same(
                             format!("decltype({c_name})"),
                             name.clone(),
@@ -205,7 +201,7 @@ impl Asserts<'_> {
 
     fn symbols(&mut self, declared: &dyn Fn(&str) -> bool) {
         for function in &self.interface.functions {
-            if self.is_there(function.availability) && declared(&function.c_name) {
+            if function.availability.is_in(self.release) && declared(&function.c_name) {
                 let (name, whole) = (&function.c_name, self.speller.function_type(function));
                 self.same(format!("decltype(&{name})"), whole, format!("type of {name}"));
             }

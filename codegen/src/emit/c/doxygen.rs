@@ -71,12 +71,8 @@ impl<'a> Comments<'a> {
     }
 
     fn short_enumerators(self) -> Vec<String> {
-        let enums = self.words.interface.types.iter().filter_map(|ty| match &ty.kind {
-            TypeKind::Enum { values, .. } => Some(values),
-            _ => None,
-        });
-        let mut short: Vec<&str> = enums
-            .flatten()
+        let values = self.words.interface.types.iter().flat_map(Type::enum_values);
+        let mut short: Vec<&str> = values
             .map(|value| value.c_name.as_str())
             .filter(|name| name.len() <= 4 && !name.contains('_'))
             .collect();
@@ -96,11 +92,7 @@ impl<'a> Comments<'a> {
 
     /// Returns the comment of a type.
     pub fn ty(self, ty: &Type) -> Vec<String> {
-        let mut lines = wrap(&format!("@brief {}", sentence(&ty.summary)), WIDTH);
-        if !ty.doc.is_empty() {
-            lines.push(String::new());
-            lines.extend(self.prose(&ty.doc));
-        }
+        let mut lines = self.described(&sentence(&ty.summary), &ty.doc);
         match &ty.kind {
             TypeKind::Handle { null: Some(null), .. } => {
                 lines.extend(tagged("@note", &format!("Null is allowed: {}", ended(null))));
@@ -139,11 +131,7 @@ impl<'a> Comments<'a> {
 
     /// Returns the comment of a function.
     pub fn function(self, function: &Function) -> Vec<String> {
-        let mut lines = wrap(&format!("@brief {}", sentence(&function.summary)), WIDTH);
-        if !function.doc.is_empty() {
-            lines.push(String::new());
-            lines.extend(self.prose(&function.doc));
-        }
+        let mut lines = self.described(&sentence(&function.summary), &function.doc);
         lines.push(String::new());
         lines.extend(function.params.iter().flat_map(|param| self.param(param, &function.params)));
         lines.extend(self.result(function));
@@ -164,14 +152,8 @@ impl<'a> Comments<'a> {
 
     /// Returns the comment of the entry point of a plugin.
     pub fn plugin(self, plugin: &Plugin) -> Vec<String> {
-        let mut lines = wrap(
-            "@brief The entry point of a plugin. The host calls it once, right after it opened the library.",
-            WIDTH,
-        );
-        if !plugin.doc.is_empty() {
-            lines.push(String::new());
-            lines.extend(self.prose(&plugin.doc));
-        }
+        let brief = "The entry point of a plugin. The host calls it once, right after it opened the library.";
+        let mut lines = self.described(brief, &plugin.doc);
         lines.push(String::new());
         lines.push(
             "@param[in,out] params The sizes and the table of the host, and the fields that the plugin sets."
@@ -182,25 +164,26 @@ impl<'a> Comments<'a> {
 
     /// Returns the comment of the entry point of a plugin that owns its table.
     pub fn owned(self, owned: &OwnedTable) -> Vec<String> {
-        let brief = "@brief Returns the table of the plugin, which lives as long as the library; null if there is none.";
-        let mut lines = wrap(brief, WIDTH);
-        if !owned.doc.is_empty() {
-            lines.push(String::new());
-            lines.extend(self.prose(&owned.doc));
-        }
-        self.finish(lines)
+        let brief =
+            "Returns the table of the plugin, which lives as long as the library; null if there is none.";
+        self.finish(self.described(brief, &owned.doc))
     }
 
     /// Returns the comment of the struct of an extension.
     pub fn extension(self, extension: &Extension) -> Vec<String> {
         let [major, minor] = extension.version();
-        let brief = format!("@brief The functions of the extension, version {major}.{minor}.");
-        let mut lines = wrap(&brief, WIDTH);
-        if !extension.doc.is_empty() {
+        let brief = format!("The functions of the extension, version {major}.{minor}.");
+        self.finish(self.described(&brief, &extension.doc))
+    }
+
+    /// Returns a sentence, and further text after an empty line.
+    pub(super) fn described(self, brief: &str, doc: &str) -> Vec<String> {
+        let mut lines = wrap(&format!("@brief {brief}"), WIDTH);
+        if !doc.is_empty() {
             lines.push(String::new());
-            lines.extend(self.prose(&extension.doc));
+            lines.extend(self.prose(doc));
         }
-        self.finish(lines)
+        lines
     }
 
     fn absence(self, function: &Function) -> Vec<String> {

@@ -168,10 +168,7 @@ fn sections(face: Face) -> Vec<Value> {
 impl Comments<'_> {
     /// Returns the comment of a function of the SDK.
     fn sdk_function(self, face: Face, function: &Function) -> Vec<String> {
-        let mut lines = wrap(&format!("@brief {}", sentence(&function.summary)), WIDTH);
-        let prose = self.prose(&function.doc.callers());
-        lines.extend((!prose.is_empty()).then(String::new));
-        lines.extend(prose);
+        let mut lines = self.described(&sentence(&function.summary), &function.doc.callers());
         lines.push(String::new());
         if face.called_with(function) == Handle::Plugin {
             lines.push(format!("@param[in] {PLUGIN} The plugin."));

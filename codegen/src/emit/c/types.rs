@@ -293,7 +293,7 @@ impl<'a> Speller<'a> {
         let names = Names::new(self.spec, self.interface);
         params
             .iter()
-            .filter(|param| self.release.is_none_or(|release| param.availability.contains(release)))
+            .filter(|param| param.availability.is_in(self.release))
             .map(|param| match named {
                 true => format!("{} {}", self.passed(param), names.variable(&param.name.value)),
                 false => self.param(param),

@@ -197,8 +197,7 @@ pub fn of_export(
         }
         // A rule rejects this, unless the body is hand-written.
         None => {
-            let is_callback =
-                matches!(param.ty, Ty::Named(id) if matches!(spec.ty(id).kind, TypeKind::Callback { .. }));
+            let is_callback = matches!(spec.kind(param.ty), Some(TypeKind::Callback { .. }));
             (CType::Object(if is_callback { "Callable[..., object]" } else { "Any" }), Pass::Value)
         }
     }

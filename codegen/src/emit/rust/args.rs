@@ -9,7 +9,7 @@ use quote::{format_ident, quote};
 
 use super::api_type::value;
 use super::doc::{doc, field_text};
-use super::form::{Form, Output, named};
+use super::form::{Form, Output};
 use super::pieces::to_raw;
 use super::raw_types::{raw_param, raw_written};
 use super::{Context, names};
@@ -118,7 +118,7 @@ fn absent(context: Context, param: &Param, this: &TokenStream) -> Option<TokenSt
         }
         Some(Absent::Constant(Constant::Integer(number))) => {
             let number = proc_macro2::Literal::i64_unsuffixed(*number);
-            match named(context, param.ty) {
+            match context.spec.kind(param.ty) {
                 Some(TypeKind::Enum { .. }) => {
                     let ty = value(context, param.ty, None);
                     quote!(#ty(#number))
@@ -158,9 +158,10 @@ pub(super) fn pack(
             (true, _) => zero(),
             (false, _) => passed(param, form),
         };
-        match field == value.to_string() {
-            true => quote! { #field, },
-            false => quote! { #field: #value, },
+        if field == value.to_string() {
+            quote! { #field, }
+        } else {
+            quote! { #field: #value, }
         }
     });
     quote! {

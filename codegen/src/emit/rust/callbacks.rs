@@ -5,7 +5,6 @@ use quote::quote;
 
 use super::api_type::scalar;
 use super::doc::doc;
-use super::form::named_id;
 use super::raw_types::raw_path;
 use super::{Context, names};
 use crate::model::{Direction, Param, Ty, Type, TypeKind};
@@ -64,10 +63,7 @@ pub(super) fn wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStr
 
 /// Emits a safe `call` for callbacks that only take values.
 fn callback_call(context: Context, params: &[Param]) -> TokenStream {
-    let kind = |param: &Param| match param.ty {
-        Ty::Named(id) => Some(&context.spec.ty(id).kind),
-        _ => None,
-    };
+    let kind = |param: &Param| context.spec.kind(param.ty);
     let plain = |param: &Param| {
         param.dir == Direction::In
             && param.length.is_none()
@@ -92,7 +88,7 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
             inputs.push(quote!(#name: #ty));
             arguments.push(match kind(param) {
                 Some(TypeKind::Id { tag, field, .. }) => {
-                    let tag = named_id(param.ty).map(|id| raw_path(context, id, tag));
+                    let tag = param.ty.id().map(|id| raw_path(context, id, tag));
                     let field = names::snake(field);
                     prepare.push(quote! { let mut #name = #tag { #field: #name.0 }; });
                     quote!(&raw mut #name)

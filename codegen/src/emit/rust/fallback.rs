@@ -145,7 +145,7 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
                 Ty::F32 | Ty::F64 => proc_macro2::Literal::f64_unsuffixed(number as f64),
                 _ => proc_macro2::Literal::i64_unsuffixed(number),
             };
-            match super::form::named(context, param.ty) {
+            match context.spec.kind(param.ty) {
                 Some(TypeKind::Enum { .. } | TypeKind::Id { .. }) => {
                     let ty = super::api_type::value(context, param.ty, None);
                     quote!(#ty(#literal))

@@ -6,23 +6,7 @@ use quote::quote;
 use super::api_type::value;
 use super::{Context, names};
 pub(super) use crate::model::{Form, Output};
-use crate::model::{Function, InterfaceKind, Length, Param, ParamId, ResultKind, Ty, TypeId, TypeKind};
-
-/// Returns the kind of a described type.
-pub(super) fn named<'a>(context: Context<'a>, ty: Ty) -> Option<&'a TypeKind> {
-    match ty {
-        Ty::Named(id) => Some(&context.spec.ty(id).kind),
-        _ => None,
-    }
-}
-
-/// Returns the id of a parameter's type, if the spec describes the type.
-pub(super) fn named_id(ty: Ty) -> Option<TypeId> {
-    match ty {
-        Ty::Named(id) => Some(id),
-        _ => None,
-    }
-}
+use crate::model::{Function, InterfaceKind, Length, Param, ParamId, ResultKind, Ty};
 
 /// Returns the type of a parameter in a signature; `None` if it is not in the signature.
 pub(super) fn parameter_type(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {

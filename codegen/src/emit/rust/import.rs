@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::api_type::{is_by_pointer, type_path, value};
 use super::doc::doc;
-use super::form::{Form, Output, named};
+use super::form::{Form, Output};
 use super::pieces::{from_raw, to_raw};
 use super::raw_types::{function_pointer, raw_param};
 use super::{Context, names};
@@ -185,7 +185,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
 fn is_yielded(context: Context, function: &Function, param: &Param, form: &Form) -> bool {
     let is_value = *form == Form::Output(Output::Value)
         && param.ty != Ty::String
-        && !matches!(named(context, param.ty), Some(TypeKind::Id { .. }));
+        && !matches!(context.spec.kind(param.ty), Some(TypeKind::Id { .. }));
     matches!(function.result, ResultKind::Status) && is_value && !param.nullable
 }
 
@@ -204,9 +204,9 @@ fn one_or_tuple(items: Vec<TokenStream>) -> TokenStream {
 
 /// Returns true if a parameter is passed as a newtype. Others are passed as in the ABI.
 fn is_safe_value(context: Context, param: &Param) -> bool {
-    let is_pointer_handle = matches!(named(context, param.ty), Some(kind) if is_by_pointer(kind));
+    let is_pointer_handle = matches!(context.spec.kind(param.ty), Some(kind) if is_by_pointer(kind));
     param.length.is_none()
-        && match named(context, param.ty) {
+        && match context.spec.kind(param.ty) {
             Some(TypeKind::Handle { .. }) => is_pointer_handle || param.dir == Direction::In,
             _ => false,
         }

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::form::{Form, Output, is_fallible, named, outputs};
+use super::form::{Form, Output, is_fallible, outputs};
 use super::pieces::{alone, reached};
 use super::traits::signature;
 use super::{Context, names};
@@ -234,7 +234,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
 pub(super) fn default_value(context: Context, result: &ResultKind) -> TokenStream {
     let ResultKind::Value(result) = result else { return quote!(()) };
     let ty = super::api_type::value(context, result.ty, result.space);
-    match (result.ty, named(context, result.ty)) {
+    match (result.ty, context.spec.kind(result.ty)) {
         (Ty::String, _) => quote!(c""),
         (Ty::Pointer, _) | (_, Some(TypeKind::Handle { .. })) => quote!(#ty::NULL),
         (_, Some(TypeKind::Id { .. } | TypeKind::Enum { .. })) => quote!(#ty(0)),
@@ -317,13 +317,13 @@ fn updates(context: Context, function: &Function) -> TokenStream {
 
 /// Returns true if a value can be represented in 64 bits.
 fn has_bits(context: Context, param: &Param) -> bool {
-    !matches!(named(context, param.ty), Some(TypeKind::Struct { .. } | TypeKind::Callback { .. }))
+    !matches!(context.spec.kind(param.ty), Some(TypeKind::Struct { .. } | TypeKind::Callback { .. }))
 }
 
 /// Emits a value as 64 bits.
 fn value_bits(context: Context, param: &Param, value: &TokenStream) -> TokenStream {
     let (alone, reached) = (alone(value), reached(value));
-    match (param.ty, named(context, param.ty)) {
+    match (param.ty, context.spec.kind(param.ty)) {
         (_, Some(TypeKind::Handle { .. })) | (Ty::Pointer, _) => quote!(#reached.addr() as u64),
         (_, Some(TypeKind::Id { .. } | TypeKind::Enum { .. })) => quote!(#reached.0 as i64 as u64),
         (_, Some(TypeKind::Struct { .. } | TypeKind::Callback { .. })) => quote!(0),

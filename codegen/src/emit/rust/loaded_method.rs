@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::api_type::{status_value, value};
-use super::form::{Form, Output, named, named_id, outputs};
+use super::form::{Form, Output, outputs};
 use super::layer::default_value;
 use super::pieces::to_raw;
 use super::thunk::{for_each_signature, signatures};
@@ -68,8 +68,7 @@ fn calls(context: Context, function: &Function) -> (TokenStream, TokenStream) {
         return (callee, quote! { #pack #bind #call; #written });
     }
     let call = |release: Option<ReleaseId>| {
-        let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
-        let passed = function.formed().filter(|(param, _)| is_passed(param));
+        let passed = function.formed().filter(|(param, _)| param.availability.is_in(release));
         let arguments = passed.map(|(param, form)| argument(context, function, param, form));
         guarded(function, quote! { __callee(#(#arguments),*) })
     };
@@ -89,7 +88,7 @@ fn prepare(context: Context, function: &Function, id: ParamId, param: &Param, fo
     let name = param.ident();
     let (local, text) = (local(param), &param.name.value);
     match form {
-        Form::Value if matches!(named(context, param.ty), Some(TypeKind::Id { .. })) => {
+        Form::Value if matches!(context.spec.kind(param.ty), Some(TypeKind::Id { .. })) => {
             let raw = to_raw(context, param, &quote!(#name));
             quote! { let mut #local = #raw; }
         }
@@ -98,10 +97,10 @@ fn prepare(context: Context, function: &Function, id: ParamId, param: &Param, fo
             quote! { let mut #local = #raw; }
         }
         Form::ByteBuffer { mutable } => {
-            let Some(TypeKind::Struct { fields, .. }) = named(context, param.ty) else {
+            let Some(TypeKind::Struct { fields, .. }) = context.spec.kind(param.ty) else {
                 return TokenStream::new();
             };
-            let path = named_id(param.ty).map(|id| super::raw_types::ffi_path(context, id));
+            let path = param.ty.id().map(|id| super::raw_types::ffi_path(context, id));
             let fields = fields.iter().map(|field| field.ident()).collect::<Vec<_>>();
             let [size, data] = fields.as_slice() else { return TokenStream::new() };
             let address =
@@ -188,7 +187,7 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
         false => of(quote!(#name)),
     };
     match form {
-        Form::Value => match named(context, param.ty) {
+        Form::Value => match context.spec.kind(param.ty) {
             Some(TypeKind::Id { .. }) => quote!(&raw mut #local),
             _ => to_raw(context, param, &quote!(#name)),
         },
@@ -325,7 +324,7 @@ fn taken(param: &Param, output: &Output) -> Option<TokenStream> {
 /// Converts a value of the ABI to the trait's type.
 fn from_value(context: Context, param: &Param, raw: &TokenStream) -> TokenStream {
     let ty = || value(context, param.ty, param.space);
-    match (param.ty, named(context, param.ty)) {
+    match (param.ty, context.spec.kind(param.ty)) {
         (_, Some(TypeKind::Handle { .. })) => {
             let ty = ty();
             match context.spec.points_to_const(param) {

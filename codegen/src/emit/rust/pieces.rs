@@ -6,7 +6,7 @@ use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 
 use super::api_type::{is_by_pointer, value};
-use super::form::{Form, Output, element, named, named_id, outputs};
+use super::form::{Form, Output, element, outputs};
 use super::raw_types::raw_path;
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
@@ -50,7 +50,7 @@ pub(super) fn is_unsafe(context: Context, function: &Function, param: &Param, fo
         Form::Value => {
             let has_read_length =
                 matches!(&param.length, Some(Length::Bytes(extent)) if is_read(function, extent));
-            has_read_length || matches!(named(context, param.ty), Some(TypeKind::Id { .. }))
+            has_read_length || matches!(context.spec.kind(param.ty), Some(TypeKind::Id { .. }))
         }
         Form::StructRef { mutable: false } => param.by_pointer,
         _ => true,
@@ -119,7 +119,7 @@ pub(super) fn prepare(
         }
         Form::Callback { context: taken } => {
             let ty = value(context, param.ty, None);
-            let has_context = match named(context, param.ty) {
+            let has_context = match context.spec.kind(param.ty) {
                 Some(TypeKind::Callback { params, .. }) => params.iter().any(Param::is_context),
                 _ => false,
             };
@@ -155,7 +155,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
     let name = param.ident();
     let text = &param.name.value;
     let converted = from_raw(context, param, &quote!(#name));
-    match (param.ty, named(context, param.ty)) {
+    match (param.ty, context.spec.kind(param.ty)) {
         (_, Some(TypeKind::Handle { null, .. })) => {
             let check = (null.is_none() && !param.nullable)
                 .then(|| report.refuse_null(text, &quote!(#name.is_null())));
@@ -260,9 +260,10 @@ pub(super) fn write_output(
             quote! { ::tenon::support::write_text #alone(#text, #place, #capacity, &#yielded)?; }
         }
     };
-    match param.nullable {
-        true => quote! { if !#place.is_null() { #write } },
-        false => write,
+    if param.nullable {
+        quote! { if !#place.is_null() { #write } }
+    } else {
+        write
     }
 }
 
@@ -299,7 +300,7 @@ fn length(function: &Function, extent: &Extent, report: Report) -> TokenStream {
 
 /// Converts a raw value to the trait's type.
 pub(super) fn from_raw(context: Context, param: &Param, raw: &TokenStream) -> TokenStream {
-    match (param.ty, named(context, param.ty)) {
+    match (param.ty, context.spec.kind(param.ty)) {
         (_, Some(kind @ TypeKind::Handle { .. })) => {
             let ty = value(context, param.ty, None);
             let is_const = context.spec.const_handle_name(param).is_some();
@@ -321,10 +322,10 @@ pub(super) fn from_raw(context: Context, param: &Param, raw: &TokenStream) -> To
 /// Converts a value of the trait's type to the ABI's.
 pub(super) fn to_raw(context: Context, param: &Param, safe: &TokenStream) -> TokenStream {
     let reached = reached(safe);
-    match (param.ty, named(context, param.ty)) {
+    match (param.ty, context.spec.kind(param.ty)) {
         (_, Some(TypeKind::Handle { .. })) => quote!(#reached.as_raw()),
         (_, Some(TypeKind::Id { tag, field, .. })) => {
-            let tag = named_id(param.ty).map(|id| raw_path(context, id, tag));
+            let tag = param.ty.id().map(|id| raw_path(context, id, tag));
             let field = names::snake(field);
             quote!(#tag { #field: #reached.0 })
         }
@@ -357,7 +358,7 @@ pub(super) fn reached(value: &TokenStream) -> TokenStream {
 
 /// Returns the names of the size and the address in a struct of bytes.
 fn byte_buffer_fields(context: Context, param: &Param) -> (Ident, Ident) {
-    match named(context, param.ty) {
+    match context.spec.kind(param.ty) {
         Some(TypeKind::Struct { fields, .. }) if fields.len() == 2 => {
             (names::snake(&fields[0].name.value), names::snake(&fields[1].name.value))
         }

@@ -133,8 +133,8 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
     let (name, size_field) = (names::symbol(&table.c_name), names::snake(&table.size_field));
     let version = owned.version.as_ref().and_then(|(field, numbers)| {
         let ty = table.field(field)?.ty;
-        let Some(TypeKind::Struct { fields, .. }) = super::form::named(context, ty) else { return None };
-        let path = super::form::named_id(ty).map(|id| super::ffi::struct_path(context, id, &module));
+        let Some(TypeKind::Struct { fields, .. }) = context.spec.kind(ty) else { return None };
+        let path = ty.id().map(|id| super::ffi::struct_path(context, id, &module));
         let parts = fields.iter().zip(numbers).map(|(field, number)| {
             let (field, number) = (field.ident(), names::number(*number));
             quote!(#field: #number)
@@ -235,10 +235,10 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         (names::snake(&plugin.table), names::snake(&plugin.version_field), names::snake(&plugin.device_type));
     let version = plugin.version.map(names::number);
     let version_type = fields.iter().find(|field| field.name.value == plugin.version_field);
-    let version_value = version_type.map(|field| match super::form::named(context, field.ty) {
+    let version_value = version_type.map(|field| match context.spec.kind(field.ty) {
         Some(TypeKind::Struct { fields, .. }) => {
             let names = fields.iter().map(|field| field.ident());
-            let path = super::form::named_id(field.ty).map(|id| super::raw_types::ffi_path(context, id));
+            let path = field.ty.id().map(|id| super::raw_types::ffi_path(context, id));
             quote!(#path { #(#names: #version),* })
         }
         _ => quote!(::core::default::Default::default()),

@@ -4,7 +4,6 @@ use super::api_type::status_type;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::form::named;
 use super::thunk::for_each_signature;
 use super::{Context, names, signature};
 use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
@@ -78,8 +77,8 @@ fn is_callable(function: &Function) -> bool {
 /// Emits the call with the signature in the plugin's release.
 fn call(context: Context, function: &Function) -> TokenStream {
     for_each_signature(context, function, &quote!(self.release), |release| {
-        let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
-        let passed = function.params.iter().enumerate().filter(|(_, param)| is_passed(param));
+        let params = function.params.iter().enumerate();
+        let passed = params.filter(|(_, param)| param.availability.is_in(release));
         let arguments = passed.map(|(index, param)| argument(context, index, param));
         let ty = signature::path(context, function, release);
         quote! { ::tenon::support::function::<#ty>(slot)(#(#arguments),*) }
@@ -94,7 +93,7 @@ pub(super) fn argument(context: Context, index: usize, param: &Param) -> TokenSt
     if param.dir != Direction::In || param.length.is_some() {
         return pointer;
     }
-    match (param.ty, named(context, param.ty)) {
+    match (param.ty, context.spec.kind(param.ty)) {
         (_, Some(TypeKind::Callback { .. })) => quote!(::tenon::support::function(#pointer)),
         (_, Some(TypeKind::Enum { .. })) => {
             let path = super::api_type::scalar(context, param.ty);

@@ -94,7 +94,7 @@ pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
     if is_array {
         let element = raw_element(context, param);
         // For a handle, `const` applies to the object, not to the array.
-        return match super::form::named(context, param.ty) {
+        return match context.spec.kind(param.ty) {
             Some(TypeKind::Handle { .. }) if written => quote!(*mut #element),
             Some(TypeKind::Handle { .. }) => quote!(*const #element),
             _ => pointer(element, !written),

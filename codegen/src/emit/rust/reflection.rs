@@ -4,7 +4,6 @@ use heck::ToSnakeCase;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::form::named;
 use super::{Context, names};
 use crate::emit::words::Words;
 use crate::model::{
@@ -202,7 +201,7 @@ fn availability(words: &Words, availability: Availability) -> (TokenStream, Toke
 }
 
 fn kind(context: Context, param: &Param) -> TokenStream {
-    if let (Some(kind), Ty::Named(id)) = (named(context, param.ty), param.ty) {
+    if let (Some(kind), Ty::Named(id)) = (context.spec.kind(param.ty), param.ty) {
         let name = &context.spec.ty(id).name.value;
         return match kind {
             TypeKind::Handle { null, .. } => {
@@ -236,7 +235,7 @@ fn kind(context: Context, param: &Param) -> TokenStream {
 fn named_enums(context: Context) -> Vec<TypeId> {
     let mut enums = Vec::new();
     for param in context.interface.functions.iter().flat_map(|function| &function.params) {
-        if let (Some(TypeKind::Enum { .. }), Ty::Named(id)) = (named(context, param.ty), param.ty)
+        if let (Some(TypeKind::Enum { .. }), Ty::Named(id)) = (context.spec.kind(param.ty), param.ty)
             && !enums.contains(&id)
         {
             enums.push(id);

@@ -5,7 +5,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::api_type::{status_value, value};
-use super::form::{Output, is_fallible, named};
+use super::form::{Output, is_fallible};
 use super::pieces::{
     Report, argument, is_unsafe, prepare, safety, to_raw, write_back, write_output, yielded,
 };
@@ -117,12 +117,12 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
 
 /// Returns the parameters of a function in the ABI of a release.
 pub(super) fn inputs(context: Context, function: &Function, release: Option<ReleaseId>) -> Vec<TokenStream> {
-    let is_passed = |param: &&Param| release.is_none_or(|release| param.availability.contains(release));
-    let passed = function.params.iter().filter(is_passed).map(|param| {
+    let passed = function.params.iter().filter(|param| param.availability.is_in(release));
+    let input = |param: &Param| {
         let (name, ty) = (param.ident(), raw_param(context, param));
         quote!(#name: #ty)
-    });
-    passed.collect()
+    };
+    passed.map(input).collect()
 }
 
 /// Emits `__body`, which checks the arguments, calls the method on `this` and writes its results.
@@ -132,7 +132,7 @@ pub(super) fn body(
     release: Option<ReleaseId>,
     this: &TokenStream,
 ) -> TokenStream {
-    let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
+    let is_passed = |param: &Param| param.availability.is_in(release);
     let each = || function.formed();
     let unpack = function.args.as_ref().map(|args| args::unpack(context, function, args, this));
     let prepare = each().map(|(param, form)| match is_passed(param) {
@@ -212,7 +212,7 @@ pub(super) fn body(
 /// Returns true if a fallible method returns the same value as the ABI.
 fn returns_as_is(context: Context, function: &Function, result: &Param) -> bool {
     let is_converted = matches!(result.ty, Ty::String | Ty::Pointer)
-        || matches!(named(context, result.ty), Some(kind) if !matches!(kind, TypeKind::Enum { .. } | TypeKind::Struct { .. }));
+        || matches!(context.spec.kind(result.ty), Some(kind) if !matches!(kind, TypeKind::Enum { .. } | TypeKind::Struct { .. }));
     is_fallible(context, function) && !is_converted
 }
 
@@ -245,7 +245,7 @@ fn returned(context: Context, result: &Param) -> TokenStream {
 /// Returns the result of a failed function without a status.
 pub(super) fn failure(context: Context, result: &Param) -> TokenStream {
     let number = proc_macro2::Literal::i64_unsuffixed(result.failure);
-    match (result.ty, named(context, result.ty)) {
+    match (result.ty, context.spec.kind(result.ty)) {
         (Ty::String, _) => quote!(::core::ptr::null()),
         (_, Some(TypeKind::Handle { .. })) if is_const_pointer(context, result) => {
             quote!(::core::ptr::null())

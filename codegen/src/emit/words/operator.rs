@@ -114,9 +114,6 @@ pub fn equation(formulas: &Elementwise, out: &str, formula: &Formula) -> String 
             _ => None,
         })
         .collect();
-    let parts = match parts.is_empty() {
-        true => String::new(),
-        false => format!(", where {}", parts.join(" and ")),
-    };
+    let parts = if parts.is_empty() { String::new() } else { format!(", where {}", parts.join(" and ")) };
     format!("`{out} = {}`{parts}.", formula.text)
 }

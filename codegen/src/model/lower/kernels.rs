@@ -105,9 +105,7 @@ impl Lowerer<'_> {
                 None if name.value == "axis" && operator.elementwise().is_some() => KernelRole::Axis,
                 None if name.value == "seed" && operator.random => KernelRole::Seed,
                 None => {
-                    let known: Vec<String> =
-                        operator.attributes.iter().map(|attribute| attribute.name.clone()).collect();
-                    self.report_unknown(name, operator, &known);
+                    self.report_unknown_attribute(name, operator);
                     continue;
                 }
             };
@@ -148,15 +146,18 @@ impl Lowerer<'_> {
         for (name, node) in node.entries_of("constants") {
             let found = operator.attributes.iter().position(|attribute| attribute.name == name.value);
             let Some(index) = found else {
-                let known: Vec<String> =
-                    operator.attributes.iter().map(|attribute| attribute.name.clone()).collect();
-                self.report_unknown(name, operator, &known);
+                self.report_unknown_attribute(name, operator);
                 continue;
             };
             let value = operators::value(node, operator.attributes[index].ty, self.diagnostics);
             constants.extend(value.map(|value| (index, value)));
         }
         constants
+    }
+
+    fn report_unknown_attribute(&mut self, name: &At<String>, operator: &Operator) {
+        let known: Vec<String> = operator.attributes.iter().map(|attribute| attribute.name.clone()).collect();
+        self.report_unknown(name, operator, &known);
     }
 
     fn report_unknown(&mut self, name: &At<String>, operator: &Operator, known: &[String]) {

@@ -202,17 +202,7 @@ impl OperatorLowerer<'_> {
     }
 
     fn output_type(&mut self, node: &Node, inputs: &[Operand]) -> OutputType {
-        let mut input = |key: &str| {
-            let name = node.name_of(key)?;
-            let found = inputs.iter().position(|input| input.name == name.value);
-            if found.is_none() {
-                let message = format!("the operator has no input `{}`", name.value);
-                let diagnostic = Diagnostic::new(Code::OperatorForm, name.span, message);
-                let known = inputs.iter().map(|input| input.name.as_str());
-                self.diagnostics.push(diagnostic.nearest(&name.value, known));
-            }
-            found
-        };
+        let mut input = |key: &str| self.input(inputs, &node.name_of(key)?);
         match node.text_of("type") {
             Some("bool") => OutputType::Bool,
             Some("i32") => OutputType::I32,
@@ -225,6 +215,18 @@ impl OperatorLowerer<'_> {
                 (like, None) => OutputType::Like(like.unwrap_or(0)),
             },
         }
+    }
+
+    /// Resolves the name of an input.
+    fn input(&mut self, inputs: &[Operand], name: &At<String>) -> Option<usize> {
+        let found = inputs.iter().position(|input| input.name == name.value);
+        if found.is_none() {
+            let message = format!("the operator has no input `{}`", name.value);
+            Diagnostic::new(Code::OperatorForm, name.span, message)
+                .nearest(&name.value, inputs.iter().map(|input| input.name.as_str()))
+                .add_to(self.diagnostics);
+        }
+        found
     }
 
     fn attributes(&mut self, node: &Node, table: &mut Table) -> Vec<Attribute> {
@@ -279,13 +281,7 @@ impl OperatorLowerer<'_> {
         let entries = node.entries_of("gradient");
         let mut gradients = Vec::new();
         for (name, node) in entries {
-            let Some(input) = inputs.iter().position(|input| input.name == name.value) else {
-                let message = format!("the operator has no input `{}`", name.value);
-                let diagnostic = Diagnostic::new(Code::OperatorForm, name.span, message);
-                let known = inputs.iter().map(|input| input.name.as_str());
-                self.diagnostics.push(diagnostic.nearest(&name.value, known));
-                continue;
-            };
+            let Some(input) = self.input(inputs, name) else { continue };
             if table.elements == Elements::Integers {
                 let message = "an operator of integers has no gradient";
                 self.diagnostics.push(Diagnostic::new(Code::OperatorForm, name.span, message));

@@ -24,16 +24,9 @@ pub(super) enum Argument {
     Value,
 }
 
-pub(super) fn kind(context: Context, param: &Param) -> Option<ComputeKind> {
-    match param.ty {
-        Ty::Named(id) => context.spec.ty(id).compute,
-        _ => None,
-    }
-}
-
 /// Returns the form of a parameter in steps.
 pub(super) fn argument(context: Context, param: &Param) -> Argument {
-    match kind(context, param) {
+    match context.spec.compute_kind(param.ty) {
         Some(ComputeKind::Tensor) if param.dir == Direction::Out => Argument::Value,
         Some(ComputeKind::Tensor) if param.length.is_some() => Argument::Tensors,
         Some(ComputeKind::Tensor) if param.nullable => Argument::OptionalTensor,
@@ -45,7 +38,8 @@ pub(super) fn argument(context: Context, param: &Param) -> Argument {
 
 /// Emits the parameter with the surroundings of the call, or a null pointer if there is none.
 pub(super) fn surroundings(context: Context, function: &Function) -> TokenStream {
-    let param = function.params.iter().find(|param| kind(context, param) == Some(ComputeKind::Call));
+    let param =
+        function.params.iter().find(|param| context.spec.compute_kind(param.ty) == Some(ComputeKind::Call));
     param.map_or_else(
         || quote!(::core::ptr::null_mut()),
         |param| {
@@ -86,12 +80,9 @@ pub(super) fn declared(context: Context, function: &Function, id: ParamId) -> Id
     let param = function.param(id);
     let is_length = match function.forms[id.0] {
         Form::Carried(Carrier::Slice(list)) => is_used(function, list),
-        _ => kind(context, param) == Some(ComputeKind::Call),
+        _ => context.spec.compute_kind(param.ty) == Some(ComputeKind::Call),
     };
-    match is_length || is_used(function, id) {
-        true => param.ident(),
-        false => format_ident!("_{}", param.name.value),
-    }
+    if is_length || is_used(function, id) { param.ident() } else { format_ident!("_{}", param.name.value) }
 }
 
 /// Reads an argument; `None` for one that is used as it is.
@@ -100,7 +91,7 @@ fn value(context: Context, function: &Function, param: &Param) -> Option<TokenSt
     let is_const = param.constness == Some(true);
     let handle = if is_const { quote!(#name.cast_mut()) } else { quote!(#name) };
     let is_output = param.dir == Direction::Out;
-    Some(match (kind(context, param), &param.length) {
+    Some(match (context.spec.compute_kind(param.ty), &param.length) {
         (Some(ComputeKind::Call), _) => return None,
         (Some(ComputeKind::Tensor), Some(Length::Count(Extent::Param(count)))) => {
             let count = function.param(*count);
@@ -131,9 +122,8 @@ fn value(context: Context, function: &Function, param: &Param) -> Option<TokenSt
 /// Converts a parameter that is not a tensor to the type of an attribute.
 pub(super) fn attribute(context: Context, param: &Param, ty: AttributeType) -> TokenStream {
     let name = param.ident();
-    let is_enum =
-        matches!(param.ty, Ty::Named(id) if matches!(context.spec.ty(id).kind, TypeKind::Enum { .. }));
-    match (kind(context, param), ty, param.ty) {
+    let is_enum = matches!(context.spec.kind(param.ty), Some(TypeKind::Enum { .. }));
+    match (context.spec.compute_kind(param.ty), ty, param.ty) {
         (Some(ComputeKind::Number), AttributeType::F64, _) => quote!(#name.to_f64()),
         (Some(ComputeKind::Number), AttributeType::I64, _) => quote!(#name.to_i64()),
         (Some(ComputeKind::Number), AttributeType::Bool, _) => quote!(#name.to_bool()),

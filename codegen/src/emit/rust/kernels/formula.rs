@@ -62,10 +62,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise)
     // Reading one may fail, which the arithmetic cannot report.
     let scalars = kernel.attributes.iter().filter(|attribute| attribute.ty == KernelType::Scalar);
     let scalars: Vec<Ident> = scalars.map(|attribute| names::snake(&attribute.name)).collect();
-    let end = match staged.is_empty() {
-        true => last,
-        false => quote!(#last?; #(#staged.store()?;)* Ok(())),
-    };
+    let end = if staged.is_empty() { last } else { quote!(#last?; #(#staged.store()?;)* Ok(())) };
     quote! {
         #opened
         #(let #scalars = self.#scalars.to_f64()?;)*

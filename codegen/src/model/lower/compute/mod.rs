@@ -9,7 +9,7 @@ use super::{Lowerer, Trees, within};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::model::{
     Arity, Callee, ComputeKind, ComputeValue, InterfaceKind, Method, OperatorCall, OperatorId, Operators,
-    Param, ParamId, Spec, Step, Target, TensorName, Ty, Work,
+    Param, ParamId, Spec, Step, Target, TensorName, Work,
 };
 use crate::source::{Node, Sources, Span};
 pub(super) use sequence::sequences;
@@ -76,13 +76,9 @@ struct ResolvedParam<'a> {
 
 impl<'a> ResolvedParam<'a> {
     fn of(spec: &Spec, param: &'a Param) -> Self {
-        let kind = match param.ty {
-            Ty::Named(id) => spec.ty(id).compute,
-            _ => None,
-        };
-        let is_written = kind == Some(ComputeKind::Tensor) && param.constness != Some(true);
+        let is_tensor = spec.compute_kind(param.ty) == Some(ComputeKind::Tensor);
+        let is_written = is_tensor && param.constness != Some(true);
         let required = is_written.then_some("a tensor that is not `const`");
-        let is_tensor = kind == Some(ComputeKind::Tensor);
         Self { name: &param.name.value, is_written, required, is_tensor, place: param.places.key }
     }
 }

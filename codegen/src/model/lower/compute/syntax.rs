@@ -104,10 +104,7 @@ impl Parser<'_> {
     }
 
     fn expect(&mut self, symbol: char, place: &str) -> Result<(), Mistake> {
-        match self.takes(symbol) {
-            true => Ok(()),
-            false => Err(self.mistake(format!("`{symbol}` is expected {place}"))),
-        }
+        if self.takes(symbol) { Ok(()) } else { Err(self.mistake(format!("`{symbol}` is expected {place}"))) }
     }
 
     /// Takes the characters that belong to a word.
