@@ -1,4 +1,4 @@
-//! The command `tenon`: tests plugins, summarises traces, and explains the rules of validation.
+//! The command `tenon`: tests plugins, examines set-ups, summarises traces, and explains the rules of validation.
 //!
 //! Libraries do the work; the crate contains the options and the output. The Python package has a command of the same
 //! name with more subcommands, which runs this program for these.
@@ -10,12 +10,14 @@ use clap::{Parser, Subcommand};
 use miette::Report;
 
 mod check;
+mod doctor;
 mod rules;
 mod trace;
 
 const EXAMPLES: &str = "\
 Examples:
   tenon check ./libmy_npu.so             does a plugin keep what the spec promises?
+  tenon doctor                           why does PaddlePaddle not list my device?
   TENON_LAYERS=trace ./program           writes tenon-trace-<pid>.json
   tenon trace summary tenon-trace-7.json what was called, and how long it took
   tenon rules                            what `TENON_LAYERS=validate` checks
@@ -34,11 +36,15 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Options),
+    Doctor(doctor::Options),
     /// Summarises a trace
     #[command(subcommand)]
     Trace(trace::Command),
     /// Explains the rules of validation
     Rules(rules::Options),
+    /// Loads a plugin for `doctor`
+    #[command(hide = true)]
+    Probe(doctor::probe::Options),
 }
 
 /// The output of a command.
@@ -59,6 +65,8 @@ fn main() -> ExitCode {
     }
     let (outcome, on_failure) = match Cli::parse().command {
         Command::Check(options) => (check::run(&options).map_err(Report::msg), 2),
+        Command::Doctor(options) => (Ok(doctor::run(&options)), 1),
+        Command::Probe(options) => doctor::probe::serve(&options),
         Command::Trace(command) => (trace::run(&command).map_err(Report::new), 1),
         Command::Rules(options) => (rules::run(&options).map(Answer::done).map_err(Report::new), 1),
     };

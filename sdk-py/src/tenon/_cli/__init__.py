@@ -1,7 +1,7 @@
 """The command `tenon`: shows devices and plugins, measures them, and tests plugins.
 
-This package contains the options and the output. `check`, `trace` and `rules` are run by the Rust program in the wheel,
-which defines their options, errors and exit codes.
+This package contains the options and the output. `check`, `doctor`, `trace` and `rules` are run by the Rust program in
+the wheel, which defines their options, errors and exit codes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ examples:
   tenon info                         shows devices, plugins, load failures and the environment
   tenon bench --plot bench.png       measures bandwidths and latencies, and draws them
   tenon check ./libmy_npu.so         tests a plugin against the spec
+  tenon doctor                       says why PaddlePaddle does not list a device
   TENON_LAYERS=trace python train.py writes tenon-trace-<pid>.json
   tenon trace summary FILE           lists the calls of a trace and their durations
   tenon rules V031                   explains a rule of TENON_LAYERS=validate

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "check": "test a device plugin against the spec",
+    "doctor": "say why PaddlePaddle does not list a device",
     "trace": "summarise a trace",
     "rules": "explain the rules of the validation layer",
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from tenon.paddle import page, table
@@ -58,14 +60,39 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="run each operator once more on PaddlePaddle's CPU, and show which results differ (slow)",
     )
+    report.set_defaults(command=report_script)
     report.add_argument("script", help="the script to run")
     report.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="its arguments")
+    doctor = commands.add_parser(
+        "doctor",
+        help="say why a device does not show up in this environment",
+        description="Examines the plugins that PaddlePaddle of this environment finds, and says what is wrong with "
+        "them. It is `tenon doctor` of the package `tenon`.",
+    )
+    doctor.set_defaults(command=run_doctor)
+    doctor.add_argument("--json", action="store_true", help="print JSON for programs")
+    doctor.add_argument("plugins", nargs="*", metavar="PLUGIN", type=Path, help="libraries of further plugins")
     return main
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns its exit status."""
     options = parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    return command(options)
+
+
+def run_doctor(options: argparse.Namespace) -> int:
+    """Examines the plugins of this environment. Returns the exit status."""
+    if find_spec("tenon.__main__") is None:
+        return complain("`doctor` is part of the package `tenon`, which is not installed: pip install ./sdk-py", 2)
+    command = [sys.executable, "-m", "tenon", "doctor", "--paddle", sys.executable]
+    flags = ["--json"] if options.json else []
+    return subprocess.run([*command, *flags, *options.plugins], check=False).returncode
+
+
+def report_script(options: argparse.Namespace) -> int:
+    """Runs a script, and reports on it. Returns the exit status."""
     try:
         ran = run(options.script, options.arguments, options.device, compare=options.compare)
         if ran.begin is None:

@@ -1,0 +1,77 @@
+//! What the doctor finds.
+
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// As it should be.
+    Ok,
+    /// Takes effect, and may be intended.
+    Note,
+    /// Prevents that the device works.
+    Problem,
+}
+
+impl Severity {
+    /// Returns the word in front of a finding.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Ok => "ok",
+            Severity::Note => "note",
+            Severity::Problem => "problem",
+        }
+    }
+}
+
+/// One sentence about a part, and what to do about it.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    pub severity: Severity,
+    pub text: String,
+    /// What to do; `None` if nothing is to be done, or if the text says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// A part of the set-up, with what was found.
+#[derive(Debug, Serialize)]
+pub struct Section {
+    /// The name of the part: a file, or the framework.
+    pub title: String,
+    pub findings: Vec<Finding>,
+}
+
+impl Section {
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), findings: Vec::new() }
+    }
+
+    pub fn ok(&mut self, text: impl Into<String>) {
+        self.add(Severity::Ok, text.into(), None);
+    }
+
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.add(Severity::Note, text.into(), None);
+    }
+
+    /// Adds a problem whose text says what to do.
+    pub fn problem(&mut self, text: impl Into<String>) {
+        self.add(Severity::Problem, text.into(), None);
+    }
+
+    /// Adds a problem, and what to do about it.
+    pub fn problem_with_advice(&mut self, text: impl Into<String>, advice: impl Into<String>) {
+        self.add(Severity::Problem, text.into(), Some(advice.into()));
+    }
+
+    fn add(&mut self, severity: Severity, text: String, advice: Option<String>) {
+        self.findings.push(Finding { severity, text, advice });
+    }
+
+    /// Returns the number of problems.
+    pub fn problems(&self) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == Severity::Problem).count()
+    }
+}

@@ -1,0 +1,92 @@
+//! Reads the header of a library without opening the library, because opening it runs its code.
+
+use std::fs::File;
+use std::path::Path;
+
+use object::elf::FileHeader64;
+use object::read::elf::ElfFile;
+use object::{Architecture, Endianness, Object, ReadCache, ReadRef};
+
+/// What the header of a library tells.
+#[derive(Debug)]
+pub struct Image {
+    pub architecture: Architecture,
+    /// The newest version of glibc that a symbol needs.
+    pub glibc: Option<Version>,
+}
+
+/// A version of glibc: the two numbers of `2.38`.
+pub type Version = (u32, u32);
+
+impl Image {
+    /// Returns `None` for a file that cannot be read, or is damaged: the loader says what is wrong with it.
+    pub fn read(path: &Path) -> Option<Self> {
+        let data = ReadCache::new(File::open(path).ok()?);
+        let file = object::File::parse(&data).ok()?;
+        let glibc = match &file {
+            object::File::Elf64(elf) => newest_glibc(elf, &data).ok()?,
+            _ => None,
+        };
+        Some(Self { architecture: file.architecture(), glibc })
+    }
+}
+
+/// Returns the newest version of glibc in the list of needed versions.
+fn newest_glibc<'data, R: ReadRef<'data>>(
+    elf: &ElfFile<'data, FileHeader64<Endianness>, R>,
+    data: R,
+) -> object::Result<Option<Version>> {
+    let (endian, sections) = (elf.endian(), elf.elf_section_table());
+    let Some((mut libraries, link)) = sections.gnu_verneed(endian, data)? else { return Ok(None) };
+    let strings = sections.strings(endian, data, link)?;
+    let mut newest = None;
+    while let Some((_, mut versions)) = libraries.next()? {
+        while let Some(version) = versions.next()? {
+            newest = newest.max(parse(version.name(endian, strings)?));
+        }
+    }
+    Ok(newest)
+}
+
+/// Parses the name of a version, such as `GLIBC_2.38` or `GLIBC_2.2.5`.
+fn parse(name: &[u8]) -> Option<Version> {
+    let mut numbers = std::str::from_utf8(name).ok()?.strip_prefix("GLIBC_")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Returns the version of glibc on this system; `None` for another C library.
+pub fn system_glibc() -> Option<Version> {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: the function returns a constant string.
+        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+        let mut numbers = version.to_str().ok()?.split('.');
+        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    }
+    #[cfg(not(target_env = "gnu"))]
+    None
+}
+
+/// Returns the architecture of this program.
+pub fn own_architecture() -> Architecture {
+    match std::env::consts::ARCH {
+        "x86_64" => Architecture::X86_64,
+        "aarch64" => Architecture::Aarch64,
+        "loongarch64" => Architecture::LoongArch64,
+        "riscv64" => Architecture::Riscv64,
+        _ => Architecture::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn parse_reads_two_numbers() {
+        assert_eq!(parse(b"GLIBC_2.38"), Some((2, 38)));
+        assert_eq!(parse(b"GLIBC_2.2.5"), Some((2, 2)));
+        assert_eq!(parse(b"GLIBC_PRIVATE"), None);
+        assert_eq!(parse(b"GCC_3.0"), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! A plugin's library: what its file tells, and what happens when it is loaded.
+
+use std::path::Path;
+
+use super::child;
+use super::finding::Section;
+use super::framework::Framework;
+use super::image::{Image, own_architecture, system_glibc};
+use super::probe::{Loaded, Probed, Step, probe};
+
+/// Examines the library of a plugin. Returns its type of devices, if it has some.
+pub fn examine(path: &Path, framework: Option<&Framework>, section: &mut Section) -> Option<String> {
+    if let Some(image) = Image::read(path)
+        && !runs_here(&image, section)
+    {
+        return None;
+    }
+    match probe(path, framework) {
+        Ok(probed) => judge(&probed, framework, section),
+        Err(error) => {
+            section.problem(format!("it cannot be tried: {error}"));
+            None
+        }
+    }
+}
+
+/// Returns false if a library is for other machines or other systems.
+fn runs_here(image: &Image, section: &mut Section) -> bool {
+    if image.architecture != own_architecture() {
+        section.problem_with_advice(
+            format!(
+                "it is a library for {:?} processors, and this is {:?}",
+                image.architecture,
+                own_architecture()
+            ),
+            "take the plugin's build for this machine",
+        );
+        return false;
+    }
+    if let (Some(needed), Some(system)) = (image.glibc, system_glibc())
+        && needed > system
+    {
+        section.problem_with_advice(
+            format!(
+                "it needs glibc {}.{}, and this system has {}.{}",
+                needed.0, needed.1, system.0, system.1
+            ),
+            "build the plugin on a system as old as this one, or take a newer system",
+        );
+        return false;
+    }
+    true
+}
+
+/// Judges the steps that a plugin came through. Returns its type of devices, if it has some.
+fn judge(probed: &Probed, framework: Option<&Framework>, section: &mut Section) -> Option<String> {
+    let mut loaded = None;
+    for step in &probed.steps {
+        match step {
+            Step::Refused(message) => {
+                section.problem(message.as_str());
+                return None;
+            }
+            Step::Failed(message) => {
+                section.problem_with_advice(
+                    format!("it does not start: {message}"),
+                    "check the driver of the device, and the variables that its maker documents",
+                );
+                return None;
+            }
+            Step::Loaded(table) => {
+                check_table(table, framework, section);
+                loaded = Some(table);
+            }
+            Step::Devices(0) => {
+                section.problem_with_advice(
+                    "it reports no device",
+                    "check that the driver sees the device, and which devices its variables make visible",
+                );
+                return None;
+            }
+            Step::Devices(count) => {
+                let table = loaded?;
+                let devices = if *count == 1 { "device" } else { "devices" };
+                section.ok(format!(
+                    "the device type `{}`, with {} functions of PaddlePaddle {} and {count} {devices}",
+                    table.device_type, table.functions, table.release
+                ));
+                return Some(table.device_type.clone());
+            }
+        }
+    }
+    let during =
+        if loaded.is_some() { "in `initialize` or `get_device_count`" } else { "while it was loaded" };
+    let said = probed.ended.stderr.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
+    section.problem_with_advice(
+        format!("the process {} {during}{said}", child::describe(probed.ended.status)),
+        "PaddlePaddle would end in the same way: run it under a debugger, or send it to its author",
+    );
+    None
+}
+
+/// Compares the table of a plugin with the installed PaddlePaddle.
+fn check_table(table: &Loaded, framework: Option<&Framework>, section: &mut Section) {
+    if let Some(framework) = framework
+        && let Some(release) = framework.release
+        && release.name() != table.release
+    {
+        section.problem_with_advice(
+            format!(
+                "it was built for PaddlePaddle {}, and this is {}, whose table has other functions in the same places",
+                table.release, framework.version
+            ),
+            format!("take the plugin's build for PaddlePaddle {}", release.name()),
+        );
+    }
+    if let Some(first) = table.unresolved.first() {
+        let more = match table.unresolved.len() {
+            1 => String::new(),
+            count => format!(" and {} others", count - 1),
+        };
+        match framework {
+            Some(framework) => section.problem_with_advice(
+                format!("PaddlePaddle {} does not have `{first}`{more}, which it calls", framework.version),
+                "take the plugin's build for this release",
+            ),
+            None => section.note(format!(
+                "it calls `{first}`{more} of PaddlePaddle: with `--paddle PYTHON` it is looked up there"
+            )),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+/* The library that a plugin needs. */
+int npu_open(void);
+
+int npu_open(void) {
+  return 0;
+}
