@@ -215,11 +215,11 @@ pub(crate) fn with_optional_slices<T: Slot, const M: usize, const N: usize>(
 /// Returns the elements of an input, borrowed if it is contiguous.
 ///
 /// The caller writes no output that shares memory with the input as long as it has them.
-fn elements<'v, T: Slot>(input: &'v View<'_>) -> Result<Cow<'v, [T]>> {
+pub(crate) fn elements<'v, T: Slot>(input: &'v View<'_>) -> Result<Cow<'v, [T]>> {
     if !T::fits(input.dtype()) || !input.is_contiguous() || input.is_empty() {
         return Ok(Cow::Owned(T::load(input)?));
     }
     // SAFETY: elements of type `T` lie side by side at `base`, live and initialised by the promise to `from_raw`. Nothing
-    // writes them: `with_optional_slices` writes outputs that share memory with an input after its last use.
+    // writes them: callers write outputs that share memory with an input after its last use.
     Ok(Cow::Borrowed(unsafe { slice::from_raw_parts(input.base().cast::<T>().cast_const(), input.len()) }))
 }

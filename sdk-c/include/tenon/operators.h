@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xcf90e77f2057ed72)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xea4ad4741f45d443)
 
 /**
  * @brief The operators of a device.
@@ -7342,6 +7342,8 @@ typedef struct TenonOperators {
    * by `1 - dropout_prob`. Behind the end of a sample the output is zero, and the state stays as it is.
    *
    * @param[out] uniform The random numbers that decided what was dropped; empty without dropout.
+   * @param[out] reserve The values of the steps that the gradient needs. Empty in a test, and in
+   *     half precision.
    * @param[out] out The outputs of all steps.
    * @param[out] state The states behind the last step. An element is NULL if the host does not
    *     want it.
@@ -7359,9 +7361,9 @@ typedef struct TenonOperators {
    */
   struct {
     C_Status (*function)(
-        const TenonLaunch* launch, const TenonTensor* uniform, const TenonTensor* out,
-        const TenonTensor* const* state, size_t state_count, const TenonTensor* x,
-        const TenonTensor* const* pre_state, size_t pre_state_count,
+        const TenonLaunch* launch, const TenonTensor* uniform, const TenonTensor* reserve,
+        const TenonTensor* out, const TenonTensor* const* state, size_t state_count,
+        const TenonTensor* x, const TenonTensor* const* pre_state, size_t pre_state_count,
         const TenonTensor* const* weight_list, size_t weight_list_count,
         const TenonTensor* sequence_length, double dropout_prob, bool is_bidirec,
         int64_t hidden_size, int64_t num_layers, const char* mode, bool is_test, int64_t seed,
@@ -7380,10 +7382,21 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } rnn_uniform_shape;
 
+  /** @brief Computes the shape of an output of `rnn`, which may depend on elements of the inputs. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* reserve_shape, const TenonTensor* x,
+        const TenonTensor* const* pre_state, size_t pre_state_count,
+        const TenonTensor* const* weight_list, size_t weight_list_count,
+        const TenonTensor* sequence_length, double dropout_prob, bool is_bidirec,
+        int64_t hidden_size, int64_t num_layers, const char* mode, bool is_test);
+    uint64_t data_types;
+  } rnn_reserve_shape;
+
   /**
    * @brief Computes the gradients of `rnn`.
    *
-   * The network is run again, with the same random numbers.
+   * Without the values of `rnn`, the network is run again, with the same random numbers.
    *
    * @param[out] dx The gradient of `x`. NULL if the host does not want it.
    * @param[out] dpre_state The gradients of the states. An element is NULL if the host does not
@@ -7395,6 +7408,7 @@ typedef struct TenonOperators {
    * @param[in] weight_list The weights and biases.
    * @param[in] sequence_length Number of steps of each sample. NULL if there is none.
    * @param[in] uniform The random numbers of `rnn`.
+   * @param[in] reserve The values that `rnn` has kept. May be empty.
    * @param[in] dout The gradient of the outputs.
    * @param[in] dstate The gradients of the states behind the last step.
    * @param[in] dropout_prob As for `rnn`.
@@ -7410,9 +7424,10 @@ typedef struct TenonOperators {
         size_t dpre_state_count, const TenonTensor* const* dweight_list,
         size_t dweight_list_count, const TenonTensor* x, const TenonTensor* const* pre_state,
         size_t pre_state_count, const TenonTensor* const* weight_list, size_t weight_list_count,
-        const TenonTensor* sequence_length, const TenonTensor* uniform, const TenonTensor* dout,
-        const TenonTensor* const* dstate, size_t dstate_count, double dropout_prob,
-        bool is_bidirec, int64_t hidden_size, int64_t num_layers, const char* mode, bool is_test);
+        const TenonTensor* sequence_length, const TenonTensor* uniform,
+        const TenonTensor* reserve, const TenonTensor* dout, const TenonTensor* const* dstate,
+        size_t dstate_count, double dropout_prob, bool is_bidirec, int64_t hidden_size,
+        int64_t num_layers, const char* mode, bool is_test);
     uint64_t data_types;
   } rnn_grad;
 
@@ -9084,7 +9099,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 8208, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 8224, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

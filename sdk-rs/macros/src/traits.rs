@@ -696,7 +696,7 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Joining", &["concat", "split", "stack", "unstack", "meshgrid", "meshgrid_grad"]),
-    ("Recurrent", &["rnn", "rnn_uniform_shape", "rnn_grad"]),
+    ("Recurrent", &["rnn", "rnn_uniform_shape", "rnn_reserve_shape", "rnn_grad"]),
     ("Interpolation", &["interpolate", "interpolate_out_shape", "interpolate_grad"]),
     (
         "Expansion",

@@ -2,6 +2,7 @@
 
 use super::{Plan, rnn};
 use crate::buffer::Buffer;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::tensor::{View, ViewMut};
 use crate::{movement, random};
@@ -32,6 +33,30 @@ pub fn uniform_shape(
     })
 }
 
+/// Returns the shape of the values that [`rnn_drawn`] keeps for the gradient.
+///
+/// None are kept in a test, and in half precision, which would round them.
+///
+/// # Errors
+/// As [`rnn`].
+pub fn reserve_shape(
+    x: &View<'_>,
+    pre_state: &[View<'_>],
+    weight_list: &[View<'_>],
+    sequence_length: Option<&View<'_>>,
+    _dropout_prob: f64,
+    is_bidirec: bool,
+    hidden_size: i64,
+    num_layers: i64,
+    mode: &str,
+    is_test: bool,
+) -> Result<Vec<usize>> {
+    let sizes = [hidden_size, num_layers];
+    let plan = Plan::new(x, pre_state, weight_list, sequence_length, is_bidirec, sizes, mode)?;
+    let is_kept = !is_test && matches!(x.dtype(), DType::F32 | DType::F64);
+    Ok(vec![if is_kept { plan.reserve_len() } else { 0 }])
+}
+
 /// Runs [`rnn`] with the numbers for dropout that a seed and an offset determine.
 ///
 /// `uniform` becomes these numbers, for the gradient.
@@ -40,6 +65,7 @@ pub fn uniform_shape(
 /// As [`rnn`].
 pub fn rnn_drawn(
     uniform: &mut ViewMut<'_>,
+    reserve: &mut ViewMut<'_>,
     out: &mut ViewMut<'_>,
     state: &mut [Option<ViewMut<'_>>],
     x: &View<'_>,
@@ -59,6 +85,7 @@ pub fn rnn_drawn(
     random::uniform(&mut numbers.view_mut()?, 0.0, 1.0, seed, offset)?;
     movement::copy(uniform, &numbers.view()?)?;
     rnn(
+        reserve,
         out,
         state,
         x,

@@ -1,5 +1,7 @@
 //! One direction of one layer: all steps, and their gradients.
 
+use std::borrow::Cow;
+
 use crate::float::Float;
 use crate::product::{Matrix, MatrixMut};
 use crate::rnn::cell::{Cell, GATES};
@@ -19,17 +21,22 @@ pub(super) struct Layer<'a> {
 }
 
 /// `W_ih`, `W_hh`, `b_ih` and `b_hh`. Each row belongs to a unit of a gate.
-pub(super) type Weights<T> = [Vec<T>; 4];
+pub(super) type Weights<'v, T> = [Cow<'v, [T]>; 4];
 
-/// The values of the steps that the gradient needs.
-#[derive(Debug)]
-pub(super) struct Trace<T> {
-    /// For each step, sample and unit: each gate, and the memory.
-    gates: [Vec<T>; GATES],
-    memory: Vec<T>,
-    /// The states before each step.
-    before: Vec<T>,
-    memory_before: Vec<T>,
+/// The values that the gradient needs of each step, sample and unit: the gates, the memory, and state and memory before the
+/// step.
+pub(super) const TRACED: usize = GATES + 3;
+
+/// Splits a trace into its values.
+fn split<T>(trace: &[T], len: usize) -> [&[T]; TRACED] {
+    let mut parts = trace.chunks_exact(len.max(1));
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
+}
+
+/// Splits a trace like [`split`].
+fn split_mut<T>(trace: &mut [T], len: usize) -> [&mut [T]; TRACED] {
+    let mut parts = trace.chunks_exact_mut(len.max(1));
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
 impl Layer<'_> {
@@ -138,45 +145,46 @@ impl Layer<'_> {
     }
 
     /// Computes the outputs, and changes the state and the memory of each sample to the last ones.
+    ///
+    /// `trace` gets [`TRACED`] values for each output.
     pub(super) fn forward<T: Float>(
         &self,
         x: &[T],
-        weights: &Weights<T>,
+        weights: &Weights<'_, T>,
         state: &mut [T],
         memory: &mut [T],
-    ) -> (Vec<T>, Trace<T>) {
+        trace: &mut [T],
+    ) -> Vec<T> {
         let (batch, hidden) = (self.batch, self.hidden);
         let step_len = batch * hidden;
         let mut out = vec![T::ZERO; self.time * step_len];
-        let mut trace = Trace {
-            gates: std::array::from_fn(|_| out.clone()),
-            memory: out.clone(),
-            before: out.clone(),
-            memory_before: out.clone(),
-        };
+        if self.lengths.is_some() {
+            // Steps that a sample does not have are not written below.
+            trace.fill(T::ZERO);
+        }
+        let [g0, g1, g2, g3, traced_memory, before, memory_before] = split_mut(trace, out.len());
         let from_x = self.project(x, self.input, &weights[0], &weights[2]);
         for time in self.order() {
             let from_h = self.project(state, hidden, &weights[1], &weights[3]);
             let here = time * step_len..(time + 1) * step_len;
-            trace.before[here.clone()].copy_from_slice(state);
-            trace.memory_before[here.clone()].copy_from_slice(memory);
+            before[here.clone()].copy_from_slice(state);
+            memory_before[here.clone()].copy_from_slice(memory);
             for sample in (0..batch).filter(|&sample| self.is_active(time, sample)) {
                 let units = sample * hidden..(sample + 1) * hidden;
                 let place = here.start + units.start..here.start + units.end;
                 let [x0, x1, x2, x3] = self.gates(&from_x, time * batch + sample);
                 let [h0, h1, h2, h3] = self.gates(&from_h, sample);
-                let before = [&trace.before, &trace.memory_before].map(|values| &values[place.clone()]);
-                let [g0, g1, g2, g3] = trace.gates.each_mut().map(|gate| &mut gate[place.clone()]);
-                let (out, memory_out) = (&mut out[place.clone()], &mut trace.memory[place.clone()]);
+                let outs = [&mut *g0, g1, g2, g3, &mut out, traced_memory];
+                let before = [&before[place.clone()], &memory_before[place.clone()]];
                 self.step(
-                    [g0, g1, g2, g3, out, memory_out],
+                    outs.map(|values| &mut values[place.clone()]),
                     [x0, x1, x2, x3, h0, h1, h2, h3, before[0], before[1]],
                 );
-                state[units.clone()].copy_from_slice(out);
-                memory[units].copy_from_slice(memory_out);
+                state[units.clone()].copy_from_slice(&out[place.clone()]);
+                memory[units].copy_from_slice(&traced_memory[place]);
             }
         }
-        (out, trace)
+        out
     }
 
     /// Computes the gradient of [`forward`](Self::forward) with respect to `x` and the weights.
@@ -185,13 +193,14 @@ impl Layer<'_> {
     pub(super) fn backward<T: Float>(
         &self,
         x: &[T],
-        weights: &Weights<T>,
-        trace: &Trace<T>,
+        weights: &Weights<'_, T>,
+        trace: &[T],
         dout: &[T],
         dstate: &mut [T],
         dmemory: &mut [T],
-    ) -> (Vec<T>, Weights<T>) {
+    ) -> (Vec<T>, [Vec<T>; 4]) {
         let (batch, hidden, wide) = (self.batch, self.hidden, self.wide());
+        let trace = split(trace, self.rows() * hidden);
         let [mut from_x, mut from_h] = [0; 2].map(|_| vec![T::ZERO; self.rows() * wide]);
         let mut gradients: [Vec<T>; 2 * GATES] = std::array::from_fn(|_| vec![T::ZERO; hidden]);
         for time in self.order().rev() {
@@ -199,9 +208,8 @@ impl Layer<'_> {
                 let units = sample * hidden..(sample + 1) * hidden;
                 let start = (time * batch + sample) * hidden;
                 let place = start..start + hidden;
-                let [g0, g1, g2, g3] = trace.gates.each_ref().map(|gate| &gate[place.clone()]);
-                let [memory, before, memory_before] =
-                    [&trace.memory, &trace.before, &trace.memory_before].map(|values| &values[place.clone()]);
+                let [g0, g1, g2, g3, memory, before, memory_before] =
+                    trace.map(|values| &values[place.clone()]);
                 let (dh, dc) = (dstate[units.clone()].to_vec(), dmemory[units.clone()].to_vec());
                 let [x0, x1, x2, x3, h0, h1, h2, h3] = &mut gradients;
                 self.step_gradient(
@@ -239,7 +247,7 @@ impl Layer<'_> {
         T::multiply(MatrixMut::new(&mut dx, self.rows(), self.input), gates, weight, false);
         let weights = [
             product(&from_x, x, self.input),
-            product(&from_h, &trace.before, hidden),
+            product(&from_h, trace[TRACED - 2], hidden),
             sums(&from_x),
             sums(&from_h),
         ];

@@ -11,14 +11,18 @@
 mod cell;
 mod drawn;
 mod layer;
+mod network;
 
-pub use drawn::{rnn_drawn, uniform_shape};
+pub use drawn::{reserve_shape, rnn_drawn, uniform_shape};
+
+use std::borrow::Cow;
 
 use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_length, expect_shape};
 use crate::float::Float;
 use crate::rnn::cell::Cell;
-use crate::rnn::layer::{Layer, Trace, Weights};
+use crate::rnn::layer::{Layer, TRACED};
+use crate::rnn::network::Network;
 use crate::slices::{Slot, integers};
 use crate::tensor::{View, ViewMut};
 
@@ -26,12 +30,14 @@ use crate::tensor::{View, ViewMut};
 ///
 /// `state` becomes the states behind the last step. In training (without `is_test`) and with a probability, elements of the
 /// output of all layers but the last are dropped where their number of `uniform`, `[layers - 1, time, batch, directions *
-/// hidden]`, is less than `dropout_prob`; others are divided by `1 - dropout_prob`.
+/// hidden]`, is less than `dropout_prob`; others are divided by `1 - dropout_prob`. A `reserve` that is not empty becomes
+/// the values of the steps that the gradient needs, and is of the type of `x`.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Length`], [`Error::Attribute`], [`Error::Missing`],
 /// [`Error::Index`] for a negative length of a sequence or one above `time`, and [`Error::Type`].
 pub fn rnn(
+    reserve: &mut ViewMut<'_>,
     out: &mut ViewMut<'_>,
     state: &mut [Option<ViewMut<'_>>],
     x: &View<'_>,
@@ -52,15 +58,27 @@ pub fn rnn(
     expect_shape(&[plan.time, plan.batch, plan.width()], out.dims())?;
     expect_length("state", plan.cell.states(), state.len())?;
     expect_dims(state, plan.state_dims())?;
+    plan.expect_reserve(reserve.dims())?;
     with_float!(x.dtype(), T => {
         let network = Network::<T>::new(&plan, x, pre_state, weight_list, dropout)?;
-        let run = network.forward(&plan);
+        let is_apart = weight_list.iter().chain([x]).all(|input| !reserve.shares_memory(input));
+        let run = match reserve.slices([]) {
+            Some((values, [])) if is_apart && !values.is_empty() => network.forward(&plan, values),
+            _ => {
+                let mut values = vec![T::ZERO; plan.reserve_len()];
+                let run = network.forward(&plan, &mut values);
+                if !reserve.is_empty() {
+                    T::store(reserve, &values)?;
+                }
+                run
+            }
+        };
         T::store(out, &run.out)?;
         store_all(state, &run.states)
     })
 }
 
-/// Computes the gradients of [`rnn`]; runs the network again, and needs nothing of the first run.
+/// Computes the gradients of [`rnn`]; runs the network again if `reserve` is empty.
 ///
 /// `dpre_state` and `dweight_list` are as long as the lists of inputs, or empty if they are not wanted; so is `dstate` if
 /// it is zero. `uniform` is read only if elements were dropped.
@@ -76,6 +94,7 @@ pub fn rnn_grad(
     weight_list: &[View<'_>],
     sequence_length: Option<&View<'_>>,
     uniform: &View<'_>,
+    reserve: &View<'_>,
     dout: &View<'_>,
     dstate: &[View<'_>],
     dropout_prob: f64,
@@ -92,17 +111,26 @@ pub fn rnn_grad(
     expect_shape(x.dims(), dx.as_deref().map_or(x.dims(), ViewMut::dims))?;
     dstate.iter().try_for_each(|dstate| expect_shape(&plan.state_dims(), dstate.dims()))?;
     expect_dims(dpre_state, plan.state_dims())?;
+    plan.expect_reserve(reserve.dims())?;
     for (weight, gradient) in weight_list.iter().zip(&*dweight_list) {
         expect_shape(weight.dims(), gradient.as_ref().map_or(weight.dims(), ViewMut::dims))?;
     }
     with_float!(x.dtype(), T => {
         let network = Network::<T>::new(&plan, x, pre_state, weight_list, dropout)?;
-        let run = network.forward(&plan);
+        let reserve: Cow<'_, [T]> = match reserve.slice() {
+            Some(values) => Cow::Borrowed(values),
+            None if reserve.is_empty() => {
+                let mut values = vec![T::ZERO; plan.reserve_len()];
+                network.forward(&plan, &mut values);
+                Cow::Owned(values)
+            }
+            None => Cow::Owned(T::load(reserve)?),
+        };
         let mut states = vec![vec![T::ZERO; plan.state_dims().iter().product()]; 2];
         for (values, dstate) in states.iter_mut().zip(dstate) {
             *values = T::load(dstate)?;
         }
-        let (gradient, weights) = network.backward(&plan, &run, T::load(dout)?, &mut states);
+        let (gradient, weights) = network.backward(&plan, &reserve, T::load(dout)?, &mut states);
         if let Some(dx) = dx {
             T::store(dx, &gradient)?;
         }
@@ -219,6 +247,37 @@ impl Plan {
         [self.parts(), self.batch, self.hidden]
     }
 
+    /// The elements of a layer's output.
+    fn out_len(&self) -> usize {
+        self.time * self.batch * self.width()
+    }
+
+    /// Returns the part of a layer's output that belongs to one direction.
+    fn of_direction<'v, T: Float>(&self, out: &'v [T], direction: usize) -> Cow<'v, [T]> {
+        if self.directions == 1 {
+            return Cow::Borrowed(out);
+        }
+        let mut part = Vec::with_capacity(out.len() / self.directions);
+        for row in out.chunks_exact(self.width()) {
+            part.extend_from_slice(&row[direction * self.hidden..][..self.hidden]);
+        }
+        Cow::Owned(part)
+    }
+
+    /// The values of a part that the gradient needs.
+    fn trace_len(&self) -> usize {
+        TRACED * self.time * self.batch * self.hidden
+    }
+
+    /// The values that the gradient needs: those of each part, and the inputs of all layers but the first.
+    fn reserve_len(&self) -> usize {
+        self.parts() * self.trace_len() + (self.layers - 1) * self.out_len()
+    }
+
+    fn expect_reserve(&self, dims: &[usize]) -> Result<()> {
+        if dims.contains(&0) { Ok(()) } else { expect_shape(&[self.reserve_len()], dims) }
+    }
+
     fn input_of(&self, layer: usize) -> usize {
         if layer == 0 { self.input } else { self.width() }
     }
@@ -239,131 +298,5 @@ impl Plan {
             backwards: part % self.directions == 1,
             lengths: self.lengths.as_deref(),
         }
-    }
-}
-
-/// The numbers of a network.
-struct Network<T> {
-    x: Vec<T>,
-    /// Two, of which only LSTM needs the second.
-    states: [Vec<T>; 2],
-    weights: Vec<Weights<T>>,
-    /// The factors of the outputs of all layers but the last, zero for what is dropped.
-    kept: Option<Vec<T>>,
-}
-
-/// The results of a run of a network.
-struct Run<T> {
-    out: Vec<T>,
-    states: [Vec<T>; 2],
-    /// The input of each layer.
-    inputs: Vec<Vec<T>>,
-    traces: Vec<Trace<T>>,
-}
-
-impl<T: Float> Network<T> {
-    fn new(
-        plan: &Plan,
-        x: &View<'_>,
-        pre_state: &[View<'_>],
-        weights: &[View<'_>],
-        dropout: Dropout<'_>,
-    ) -> Result<Self> {
-        let zeros = vec![T::ZERO; plan.state_dims().iter().product()];
-        let memory = pre_state.get(1).map_or(Ok(zeros), T::load)?;
-        let mut parts = Vec::with_capacity(plan.parts());
-        for part in 0..plan.parts() {
-            let [ih, hh, b_ih, b_hh] = plan.weights_of(part).map(|place| T::load(&weights[place]));
-            parts.push([ih?, hh?, b_ih?, b_hh?]);
-        }
-        let factor = |probability: f64| {
-            let factor = T::of((1.0 - probability).recip());
-            move |uniform: T| if uniform >= T::of(probability) { factor } else { T::ZERO }
-        };
-        let kept = match dropout {
-            None => None,
-            Some((uniform, p)) => Some(T::load(uniform)?.into_iter().map(factor(p)).collect()),
-        };
-        Ok(Self { x: T::load(x)?, states: [T::load(&pre_state[0])?, memory], weights: parts, kept })
-    }
-
-    /// Returns the dropout factors of a layer's output, or `None` without dropout.
-    fn kept(&self, layer: usize, len: usize) -> Option<&[T]> {
-        self.kept.as_ref().and_then(|kept| kept.get(layer * len..(layer + 1) * len))
-    }
-
-    fn forward(&self, plan: &Plan) -> Run<T> {
-        let mut run = Run {
-            out: self.x.clone(),
-            states: self.states.clone(),
-            inputs: Vec::with_capacity(plan.layers),
-            traces: Vec::with_capacity(plan.parts()),
-        };
-        let state_len = plan.batch * plan.hidden;
-        for layer in 0..plan.layers {
-            let mut out = vec![T::ZERO; plan.time * plan.batch * plan.width()];
-            for direction in 0..plan.directions {
-                let part = layer * plan.directions + direction;
-                let own = part * state_len..(part + 1) * state_len;
-                let [state, memory] = &mut run.states;
-                let (values, trace) = plan.layer(part).forward(
-                    &run.out,
-                    &self.weights[part],
-                    &mut state[own.clone()],
-                    &mut memory[own],
-                );
-                run.traces.push(trace);
-                for (row, values) in out.chunks_exact_mut(plan.width()).zip(values.chunks_exact(plan.hidden))
-                {
-                    row[direction * plan.hidden..][..plan.hidden].copy_from_slice(values);
-                }
-            }
-            if let Some(kept) = self.kept(layer, out.len()) {
-                out.iter_mut().zip(kept).for_each(|(out, &kept)| *out *= kept);
-            }
-            run.inputs.push(std::mem::replace(&mut run.out, out));
-        }
-        run
-    }
-
-    /// Computes the gradients of `x` and of the weights of each part.
-    ///
-    /// `states` are those of the last states, and become those of the first.
-    fn backward(
-        &self,
-        plan: &Plan,
-        run: &Run<T>,
-        mut dout: Vec<T>,
-        states: &mut [Vec<T>],
-    ) -> (Vec<T>, Vec<Weights<T>>) {
-        let state_len = plan.batch * plan.hidden;
-        let mut weights = Vec::with_capacity(plan.parts());
-        for layer in (0..plan.layers).rev() {
-            if let Some(kept) = self.kept(layer, dout.len()) {
-                dout.iter_mut().zip(kept).for_each(|(dout, &kept)| *dout *= kept);
-            }
-            let mut dx = vec![T::ZERO; run.inputs[layer].len()];
-            for direction in (0..plan.directions).rev() {
-                let part = layer * plan.directions + direction;
-                let own = part * state_len..(part + 1) * state_len;
-                let rows = dout.chunks_exact(plan.width());
-                let dout: Vec<T> =
-                    rows.flat_map(|row| &row[direction * plan.hidden..][..plan.hidden]).copied().collect();
-                let (first, second) = states.split_at_mut(1);
-                let (part_dx, gradient) = plan.layer(part).backward(
-                    &run.inputs[layer],
-                    &self.weights[part],
-                    &run.traces[part],
-                    &dout,
-                    &mut first[0][own.clone()],
-                    &mut second[0][own],
-                );
-                dx.iter_mut().zip(part_dx).for_each(|(dx, part)| *dx += part);
-                weights.push(gradient);
-            }
-            dout = dx;
-        }
-        weights.reverse();
-        (dout, weights)
     }
 }

@@ -1,4 +1,4 @@
-use tenon_kernels::rnn::{rnn, rnn_grad};
+use tenon_kernels::rnn::{reserve_shape, rnn, rnn_grad};
 use tenon_kernels::{DType, Error, View, ViewMut};
 
 use crate::support::{FLOATS, Random, Tensor, gradient};
@@ -163,7 +163,23 @@ fn networks_and_their_gradients_equal_a_loop() {
             (0..case.states()).map(|_| random.tensor(dtype, &case.state_dims())).collect();
         let mut state_views: Vec<Option<ViewMut<'_>>> =
             states.iter_mut().map(|state| Some(state.view_mut())).collect();
+        let reserve_dims = reserve_shape(
+            &views[0],
+            pre_state,
+            weights,
+            lengths.as_ref(),
+            case.dropout,
+            bidirectional,
+            HIDDEN as i64,
+            layers,
+            case.mode,
+            false,
+        )
+        .unwrap();
+        assert_eq!(reserve_dims == [0], dtype != DType::F64 && dtype != DType::F32);
+        let mut reserve = random.tensor(dtype, &reserve_dims);
         rnn(
+            &mut reserve.view_mut(),
             &mut out.view_mut(),
             &mut state_views,
             &views[0],
@@ -194,37 +210,42 @@ fn networks_and_their_gradients_equal_a_loop() {
         let dstates: Vec<Tensor> =
             (0..case.states()).map(|_| random.tensor(dtype, &case.state_dims())).collect();
         let dstate_views: Vec<View<'_>> = dstates.iter().map(Tensor::view).collect();
-        let mut gradients: Vec<Tensor> =
-            case.input_dims().iter().map(|dims| random.tensor(dtype, dims)).collect();
-        let mut targets: Vec<Option<ViewMut<'_>>> =
-            gradients.iter_mut().map(|gradient| Some(gradient.view_mut())).collect();
-        let (dx, rest) = targets.split_at_mut(1);
-        let (dpre_state, dweights) = rest.split_at_mut(case.states());
-        rnn_grad(
-            dx[0].as_mut(),
-            dpre_state,
-            dweights,
-            &views[0],
-            pre_state,
-            weights,
-            lengths.as_ref(),
-            &uniform,
-            &dout.view(),
-            &dstate_views,
-            case.dropout,
-            bidirectional,
-            HIDDEN as i64,
-            layers,
-            case.mode,
-            false,
-        )
-        .unwrap();
-        let all: Vec<f64> = [&dout].into_iter().chain(&dstates).flat_map(|tensor| tensor.values()).collect();
-        for (which, ours) in gradients.iter().enumerate() {
-            let wanted = gradient(&inputs, which, &all, |inputs| case.forward(inputs, &numbers));
-            // Single precision loses more over the steps than in one.
-            let rounded = random.tensor_of(DType::F16, &[wanted.len()], &ours.values());
-            if dtype == DType::F64 { ours } else { &rounded }.assert_close(&wanted, (which, &case));
+        // The gradient runs the network again without its values.
+        for reserve in [reserve, random.tensor(dtype, &[0])] {
+            let mut gradients: Vec<Tensor> =
+                case.input_dims().iter().map(|dims| random.tensor(dtype, dims)).collect();
+            let mut targets: Vec<Option<ViewMut<'_>>> =
+                gradients.iter_mut().map(|gradient| Some(gradient.view_mut())).collect();
+            let (dx, rest) = targets.split_at_mut(1);
+            let (dpre_state, dweights) = rest.split_at_mut(case.states());
+            rnn_grad(
+                dx[0].as_mut(),
+                dpre_state,
+                dweights,
+                &views[0],
+                pre_state,
+                weights,
+                lengths.as_ref(),
+                &uniform,
+                &reserve.view(),
+                &dout.view(),
+                &dstate_views,
+                case.dropout,
+                bidirectional,
+                HIDDEN as i64,
+                layers,
+                case.mode,
+                false,
+            )
+            .unwrap();
+            let all: Vec<f64> =
+                [&dout].into_iter().chain(&dstates).flat_map(|tensor| tensor.values()).collect();
+            for (which, ours) in gradients.iter().enumerate() {
+                let wanted = gradient(&inputs, which, &all, |inputs| case.forward(inputs, &numbers));
+                // Single precision loses more over the steps than in one.
+                let rounded = random.tensor_of(DType::F16, &[wanted.len()], &ours.values());
+                if dtype == DType::F64 { ours } else { &rounded }.assert_close(&wanted, (which, &case));
+            }
         }
     }
 }
@@ -237,9 +258,11 @@ fn nothing_is_dropped_in_a_test() {
     let views: Vec<View<'_>> = tensors.iter().map(Tensor::view).collect();
     let mut out = random.tensor(DType::F64, &[TIME, BATCH, HIDDEN]);
     let mut state = random.tensor(DType::F64, &case.state_dims());
+    let mut reserve = random.tensor(DType::F64, &[0]);
     let mut run = |dropout: f64, is_test: bool, mode: &str| {
         let mut state = [Some(state.view_mut())];
         rnn(
+            &mut reserve.view_mut(),
             &mut out.view_mut(),
             &mut state,
             &views[0],

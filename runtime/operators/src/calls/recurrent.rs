@@ -12,6 +12,7 @@ impl Recurrent for CpuOperators {
         &self,
         launch: Launch,
         uniform: &mut TensorMut<'_>,
+        reserve: &mut TensorMut<'_>,
         out: &mut TensorMut<'_>,
         state: &mut [Option<TensorMut<'_>>],
         x: &TensorRef<'_>,
@@ -31,6 +32,7 @@ impl Recurrent for CpuOperators {
         done(
             tenon_kernels::rnn::rnn_drawn(
                 &mut view_mut(uniform)?,
+                &mut view_mut(reserve)?,
                 &mut view_mut(out)?,
                 &mut views_mut(state)?,
                 &view(x)?,
@@ -80,6 +82,37 @@ impl Recurrent for CpuOperators {
         )
     }
 
+    fn rnn_reserve_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        pre_state: &[TensorRef<'_>],
+        weight_list: &[TensorRef<'_>],
+        sequence_length: Option<&TensorRef<'_>>,
+        dropout_prob: f64,
+        is_bidirec: bool,
+        hidden_size: i64,
+        num_layers: i64,
+        mode: &str,
+        is_test: bool,
+    ) -> Result<Vec<usize>> {
+        ready(launch)?;
+        done(
+            tenon_kernels::rnn::reserve_shape(
+                &view(x)?,
+                &views(pre_state)?,
+                &views(weight_list)?,
+                optional(sequence_length)?.as_ref(),
+                dropout_prob,
+                is_bidirec,
+                hidden_size,
+                num_layers,
+                mode,
+                is_test,
+            ),
+        )
+    }
+
     fn rnn_grad(
         &self,
         launch: Launch,
@@ -91,6 +124,7 @@ impl Recurrent for CpuOperators {
         weight_list: &[TensorRef<'_>],
         sequence_length: Option<&TensorRef<'_>>,
         uniform: &TensorRef<'_>,
+        reserve: &TensorRef<'_>,
         dout: &TensorRef<'_>,
         dstate: &[TensorRef<'_>],
         dropout_prob: f64,
@@ -111,6 +145,7 @@ impl Recurrent for CpuOperators {
                 &views(weight_list)?,
                 optional(sequence_length)?.as_ref(),
                 &view(uniform)?,
+                &view(reserve)?,
                 &view(dout)?,
                 &views(dstate)?,
                 dropout_prob,

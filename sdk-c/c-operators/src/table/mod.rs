@@ -72,7 +72,7 @@ pub struct TenonOperators {
     vision: vision::Functions,
 }
 
-const _: [(); 8208] = [(); size_of::<TenonOperators>()];
+const _: [(); 8224] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -497,9 +497,10 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("unstack", 4244074752596754235),
     ("meshgrid", 3597835420287931519),
     ("meshgrid_grad", 9049567941178886888),
-    ("rnn", 8091939157837110344),
+    ("rnn", 18433949258598522210),
     ("rnn_uniform_shape", 11027681911400402979),
-    ("rnn_grad", 10719221653824179161),
+    ("rnn_reserve_shape", 6687317394999496619),
+    ("rnn_grad", 13412461055281459697),
     ("interpolate", 16685900587678736059),
     ("interpolate_out_shape", 14645257671574192743),
     ("interpolate_grad", 6824831164180131400),

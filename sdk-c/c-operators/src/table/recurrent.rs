@@ -16,6 +16,7 @@ pub(crate) struct Functions {
             *const ffi::Launch,
             *const ffi::Tensor,
             *const ffi::Tensor,
+            *const ffi::Tensor,
             *const *const ffi::Tensor,
             usize,
             *const ffi::Tensor,
@@ -52,6 +53,24 @@ pub(crate) struct Functions {
             bool,
         ) -> Status,
     >,
+    rnn_reserve_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const *const ffi::Tensor,
+            usize,
+            *const *const ffi::Tensor,
+            usize,
+            *const ffi::Tensor,
+            f64,
+            bool,
+            i64,
+            i64,
+            *const core::ffi::c_char,
+            bool,
+        ) -> Status,
+    >,
     rnn_grad: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
@@ -65,6 +84,7 @@ pub(crate) struct Functions {
             usize,
             *const *const ffi::Tensor,
             usize,
+            *const ffi::Tensor,
             *const ffi::Tensor,
             *const ffi::Tensor,
             *const ffi::Tensor,
@@ -85,6 +105,7 @@ impl Recurrent for CTable {
         &self,
         launch: Launch,
         uniform: &mut TensorMut<'_>,
+        reserve: &mut TensorMut<'_>,
         out: &mut TensorMut<'_>,
         state: &mut [Option<TensorMut<'_>>],
         x: &TensorRef<'_>,
@@ -102,6 +123,7 @@ impl Recurrent for CTable {
     ) -> Result<()> {
         let callee = self.functions().recurrent.rnn.get("rnn")?;
         let uniform = tensor(uniform);
+        let reserve = tensor(reserve);
         let out = tensor(out);
         let state = outputs(state);
         let x = tensor(x);
@@ -119,6 +141,7 @@ impl Recurrent for CTable {
                     callee(
                         launch,
                         &raw const uniform,
+                        &raw const reserve,
                         &raw const out,
                         state.first(),
                         state.count(),
@@ -198,6 +221,60 @@ impl Recurrent for CTable {
         )
     }
 
+    fn rnn_reserve_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        pre_state: &[TensorRef<'_>],
+        weight_list: &[TensorRef<'_>],
+        sequence_length: Option<&TensorRef<'_>>,
+        dropout_prob: f64,
+        is_bidirec: bool,
+        hidden_size: i64,
+        num_layers: i64,
+        mode: &str,
+        is_test: bool,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .recurrent
+            .rnn_reserve_shape
+            .get("rnn_reserve_shape")?;
+        let x = tensor(x);
+        let pre_state = inputs(pre_state);
+        let weight_list = inputs(weight_list);
+        let sequence_length = optional(sequence_length);
+        let mode = text("mode", mode)?;
+        self.shape(
+            "rnn_reserve_shape",
+            launch,
+            |launch, reserve_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        reserve_shape,
+                        &raw const x,
+                        pre_state.first(),
+                        pre_state.count(),
+                        weight_list.first(),
+                        weight_list.count(),
+                        sequence_length
+                            .as_ref()
+                            .map_or(core::ptr::null(), core::ptr::from_ref),
+                        dropout_prob,
+                        is_bidirec,
+                        hidden_size,
+                        num_layers,
+                        mode.as_ptr(),
+                        is_test,
+                    )
+                }
+            },
+        )
+    }
+
     fn rnn_grad(
         &self,
         launch: Launch,
@@ -209,6 +286,7 @@ impl Recurrent for CTable {
         weight_list: &[TensorRef<'_>],
         sequence_length: Option<&TensorRef<'_>>,
         uniform: &TensorRef<'_>,
+        reserve: &TensorRef<'_>,
         dout: &TensorRef<'_>,
         dstate: &[TensorRef<'_>],
         dropout_prob: f64,
@@ -227,6 +305,7 @@ impl Recurrent for CTable {
         let weight_list = inputs(weight_list);
         let sequence_length = optional(sequence_length);
         let uniform = tensor(uniform);
+        let reserve = tensor(reserve);
         let dout = tensor(dout);
         let dstate = inputs(dstate);
         let mode = text("mode", mode)?;
@@ -253,6 +332,7 @@ impl Recurrent for CTable {
                             .as_ref()
                             .map_or(core::ptr::null(), core::ptr::from_ref),
                         &raw const uniform,
+                        &raw const reserve,
                         &raw const dout,
                         dstate.first(),
                         dstate.count(),

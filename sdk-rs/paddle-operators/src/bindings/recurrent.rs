@@ -10,7 +10,10 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry.add_any::<Rnn<'static>>(&["rnn", "rnn_uniform_shape"], &[FLOATS])?;
+    registry
+        .add_any::<
+            Rnn<'static>,
+        >(&["rnn", "rnn_uniform_shape", "rnn_reserve_shape"], &[FLOATS])?;
     registry.add_any::<RnnGrad<'static>>(&["rnn_grad"], &[FLOATS])?;
     Ok(())
 }
@@ -38,7 +41,7 @@ kernel! {
             out: Output<'c>,
             uniform: Output<'c>,
             state: Vec<Option<Output<'c>>>,
-            reserve: Option<Output<'c>>,
+            reserve: Output<'c>,
         },
     }
 }
@@ -74,7 +77,26 @@ impl Run<Any> for Rnn<'_> {
                     )
             })?;
         self.uniform.reshape(&dims)?;
+        let dims = call
+            .run(|device, launch| {
+                device
+                    .rnn_reserve_shape(
+                        launch,
+                        &x,
+                        &pre_state,
+                        &weight_list,
+                        sequence_length.as_ref(),
+                        f64::from(self.dropout_prob),
+                        self.is_bidirec,
+                        i64::from(self.hidden_size),
+                        i64::from(self.num_layers),
+                        self.mode,
+                        self.is_test,
+                    )
+            })?;
+        self.reserve.reshape(&dims)?;
         let mut uniform = self.uniform.view(DataType::FLOAT32)?;
+        let mut reserve = self.reserve.view(outputs::like(&x))?;
         let mut out = self.out.view(outputs::like(&x))?;
         let ty = outputs::like(&x);
         let mut state = outputs::views(self.state, |_| Ok(ty))?;
@@ -85,6 +107,7 @@ impl Run<Any> for Rnn<'_> {
                 .rnn(
                     launch,
                     &mut uniform,
+                    &mut reserve,
                     &mut out,
                     &mut state,
                     &x,
@@ -150,6 +173,7 @@ impl Run<Any> for RnnGrad<'_> {
             .collect::<Result<Vec<_>>>()?;
         let sequence_length = self.sequence_length.map(Tensor::view).transpose()?;
         let uniform = self.uniform.view()?;
+        let reserve = self.reserve.view()?;
         let dout = self.dout.view()?;
         let dstate = self
             .dstate
@@ -175,6 +199,7 @@ impl Run<Any> for RnnGrad<'_> {
                     &weight_list,
                     sequence_length.as_ref(),
                     &uniform,
+                    &reserve,
                     &dout,
                     &dstate,
                     f64::from(self.dropout_prob),

@@ -11,6 +11,7 @@ impl Recurrent for Composed<'_> {
         &self,
         launch: Launch,
         uniform: &mut TensorMut<'_>,
+        reserve: &mut TensorMut<'_>,
         out: &mut TensorMut<'_>,
         state: &mut [Option<TensorMut<'_>>],
         x: &TensorRef<'_>,
@@ -31,6 +32,7 @@ impl Recurrent for Composed<'_> {
                 .rnn(
                     launch,
                     uniform,
+                    reserve,
                     out,
                     state,
                     x,
@@ -81,6 +83,38 @@ impl Recurrent for Composed<'_> {
         })
     }
 
+    fn rnn_reserve_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        pre_state: &[TensorRef<'_>],
+        weight_list: &[TensorRef<'_>],
+        sequence_length: Option<&TensorRef<'_>>,
+        dropout_prob: f64,
+        is_bidirec: bool,
+        hidden_size: i64,
+        num_layers: i64,
+        mode: &str,
+        is_test: bool,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own
+                .rnn_reserve_shape(
+                    launch,
+                    x,
+                    pre_state,
+                    weight_list,
+                    sequence_length,
+                    dropout_prob,
+                    is_bidirec,
+                    hidden_size,
+                    num_layers,
+                    mode,
+                    is_test,
+                )
+        })
+    }
+
     fn rnn_grad(
         &self,
         launch: Launch,
@@ -92,6 +126,7 @@ impl Recurrent for Composed<'_> {
         weight_list: &[TensorRef<'_>],
         sequence_length: Option<&TensorRef<'_>>,
         uniform: &TensorRef<'_>,
+        reserve: &TensorRef<'_>,
         dout: &TensorRef<'_>,
         dstate: &[TensorRef<'_>],
         dropout_prob: f64,
@@ -113,6 +148,7 @@ impl Recurrent for Composed<'_> {
                     weight_list,
                     sequence_length,
                     uniform,
+                    reserve,
                     dout,
                     dstate,
                     dropout_prob,

@@ -19,6 +19,7 @@ pub trait Recurrent: Send + Sync {
     /// by `1 - dropout_prob`. Behind the end of a sample the output is zero, and the state stays as it is.
     ///
     /// * `uniform`: The random numbers that decided what was dropped; empty without dropout.
+    /// * `reserve`: The values of the steps that the gradient needs. Empty in a test, and in half precision.
     /// * `out`: The outputs of all steps.
     /// * `state`: The states behind the last step.
     /// * `x`: The inputs of all steps.
@@ -35,6 +36,7 @@ pub trait Recurrent: Send + Sync {
         &self,
         launch: Launch,
         uniform: &mut TensorMut<'_>,
+        reserve: &mut TensorMut<'_>,
         out: &mut TensorMut<'_>,
         state: &mut [Option<TensorMut<'_>>],
         x: &TensorRef<'_>,
@@ -71,9 +73,27 @@ pub trait Recurrent: Send + Sync {
         Err(Error::unsupported("rnn_uniform_shape"))
     }
 
+    /// Computes the shape of an output of [`rnn`](Self::rnn), which may depend on elements of the inputs.
+    fn rnn_reserve_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        pre_state: &[TensorRef<'_>],
+        weight_list: &[TensorRef<'_>],
+        sequence_length: Option<&TensorRef<'_>>,
+        dropout_prob: f64,
+        is_bidirec: bool,
+        hidden_size: i64,
+        num_layers: i64,
+        mode: &str,
+        is_test: bool,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("rnn_reserve_shape"))
+    }
+
     /// Computes the gradients of `rnn`.
     ///
-    /// The network is run again, with the same random numbers.
+    /// Without the values of `rnn`, the network is run again, with the same random numbers.
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dpre_state`: The gradients of the states.
@@ -83,6 +103,7 @@ pub trait Recurrent: Send + Sync {
     /// * `weight_list`: The weights and biases.
     /// * `sequence_length`: Number of steps of each sample.
     /// * `uniform`: The random numbers of `rnn`.
+    /// * `reserve`: The values that `rnn` has kept. May be empty.
     /// * `dout`: The gradient of the outputs.
     /// * `dstate`: The gradients of the states behind the last step.
     /// * `dropout_prob`: As for `rnn`.
@@ -102,6 +123,7 @@ pub trait Recurrent: Send + Sync {
         weight_list: &[TensorRef<'_>],
         sequence_length: Option<&TensorRef<'_>>,
         uniform: &TensorRef<'_>,
+        reserve: &TensorRef<'_>,
         dout: &TensorRef<'_>,
         dstate: &[TensorRef<'_>],
         dropout_prob: f64,
