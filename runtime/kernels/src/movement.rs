@@ -8,6 +8,7 @@ use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::formulas::elementary;
+use crate::simd::wide;
 use crate::tensor::{View, ViewMut};
 use crate::walk::Walk;
 
@@ -156,6 +157,23 @@ fn copy_transposed<W: Word>(
             for (i, j) in
                 (0..rows).step_by(BLOCK).flat_map(|i| (0..columns).step_by(BLOCK).map(move |j| (i, j)))
             {
+                if i + BLOCK <= rows && j + BLOCK <= columns {
+                    let (i, j) = (i as isize, j as isize);
+                    wide(
+                        #[inline(always)]
+                        // SAFETY: as below, for all elements of the block.
+                        || unsafe {
+                            let source = from.add(source).offset(i + j * from_stride);
+                            copy_block(
+                                source,
+                                from_stride,
+                                to.add(target).offset(i * to_stride + j),
+                                to_stride,
+                            );
+                        },
+                    );
+                    continue;
+                }
                 for i in i..rows.min(i + BLOCK) {
                     for j in j..columns.min(j + BLOCK) {
                         let (i, j) = (i as isize, j as isize);
@@ -171,6 +189,46 @@ fn copy_transposed<W: Word>(
         });
     });
     Ok(())
+}
+
+/// Interleaves the rows of the first half of a block with those of the second. After as many times as the binary logarithm
+/// of the number of rows, the block is transposed.
+#[inline(always)]
+fn interleave<W: Word>(block: &[[W; BLOCK]; BLOCK], out: &mut [[W; BLOCK]; BLOCK]) {
+    for n in 0..BLOCK / 2 {
+        let (first, second) = (&block[n], &block[n + BLOCK / 2]);
+        // The compiler turns these loops into shuffles of vectors.
+        for k in 0..BLOCK / 2 {
+            out[2 * n][2 * k] = first[k];
+            out[2 * n][2 * k + 1] = second[k];
+        }
+        for k in 0..BLOCK / 2 {
+            out[2 * n + 1][2 * k] = first[k + BLOCK / 2];
+            out[2 * n + 1][2 * k + 1] = second[k + BLOCK / 2];
+        }
+    }
+}
+
+/// Copies a block of words that lie side by side along one dimension to a place where they do along the other.
+///
+/// # Safety
+/// Both addresses are those of blocks with these distances between their rows.
+#[inline(always)]
+unsafe fn copy_block<W: Word>(from: *const W, from_stride: isize, to: *mut W, to_stride: isize) {
+    let mut block = [[W::default(); BLOCK]; BLOCK];
+    for (n, row) in block.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        *row = unsafe { from.offset(n as isize * from_stride).cast::<[W; BLOCK]>().read_unaligned() };
+    }
+    let mut other = block;
+    for _ in 0..BLOCK.ilog2() / 2 {
+        interleave(&block, &mut other);
+        interleave(&other, &mut block);
+    }
+    for (n, row) in block.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { to.offset(n as isize * to_stride).cast::<[W; BLOCK]>().write_unaligned(*row) };
+    }
 }
 
 fn walk(out: &ViewMut<'_>, input: &View<'_>) -> Result<Walk<2>> {

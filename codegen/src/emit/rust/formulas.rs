@@ -153,10 +153,23 @@ impl Loop<'_> {
             Ty::Truth => quote!(T::of_truth(#value)),
         };
         let (function, out) = (names::snake(name), names::snake(out));
+        let whole = whole_function(&formula.expr).map(|name| {
+            let input = &tensors[0];
+            quote!(T::#name(#out, #input);)
+        });
         let count = Literal::usize_unsuffixed(tensors.len());
         let pattern = tensors.iter().fold(quote!(#out), |pattern, tensor| quote!((#pattern, &#tensor)));
         let zipped =
             tensors.iter().fold(quote!(#out.iter_mut()), |zipped, tensor| quote!(#zipped.zip(#tensor)));
+        let body = whole.unwrap_or_else(|| {
+            quote! {
+                #(#converted)*
+                for #pattern in #zipped {
+                    #(#parts)*
+                    *#out = #value;
+                }
+            }
+        });
         let bound = bound(elements);
         let call = call(
             elements,
@@ -180,16 +193,20 @@ impl Loop<'_> {
             ) -> Result<()> {
                 #[inline(always)]
                 fn each<T: #bound>(#out: &mut [T], [#(#tensors),*]: [&[T]; #count], #(#attribute_params),*) {
-                    #(#converted)*
-                    for #pattern in #zipped {
-                        #(#parts)*
-                        *#out = #value;
-                    }
+                    #body
                 }
                 #call
             }
         }
     }
+}
+
+/// Returns the function that computes a formula of whole slices, if it is one: it looks at their elements to choose a loop.
+fn whole_function(expr: &Expr) -> Option<proc_macro2::Ident> {
+    let ExprKind::Call(function, arguments) = &expr.kind else { return None };
+    let is_input = matches!(arguments[..], [Expr { kind: ExprKind::Variable(Variable::Input(_)), .. }]);
+    (is_input && ["sin", "cos", "rsqrt"].contains(&function.name))
+        .then(|| format_ident!("{}_all", function.name))
 }
 
 /// Emits the call of the engine, with a loop for each type that it computes with.

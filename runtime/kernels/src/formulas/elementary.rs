@@ -405,9 +405,7 @@ pub fn sqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
 pub fn rsqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = x.rsqrt();
-        }
+        T::rsqrt_all(out, x);
     }
     elementwise::float(
         out,
@@ -787,9 +785,7 @@ pub fn logit_dx(
 pub fn sin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = x.sin();
-        }
+        T::sin_all(out, x);
     }
     elementwise::float(
         out,
@@ -833,9 +829,7 @@ pub fn sin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 pub fn cos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = x.cos();
-        }
+        T::cos_all(out, x);
     }
     elementwise::float(
         out,

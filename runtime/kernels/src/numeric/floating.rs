@@ -5,7 +5,7 @@ use super::fast::{double, single};
 use super::{Floating, Numeric};
 
 macro_rules! floating {
-    ($float:ident, $pow:path: $($name:ident($($other:ident)?) = $function:expr;)*) => {
+    ($float:ident, $pow:path, $sin_all:path, $cos_all:path, $rsqrt_all:path: $($name:ident($($other:ident)?) = $function:expr;)*) => {
         impl Numeric for $float {
             #[inline(always)]
             fn of(value: f64) -> Self {
@@ -122,6 +122,21 @@ macro_rules! floating {
                     $function(self $(, $other)?)
                 }
             )*
+
+            #[inline(always)]
+            fn sin_all(out: &mut [Self], x: &[Self]) {
+                $sin_all(out, x);
+            }
+
+            #[inline(always)]
+            fn cos_all(out: &mut [Self], x: &[Self]) {
+                $cos_all(out, x);
+            }
+
+            #[inline(always)]
+            fn rsqrt_all(out: &mut [Self], x: &[Self]) {
+                $rsqrt_all(out, x);
+            }
         }
     };
 }
@@ -129,7 +144,7 @@ macro_rules! floating {
 macro_rules! both {
     ($($own:ident, $fast:ident: $sin:path, $cos:path, $tan:path, $pow:path, $erf:path, $erfc:path, $asinh:ident $acosh:ident $atanh:ident;)*) => {$(
         floating! {
-            $own, $pow:
+            $own, $pow, $fast::sin_all, $fast::cos_all, $fast::rsqrt_all:
             exp() = $fast::exp;
             expm1() = $fast::expm1;
             log() = $fast::log;
@@ -137,6 +152,7 @@ macro_rules! both {
             log2() = $fast::log2;
             log10() = $own::log10;
             sqrt() = $own::sqrt;
+            rsqrt() = $fast::rsqrt;
             cbrt() = $own::cbrt;
             sin() = $sin;
             cos() = $cos;

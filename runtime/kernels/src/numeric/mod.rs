@@ -96,13 +96,6 @@ macro_rules! floating_trait {
                 fn $name(self $(, $other: Self)?) -> Self;
             )*
 
-            /// Computes the reciprocal of the square root.
-            #[must_use]
-            #[inline(always)]
-            fn rsqrt(self) -> Self {
-                self.sqrt().recip()
-            }
-
             /// Divides 1 by the number.
             #[must_use]
             #[inline(always)]
@@ -118,6 +111,15 @@ macro_rules! floating_trait {
                 let small = (-self.abs()).exp();
                 (if self < Self::of(0.0) { small } else { one }) / (one + small)
             }
+
+            /// Computes the sines of slices of one length.
+            fn sin_all(out: &mut [Self], x: &[Self]);
+
+            /// Computes the cosines of slices of one length.
+            fn cos_all(out: &mut [Self], x: &[Self]);
+
+            /// Computes the reciprocals of the square roots of slices of one length.
+            fn rsqrt_all(out: &mut [Self], x: &[Self]);
 
             /// Computes `log(1 + exp(x))`, without overflow.
             #[must_use]
@@ -136,6 +138,7 @@ floating_trait! {
     "The logarithm to base 2." log2();
     "The logarithm to base 10." log10();
     "The square root." sqrt();
+    "The reciprocal of the square root." rsqrt();
     "The cube root." cbrt();
     "The sine." sin();
     "The cosine." cos();

@@ -1,10 +1,12 @@
 //! Functions of angles.
 //!
 //! An angle is divided by a quarter turn exactly, however large it is: its fraction is multiplied by the bits of
-//! `2^e * 2 / π` from the digit of 2 on. There is no table to look up: the compiler could not vectorise that.
+//! `2^e * 2 / π` from the digit of 2 on. There is no table to look up: the compiler could not vectorise that. From angles up
+//! to [`NEAR`], quarter turns are subtracted, which takes a third of the time.
 
-use std::f64::consts::FRAC_PI_2;
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
+use super::blocks::in_blocks;
 use super::single::polynomial;
 
 /// As for `f64`.
@@ -55,6 +57,32 @@ fn reduced(x: f32) -> (u32, f32) {
     (if small { 0 } else { shifted.to_bits() as u32 }, if small { x.abs() } else { radians })
 }
 
+/// The largest angle from which quarter turns are subtracted: their number has 20 bits.
+const NEAR: f32 = 1_048_576.0;
+/// A quarter turn in two parts. The first one has 25 bits, so that its product with a number of quarter turns is exact.
+const QUARTER_TURN: [f64; 2] = {
+    /// What `FRAC_PI_2` lacks.
+    const REST: f64 = 6.123_233_995_736_766e-17;
+    let high = f64::from_bits(FRAC_PI_2.to_bits() >> 28 << 28);
+    [high, FRAC_PI_2 - high + REST]
+};
+
+/// The bits of positive numbers have their order, and those of NaN are above all others.
+#[inline(always)]
+fn key(x: f32) -> u32 {
+    x.abs().to_bits()
+}
+
+/// As [`reduced`], for angles up to [`NEAR`].
+#[inline(always)]
+fn reduced_near(x: f32) -> (u32, f32) {
+    let x = f64::from(x.abs());
+    let shifted = x * FRAC_2_PI + SHIFT;
+    let quarters = shifted - SHIFT;
+    let rest = (x - quarters * QUARTER_TURN[0]) - quarters * QUARTER_TURN[1];
+    (shifted.to_bits() as u32, rest as f32)
+}
+
 /// Computes the sine and the cosine of an angle up to an eighth of a turn.
 #[inline(always)]
 fn sine_and_cosine(x: f32) -> [f32; 2] {
@@ -72,18 +100,52 @@ fn turned(quarters: u32, x: f32) -> f32 {
     f32::from_bits(value.to_bits() ^ (quarters & 2) << 30)
 }
 
+#[inline(always)]
+fn sine_of(x: f32, (quarters, rest): (u32, f32)) -> f32 {
+    f32::from_bits(turned(quarters, rest).to_bits() ^ x.to_bits() & 1 << 31)
+}
+
+#[inline(always)]
+fn cosine_of((quarters, rest): (u32, f32)) -> f32 {
+    turned(quarters.wrapping_add(1), rest)
+}
+
 /// Computes the sine.
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
-    let (quarters, rest) = reduced(x);
-    f32::from_bits(turned(quarters, rest).to_bits() ^ x.to_bits() & 1 << 31)
+    sine_of(x, reduced(x))
 }
 
 /// Computes the cosine.
 #[inline(always)]
 pub fn cos(x: f32) -> f32 {
-    let (quarters, rest) = reduced(x);
-    turned(quarters.wrapping_add(1), rest)
+    cosine_of(reduced(x))
+}
+
+/// Computes the sines of slices of one length.
+#[inline(always)]
+pub fn sin_all(out: &mut [f32], x: &[f32]) {
+    in_blocks(
+        out,
+        x,
+        (key, NEAR.to_bits()),
+        #[inline(always)]
+        |x| sine_of(x, reduced_near(x)),
+        sin,
+    );
+}
+
+/// Computes the cosines of slices of one length.
+#[inline(always)]
+pub fn cos_all(out: &mut [f32], x: &[f32]) {
+    in_blocks(
+        out,
+        x,
+        (key, NEAR.to_bits()),
+        #[inline(always)]
+        |x| cosine_of(reduced_near(x)),
+        cos,
+    );
 }
 
 /// Computes the tangent.

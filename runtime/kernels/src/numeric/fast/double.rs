@@ -31,3 +31,31 @@ const LOG: [f64; 7] = [
 ];
 
 elementary!(f64, i64);
+
+/// Computes the reciprocal of the square root.
+#[inline(always)]
+pub fn rsqrt(x: f64) -> f64 {
+    x.sqrt().recip()
+}
+
+/// Computes the reciprocals of the square roots of slices of one length.
+#[inline(always)]
+pub fn rsqrt_all(out: &mut [f64], x: &[f64]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = rsqrt(*x);
+    }
+}
+
+/// Computes the sines of slices of one length.
+pub fn sin_all(out: &mut [f64], x: &[f64]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = x.sin();
+    }
+}
+
+/// Computes the cosines of slices of one length.
+pub fn cos_all(out: &mut [f64], x: &[f64]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = x.cos();
+    }
+}

@@ -4,6 +4,7 @@
 //! approximations. Each function states by how many units in the last place it is off at most, as the tests measured it.
 
 mod angle;
+mod blocks;
 pub(super) mod double;
 mod elementary;
 mod error_function;

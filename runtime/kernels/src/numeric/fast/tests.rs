@@ -53,6 +53,27 @@ fn check(name: &str, ours: fn(f32) -> f32, wanted: fn(f64) -> f64, bound: f64) {
     assert!(worst.0 <= bound, "{name}({:e}) is {:e}: off by {}", worst.1, ours(worst.1), worst.0);
 }
 
+/// Calls a function of slices for one number.
+fn one_of(function: fn(&mut [f32], &[f32]), x: f32) -> f32 {
+    let mut out = [f32::NAN];
+    function(&mut out, &[x]);
+    out[0]
+}
+
+#[test]
+fn angles_have_the_same_results_beside_large_ones() {
+    let x: Vec<f32> = (0..600).map(|n| (n - 300) as f32 * 0.37).collect();
+    for function in [single::sin_all, single::cos_all] {
+        let (mut expected, mut beside) = ([0.0; 600], [0.0; 600]);
+        function(&mut expected, &x);
+        let mut large = x.clone();
+        (large[0], large[599]) = (1e30, f32::NAN);
+        function(&mut beside, &large);
+        assert_eq!(beside[1..599], expected[1..599]);
+        assert!(beside[0].abs() <= 1.0 && beside[599].is_nan());
+    }
+}
+
 #[test]
 fn single_functions_stay_within_their_bounds() {
     check("exp", single::exp, f64::exp, 1.5);
@@ -65,6 +86,9 @@ fn single_functions_stay_within_their_bounds() {
     check("erfc", single::erfc, libm::erfc, 5.0);
     check("sin", single::sin, f64::sin, 1.5);
     check("cos", single::cos, f64::cos, 1.5);
+    check("sin_all", |x| one_of(single::sin_all, x), f64::sin, 1.5);
+    check("cos_all", |x| one_of(single::cos_all, x), f64::cos, 1.5);
+    check("rsqrt_all", |x| one_of(single::rsqrt_all, x), |x| x.sqrt().recip(), 2.0);
     check("tan", single::tan, f64::tan, 3.5);
 }
 
