@@ -201,12 +201,14 @@ impl Loop<'_> {
     }
 }
 
-/// Returns the function that computes a formula of whole slices, if it is one: it looks at their elements to choose a loop.
+/// The functions that the kernels also have for whole slices: they look at the elements to choose a loop.
+const OF_SLICES: [&str; 3] = ["sin", "cos", "rsqrt"];
+
+/// Returns the function of whole slices that computes a formula, if there is one.
 fn whole_function(expr: &Expr) -> Option<proc_macro2::Ident> {
     let ExprKind::Call(function, arguments) = &expr.kind else { return None };
     let is_input = matches!(arguments[..], [Expr { kind: ExprKind::Variable(Variable::Input(_)), .. }]);
-    (is_input && ["sin", "cos", "rsqrt"].contains(&function.name))
-        .then(|| format_ident!("{}_all", function.name))
+    (is_input && OF_SLICES.contains(&function.name)).then(|| format_ident!("{}_all", function.name))
 }
 
 /// Emits the call of the engine, with a loop for each type that it computes with.

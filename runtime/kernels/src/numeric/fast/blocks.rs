@@ -5,7 +5,8 @@ const BLOCK: usize = 256;
 
 /// Computes a function of each number: `usual` for numbers whose `key` is at most `limit`, and `any` for others.
 ///
-/// Blocks without others are the fast ones: the compiler vectorises no loop with a branch for each number. The result for a number does not depend on its block.
+/// Blocks without others are the fast ones: the compiler vectorises no loop with a branch for each number. The result for a
+/// number does not depend on its block.
 #[inline(always)]
 pub(super) fn in_blocks(
     out: &mut [f32],
