@@ -36,8 +36,8 @@ def find() -> Path:
         if not path.is_file():
             raise LibraryError(f"{VARIABLE} is set to `{path}`, which is not a file", path=str(path))
         return path
-    if (path := loaded()) is not None:
-        return path
+    if (found := loaded()) is not None:
+        return found
     path = Path(__file__).parent.parent / "_lib" / NAME
     if not path.is_file():
         raise LibraryError(
