@@ -45,6 +45,7 @@ mod log;
 pub mod operators;
 mod pointer;
 pub mod reflect;
+mod refusal;
 mod strategy;
 #[doc(hidden)]
 pub mod support;

@@ -19,3 +19,4 @@ pub use thunk::*;
 pub use crate::error::{Error, StatusCode};
 pub use crate::log::{log_handed_over, write_line};
 pub use crate::pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
+pub use crate::refusal::refuse;

@@ -6,13 +6,13 @@
 mod name;
 
 use std::ffi::{CString, c_char, c_void};
-use std::io::Write as _;
 use std::ptr::null;
 use std::sync::OnceLock;
 
 use tenon::LogLevel;
 use tenon::device::ffi::TenonDeviceExtension;
 use tenon::device::{Plugin as _, hand_over};
+use tenon::support::{refuse, write_line};
 
 use tenon_operators::CpuOperators;
 use tenon_paddle_operators::{Loaded, Memory};
@@ -28,7 +28,7 @@ const DEVICES_IN_PADDLE: usize = 1;
 /// Initializes the plugin. Paddle calls this entry point once, after it has opened the library.
 ///
 /// Says nothing if all is well. Otherwise one line goes to the standard error, and nothing is written to
-/// `params`, which Paddle takes for a plugin that is not there.
+/// `params`, which Paddle takes for a plugin that is not there. With `TENON_STRICT=1` the process ends instead.
 ///
 /// # Safety
 /// `params` is null, or leads to Paddle's `CustomRuntimeParams` with its own sizes in it.
@@ -36,16 +36,16 @@ const DEVICES_IN_PADDLE: usize = 1;
 pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
     let device_type = match name::device_type() {
         Ok(name) => name,
-        Err(refusal) => return say(&refusal),
+        Err(refusal) => return refuse(format_args!("{refusal}")),
     };
     let computing = match tenon_operators::use_onednn() {
         Ok(computing) => computing,
-        Err(refusal) => return say(&refusal),
+        Err(refusal) => return refuse(format_args!("{refusal}")),
     };
     // SAFETY: the caller's promise.
     let release = match unsafe { hand_over::<Backend>(params, device_type) } {
         Ok(release) => release,
-        Err(reason) => return say(&reason),
+        Err(reason) => return refuse(format_args!("{reason}")),
     };
     // SAFETY: the memory of the CPU device is host memory.
     let registered = unsafe {
@@ -63,10 +63,10 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
         Backend::instance().set_default_devices(DEVICES_IN_PADDLE);
     }
     if let Err(reason) = registered {
-        return say(&reason);
+        return refuse(format_args!("{reason}"));
     }
     if tenon::log_level() == Ok(LogLevel::Info) {
-        say(&format_args!("{}: {computing}", device_type.to_string_lossy()));
+        write_line(format_args!("{}: {computing}", device_type.to_string_lossy()));
     }
 }
 
@@ -95,11 +95,6 @@ pub extern "C" fn tenon_device_extension() -> *const TenonDeviceExtension {
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_last_error() -> *const c_char {
     tenon::last_error(|message| message.map_or(null(), std::ffi::CStr::as_ptr))
-}
-
-fn say(reason: &dyn std::fmt::Display) {
-    // A closed standard error must not make the call fail, and `eprintln!` would panic.
-    let _ = writeln!(std::io::stderr(), "tenon: {reason}");
 }
 
 #[cfg(test)]

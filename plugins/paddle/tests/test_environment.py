@@ -46,6 +46,14 @@ def test_bad_value_of_the_plugin_leaves_paddle_without_the_device(
     assert f"tenon: {variable}={value}: {reason}" in ran.stderr
 
 
+@pytest.mark.parametrize(("strict", "status"), [("1", 1), ("0", 0)])
+def test_refused_plugin_ends_a_strict_process(strict: str, status: int) -> None:
+    ran = python(PROGRAM, TENON_DNNL="on", TENON_STRICT=strict)
+    assert ran.returncode == status, ran.stderr
+    assert "tenon: TENON_DNNL=on: expected `off`" in ran.stderr
+    assert ("ends the process" in ran.stderr) == (strict == "1")
+
+
 def test_log_info_says_which_release_was_found() -> None:
     ran = python(PROGRAM, TENON_LOG="info")
     assert ran.returncode == 0, ran.stderr

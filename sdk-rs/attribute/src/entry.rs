@@ -101,7 +101,7 @@ impl Context<'_> {
             quote! {
                 if let ::core::result::Result::Ok(release) = outcome {
                     if let ::core::result::Result::Err(error) = #operators::register::<#target>(release, #text) {
-                        ::tenon::support::write_line(::core::format_args!("{}: {error}", #device_type));
+                        ::tenon::support::refuse(::core::format_args!("{}: {error}", #device_type));
                     }
                 }
             }
@@ -137,7 +137,7 @@ impl Context<'_> {
                 let outcome = unsafe { #module::hand_over::<#target>(params, #text) };
                 #register
                 if let ::core::result::Result::Err(error) = outcome {
-                    ::tenon::support::write_line(::core::format_args!("{}: {error}", #device_type));
+                    ::tenon::support::refuse(::core::format_args!("{}: {error}", #device_type));
                 }
             }
         })
