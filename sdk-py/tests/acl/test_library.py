@@ -27,6 +27,7 @@ def test_memory_is_known_to_both(device: int, path: Path) -> None:
     assert library.aclrtFree(ctypes.c_void_p(memory)) == 0
     other = ctypes.c_void_p()
     assert library.aclrtMalloc(ctypes.byref(other), ctypes.c_size_t(64), 0) == 0
+    assert other.value is not None
     assert acl.rt.free(other.value) == 0
 
 
@@ -50,4 +51,5 @@ def test_python_uses_the_library_that_the_process_has_loaded(program: Program, p
 def test_message_is_that_of_the_last_call_of_either(path: Path) -> None:
     library = ctypes.CDLL(str(path))
     assert library.aclrtFree(None) == 100000
-    assert "aclrtFree" in acl.get_recent_err_msg()
+    message = acl.get_recent_err_msg()
+    assert message is not None and "aclrtFree" in message
