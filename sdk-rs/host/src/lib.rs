@@ -52,7 +52,7 @@ pub use error::LoadError;
 pub use library::{Binding, exports};
 pub use manifest::Manifest;
 pub use options::LoadOptions;
-pub use paddle::{PaddleError, PaddleLibraries};
+pub use paddle::{InstalledPaddle, PaddleError, PaddleLibraries};
 pub use plugin::{Availability, Plugin};
 pub use recognition::{Clearing, Evidence, Recognition};
 pub use search::{Candidate, PATH_VARIABLE, search, search_in};

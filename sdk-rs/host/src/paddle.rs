@@ -7,20 +7,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
 use serde::{Deserialize, Serialize};
+use tenon::device::Release;
 
 use crate::library::reason;
 
-/// Asks an interpreter for the paths of its own library and of PaddlePaddle, without importing PaddlePaddle.
+/// Asks an interpreter for the path of its own library, and for the path and the version of PaddlePaddle, without
+/// importing PaddlePaddle.
 const QUERY: &str = r#"
-import importlib.util, json, os, sys, sysconfig
+import importlib.util, json, os, re, sys, sysconfig
 sys.path[:] = [path for path in sys.path if path]
 variables = sysconfig.get_config_vars()
 folders = [variables.get("LIBDIR"), os.path.join(sys.base_prefix, "lib"), variables.get("LIBPL")]
 names = [variables.get("INSTSONAME"), variables.get("LDLIBRARY")]
 libraries = [os.path.join(folder, name) for folder in folders if folder for name in names if name and ".so" in name]
 found = importlib.util.find_spec("paddle")
-packages = list(found.submodule_search_locations or []) if found else []
-print(json.dumps({"libpython": next(filter(os.path.isfile, libraries), None), "packages": packages}))
+package = next(iter(found.submodule_search_locations or []), None) if found else None
+version = ""
+if package:
+    try:
+        with open(os.path.join(package, "version", "__init__.py")) as file:
+            match = re.search(r"^full_version\s*=\s*['\"]([^'\"]+)", file.read(), re.MULTILINE)
+            version = match.group(1) if match else ""
+    except OSError:
+        pass
+libpython = next(filter(os.path.isfile, libraries), None)
+print(json.dumps({"libpython": libpython, "package": package, "version": version}))
 "#;
 
 /// Most missing libraries to load in a row before the search ends.
@@ -32,6 +43,19 @@ static IS_LOADED: AtomicBool = AtomicBool::new(false);
 /// Returns true if [`PaddleLibraries::open`] has loaded the libraries of a PaddlePaddle.
 pub(crate) fn is_loaded() -> bool {
     IS_LOADED.load(Ordering::Relaxed)
+}
+
+/// An installed PaddlePaddle, which is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstalledPaddle {
+    /// The interpreter that it is installed for.
+    pub python: PathBuf,
+    /// The version, such as `3.3.1`; empty if it is unknown.
+    pub version: String,
+    /// The folder of the package `paddle`.
+    pub package: PathBuf,
+    /// The shared library of the interpreter; `None` for a statically linked interpreter.
+    libpython: Option<PathBuf>,
 }
 
 /// The libraries of an installed PaddlePaddle, and of the Python that it is installed for.
@@ -90,11 +114,12 @@ pub enum PaddleError {
 #[derive(Deserialize)]
 struct Answer {
     libpython: Option<PathBuf>,
-    packages: Vec<PathBuf>,
+    package: Option<PathBuf>,
+    version: String,
 }
 
-impl PaddleLibraries {
-    /// Asks a Python interpreter where its PaddlePaddle is. Does not load it.
+impl InstalledPaddle {
+    /// Asks a Python interpreter for its PaddlePaddle.
     ///
     /// # Errors
     /// Any [`PaddleError`] except [`PaddleError::Open`].
@@ -108,13 +133,37 @@ impl PaddleLibraries {
             let said = if said.is_empty() { error.to_string() } else { said };
             PaddleError::NoAnswer { python: python.into(), said }
         })?;
+        let Some(package) = answer.package else {
+            return Err(PaddleError::NoPaddle { python: python.into() });
+        };
+        Ok(Self { python: python.into(), version: answer.version, package, libpython: answer.libpython })
+    }
+
+    /// Returns the release whose table this version has, if it is known.
+    pub fn release(&self) -> Option<Release> {
+        Release::ALL.into_iter().find(|release| {
+            self.version
+                .strip_prefix(release.name())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+}
+
+impl PaddleLibraries {
+    /// Asks a Python interpreter where the libraries of its PaddlePaddle are. Does not load them.
+    ///
+    /// # Errors
+    /// Any [`PaddleError`] except [`PaddleError::Open`].
+    pub fn find(python: &Path) -> Result<Self, PaddleError> {
+        let InstalledPaddle { python, package, libpython, .. } = InstalledPaddle::find(python)?;
         // Before 2.5 the folder `base` was called `fluid`.
-        let places =
-            |package: &PathBuf| ["base", "fluid"].map(|folder| package.join(folder).join("libpaddle.so"));
-        let libpaddle = answer.packages.iter().flat_map(places).find(|library| library.is_file());
-        let libpaddle = libpaddle.ok_or_else(|| PaddleError::NoPaddle { python: python.into() })?;
-        let folders = answer.packages.iter().flat_map(|package| [package.join("libs"), package.join("base")]);
-        Ok(Self { python: python.into(), libpython: answer.libpython, libpaddle, folders: folders.collect() })
+        let mut places =
+            ["base", "fluid"].into_iter().map(|folder| package.join(folder).join("libpaddle.so"));
+        let Some(libpaddle) = places.find(|library| library.is_file()) else {
+            return Err(PaddleError::NoPaddle { python });
+        };
+        let folders = ["libs", "base"].map(|folder| package.join(folder)).to_vec();
+        Ok(Self { python, libpython, libpaddle, folders })
     }
 
     /// Loads the libraries globally, each after its dependencies. They stay loaded until the process ends.

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use tenon_host::InstalledPaddle;
+
 use super::child;
 use super::finding::Section;
-use super::framework::Framework;
 
 /// The start of the line with the answer, because PaddlePaddle prints too.
 const MARK: &str = "tenon-listed ";
@@ -24,8 +25,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 const LINES: usize = 6;
 
 /// Imports PaddlePaddle, and says which of the device types it lists.
-pub fn compare(framework: &Framework, types: &[(PathBuf, String)], section: &mut Section) {
-    let ended = match child::run(Command::new(&framework.python).args(["-c", PROGRAM]), LIMIT) {
+pub fn compare(paddle: &InstalledPaddle, types: &[(PathBuf, String)], section: &mut Section) {
+    let ended = match child::run(Command::new(&paddle.python).args(["-c", PROGRAM]), LIMIT) {
         Ok(ended) => ended,
         Err(error) => return section.problem(format!("`import paddle` cannot be tried: {error}")),
     };

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use tenon_host::InstalledPaddle;
 
 use crate::Answer;
 use finding::{Finding, Section};
-use framework::Framework;
 
 /// The interpreter that is asked if no option names one.
 const DEFAULT_PYTHON: &str = "python3";
@@ -68,33 +68,35 @@ fn examine(options: &Options) -> Vec<Section> {
     };
     let mut sections = Vec::new();
     let mut files = options.plugins.clone();
-    let mut framework = None;
+    let mut paddle = None;
     if let Some(python) = python {
         let mut section = Section::new(python.to_string_lossy());
-        match Framework::ask(&python) {
+        match InstalledPaddle::find(&python) {
             Ok(found) => {
-                let installed = found.examine(&mut section);
+                let installed = framework::examine(&found, &mut section);
                 note_others(&options.plugins, &installed, &mut section);
                 files.extend(installed.into_iter().filter(|file| !contains(&options.plugins, file)));
-                framework = Some(found);
+                paddle = Some(found);
             }
-            Err(error) => section.problem_with_advice(error.to_string(), error.advice()),
+            Err(error) => {
+                section.problem_with_advice(error.to_string(), "name another interpreter: `--paddle PYTHON`")
+            }
         }
         sections.push(section);
     }
     let mut types = Vec::new();
     for file in &files {
         let mut section = Section::new(file.to_string_lossy());
-        if let Some(device_type) = plugin::examine(file, framework.as_ref(), &mut section) {
+        if let Some(device_type) = plugin::examine(file, paddle.as_ref(), &mut section) {
             types.push((file.clone(), device_type));
         }
         sections.push(section);
     }
     report_duplicates(&types, &mut sections);
-    if let Some(framework) = &framework {
+    if let Some(paddle) = &paddle {
         types.retain(|(file, _)| !options.plugins.contains(file));
         let mut section = Section::new("import paddle");
-        listing::compare(framework, &types, &mut section);
+        listing::compare(paddle, &types, &mut section);
         sections.push(section);
     }
     sections

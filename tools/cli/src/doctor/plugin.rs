@@ -2,21 +2,22 @@
 
 use std::path::Path;
 
+use tenon_host::InstalledPaddle;
+
 use super::child;
 use super::finding::Section;
-use super::framework::Framework;
 use super::image::{Image, own_architecture, system_glibc};
 use super::probe::{Loaded, Probed, Step, probe};
 
 /// Examines the library of a plugin. Returns its type of devices, if it has some.
-pub fn examine(path: &Path, framework: Option<&Framework>, section: &mut Section) -> Option<String> {
+pub fn examine(path: &Path, paddle: Option<&InstalledPaddle>, section: &mut Section) -> Option<String> {
     if let Some(image) = Image::read(path)
         && !runs_here(&image, section)
     {
         return None;
     }
-    match probe(path, framework) {
-        Ok(probed) => judge(&probed, framework, section),
+    match probe(path, paddle) {
+        Ok(probed) => judge(&probed, paddle, section),
         Err(error) => {
             section.problem(format!("it cannot be tried: {error}"));
             None
@@ -53,7 +54,7 @@ fn runs_here(image: &Image, section: &mut Section) -> bool {
 }
 
 /// Judges the steps that a plugin came through. Returns its type of devices, if it has some.
-fn judge(probed: &Probed, framework: Option<&Framework>, section: &mut Section) -> Option<String> {
+fn judge(probed: &Probed, paddle: Option<&InstalledPaddle>, section: &mut Section) -> Option<String> {
     let mut loaded = None;
     for step in &probed.steps {
         match step {
@@ -69,7 +70,7 @@ fn judge(probed: &Probed, framework: Option<&Framework>, section: &mut Section) 
                 return None;
             }
             Step::Loaded(table) => {
-                check_table(table, framework, section);
+                check_table(table, paddle, section);
                 loaded = Some(table);
             }
             Step::Devices(0) => {
@@ -101,15 +102,15 @@ fn judge(probed: &Probed, framework: Option<&Framework>, section: &mut Section) 
 }
 
 /// Compares the table of a plugin with the installed PaddlePaddle.
-fn check_table(table: &Loaded, framework: Option<&Framework>, section: &mut Section) {
-    if let Some(framework) = framework
-        && let Some(release) = framework.release
+fn check_table(table: &Loaded, paddle: Option<&InstalledPaddle>, section: &mut Section) {
+    if let Some(paddle) = paddle
+        && let Some(release) = paddle.release()
         && release.name() != table.release
     {
         section.problem_with_advice(
             format!(
                 "it was built for PaddlePaddle {}, and this is {}, whose table has other functions in the same places",
-                table.release, framework.version
+                table.release, paddle.version
             ),
             format!("take the plugin's build for PaddlePaddle {}", release.name()),
         );
@@ -119,9 +120,9 @@ fn check_table(table: &Loaded, framework: Option<&Framework>, section: &mut Sect
             1 => String::new(),
             count => format!(" and {} others", count - 1),
         };
-        match framework {
-            Some(framework) => section.problem_with_advice(
-                format!("PaddlePaddle {} does not have `{first}`{more}, which it calls", framework.version),
+        match paddle {
+            Some(paddle) => section.problem_with_advice(
+                format!("PaddlePaddle {} does not have `{first}`{more}, which it calls", paddle.version),
                 "take the plugin's build for this release",
             ),
             None => section.note(format!(

@@ -8,10 +8,9 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tenon::device::Release;
-use tenon_host::{Binding, LoadOptions, PaddleLibraries, Plugin};
+use tenon_host::{Binding, InstalledPaddle, LoadOptions, PaddleLibraries, Plugin};
 
 use super::child::{self, Ended};
-use super::framework::Framework;
 
 /// The name of the hidden command.
 const COMMAND: &str = "probe";
@@ -65,12 +64,12 @@ pub struct Probed {
 }
 
 /// Loads a plugin in another process.
-pub fn probe(file: &Path, framework: Option<&Framework>) -> std::io::Result<Probed> {
+pub fn probe(file: &Path, paddle: Option<&InstalledPaddle>) -> std::io::Result<Probed> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(COMMAND).arg(file);
-    if let Some(framework) = framework {
-        command.arg("--paddle").arg(&framework.python);
-        if let Some(release) = framework.release {
+    if let Some(paddle) = paddle {
+        command.arg("--paddle").arg(&paddle.python);
+        if let Some(release) = paddle.release() {
             command.args(["--release", release.name()]);
         }
     }
