@@ -1,6 +1,6 @@
 //! Python functions that call a foreign function: their data for the templates.
 
-use serde::Serialize;
+use minijinja::{Value, context};
 
 use super::ctype::CType;
 use super::docstring::Docstring;
@@ -37,45 +37,6 @@ pub enum Answer {
     Nothing,
 }
 
-/// The data of every function for the templates.
-#[derive(Debug, Serialize)]
-pub struct Function<E> {
-    /// Its name in Python.
-    pub name: String,
-    /// The name of the ctypes function.
-    pub bound: String,
-    /// The symbol and its types.
-    pub binding: Vec<String>,
-    /// Its parameters with their type hints.
-    pub takes: Vec<String>,
-    /// The type hint of its result.
-    pub gives: String,
-    /// Its docstring.
-    pub doc: String,
-    /// Statements before the call.
-    pub prepared: Vec<String>,
-    /// The arguments of the call.
-    pub passed: Vec<String>,
-    /// The parameters that it returns.
-    pub results: Vec<String>,
-    /// Data for only one of the packages.
-    #[serde(flatten)]
-    pub more: E,
-}
-
-/// Data for functions of the bindings: what happens after the call.
-#[derive(Debug, Serialize)]
-pub struct Ending {
-    /// The variable for the status or the value; empty if there is neither.
-    local: String,
-    /// The type hint of a value as ctypes returns it; empty for a status.
-    raw: String,
-    /// The expression that is returned for the value.
-    cooked: String,
-    /// For a function that is called twice: the list, the variable for its length, and the element type.
-    filled: Option<[String; 3]>,
-}
-
 /// Returns the arguments of a binding: `"tenon_device_open", c_char_p, c_int, POINTER(c_void_p)`.
 pub fn binding(symbol: &str, params: &[Param], result: Option<String>) -> Vec<String> {
     let symbol = format!("\"{symbol}\"");
@@ -85,7 +46,7 @@ pub fn binding(symbol: &str, params: &[Param], result: Option<String>) -> Vec<St
 
 impl Call {
     /// Prepares the data for the template.
-    pub fn item(&self) -> Function<Ending> {
+    pub fn item(&self) -> Value {
         let taken: Vec<&Param> = self.params.iter().filter(|param| param.is_taken()).collect();
         let given: Vec<&Param> = self.params.iter().filter(|param| param.is_given()).collect();
         // Optional parameters come after the required ones.
@@ -99,17 +60,17 @@ impl Call {
             Answer::Value(ctype, _) => (Some(ctype.name()), ctype.given()),
             Answer::Nothing => (Some("None".to_owned()), "None".to_owned()),
         };
-        Function {
-            name: self.name.clone(),
-            bound: names::bound(&self.name),
-            binding: binding(&self.symbol, &self.params, result),
-            takes: takes.collect(),
+        context! {
+            name => &self.name,
+            bound => names::bound(&self.name),
+            binding => binding(&self.symbol, &self.params, result),
+            takes => takes.collect::<Vec<_>>(),
             gives,
-            doc: self.docstring(&taken, &given),
-            prepared: self.params.iter().filter_map(Self::prepared).collect(),
-            passed: self.params.iter().map(Self::passed).collect(),
-            results: given.into_iter().map(Self::read).collect(),
-            more: self.ending(),
+            doc => self.docstring(&taken, &given),
+            prepared => self.params.iter().filter_map(Self::prepared).collect::<Vec<_>>(),
+            passed => self.params.iter().map(Self::passed).collect::<Vec<_>>(),
+            results => given.into_iter().map(Self::read).collect::<Vec<_>>(),
+            ..self.ending()
         }
     }
 
@@ -172,21 +133,22 @@ impl Call {
         }
     }
 
-    fn ending(&self) -> Ending {
+    /// Describes what happens after the call: `local` is the variable for the status or the value. A value has a type
+    /// hint `raw` as ctypes returns it, and the expression `cooked` for what is returned.
+    fn ending(&self) -> Value {
+        // For a function that is called twice: the list, the variable for its length, and the element type.
         let filled = self.params.iter().find_map(|param| match &param.pass {
-            Pass::Filled(count) => Some([param.name.clone(), count.clone(), param.ctype.name()]),
+            Pass::Filled(count) => Some(vec![param.name.clone(), count.clone(), param.ctype.name()]),
             _ => None,
         });
-        let (local, raw, cooked) = match &self.answer {
-            Answer::Status => (self.local("status"), String::new(), String::new()),
+        match &self.answer {
+            Answer::Status => context! { filled, raw => "", local => self.local("status") },
             Answer::Value(ctype, _) => {
                 let local = self.local("answer");
-                let cooked = ctype.cooked(&local);
-                (local, ctype.raw(), cooked)
+                context! { filled, raw => ctype.raw(), cooked => ctype.cooked(&local), local }
             }
-            Answer::Nothing => Default::default(),
-        };
-        Ending { local, raw, cooked, filled }
+            Answer::Nothing => context! { filled, raw => "", local => "" },
+        }
     }
 
     /// Returns a variable that has the name of no parameter.

@@ -17,13 +17,13 @@ mod param;
 mod raises;
 mod sdk;
 
-use minijinja::Environment;
-use serde::Serialize;
+use minijinja::value::Serde;
+use minijinja::{Environment, Value, context};
 
 use self::class::{Class, in_order};
 use self::core::Core;
 use self::docstring::Docstring;
-use self::function::{Call, Ending, Function};
+use self::function::Call;
 use self::module::{Modules, Source};
 use self::raises::Exceptions;
 use self::sdk::Sdk;
@@ -86,41 +86,14 @@ const BESIDE: [(&str, &[&str]); 6] = [
     (".text", &["decode", "encode", "encode_or_null"]),
 ];
 
-#[derive(Serialize)]
-struct Classes {
-    classes: Vec<Class>,
-}
-
-/// A module of bindings.
-#[derive(Serialize)]
-struct Bindings {
-    package: String,
-    title: String,
-    subject: String,
-    count: String,
-    classes: Vec<Class>,
-    sections: Vec<Section>,
-}
-
-#[derive(Serialize)]
-struct Section {
-    comment: Vec<String>,
-    functions: Vec<Function<Ending>>,
-}
-
-#[derive(Serialize)]
-struct Version {
-    numbers: Vec<u64>,
-}
-
 /// Writes the bindings of a library, with paths relative to the folder of packages. They cover the functions of the
 /// spec and the library's other exports.
 fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
     let (templates, marker) = (job.templates, &job.stamp.interface(face.interface));
     let exceptions = Exceptions::of(face);
     let sdk = Sdk::new(face, &exceptions);
-    let types = Classes { classes: in_order(sdk.types()) };
-    let names = types.classes.iter().map(|class| class.name.as_str()).collect();
+    let types = in_order(sdk.types());
+    let names = types.iter().map(|class| class.name.as_str()).collect();
     let mut beside: Vec<Source> = BESIDE.iter().map(|(module, names)| (*module, names.to_vec())).collect();
     beside.push((".types", names));
     let modules = Modules { templates, marker, beside: beside.clone(), exported: Vec::new() };
@@ -129,41 +102,49 @@ fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
     let groups = face.interface.groups.iter().enumerate();
     let sections = groups.map(|(index, group)| {
         let comment = format!("{}: {}", group.title, sentence(&group.summary));
-        Section::new(&comment, &sdk.functions(GroupId(index)))
+        (comment, sdk.functions(GroupId(index)))
     });
-    let data = Bindings::new(face, functions.clone(), Vec::new(), sections.collect());
+    let data = bindings_data(face, &functions, Vec::new(), sections);
+    let types_data = context! { classes => Serde(&types) };
     let mut outputs = vec![
-        modules.write(path("types"), "python/types.py.j2", &types, class_count(&types.classes))?,
-        modules.write(path("functions"), "python/functions.py.j2", &data, functions)?,
+        modules.write(path("types"), "python/types.py.j2", types_data, class_count(&types))?,
+        modules.write(path("functions"), "python/functions.py.j2", data, functions)?,
     ];
     if let Some((exports, place)) = job.inputs.exports.zip(job.spec.outputs.place("exports")) {
         let marker = job.stamp.file(place.read("from"));
         let core = Core { exports, face, exceptions: &exceptions };
         let functions = core.functions()?;
         let note = count(functions.len(), "function");
-        let sections = vec![Section::new("", &functions)];
-        let data = Bindings::new(face, note.clone(), in_order(core.types()?), sections);
+        let data = bindings_data(face, &note, in_order(core.types()?), [(String::new(), functions)]);
         let modules = Modules { templates, marker: &marker, beside, exported: Vec::new() };
-        outputs.push(modules.write(path("core"), "python/core.py.j2", &data, note)?);
-        let version = Version { numbers: version(exports) };
+        outputs.push(modules.write(path("core"), "python/core.py.j2", data, note)?);
+        let version = context! { numbers => version(exports) };
         let note = "the version of the library".to_owned();
-        outputs.push(modules.write(path("version"), "python/version.py.j2", &version, note)?);
+        outputs.push(modules.write(path("version"), "python/version.py.j2", version, note)?);
     }
     Ok(outputs)
 }
 
-impl Bindings {
-    fn new(face: Face, count: String, classes: Vec<Class>, sections: Vec<Section>) -> Self {
-        let title = face.interface.title.clone();
-        let sections = sections.into_iter().filter(|section| !section.functions.is_empty()).collect();
-        Bindings { package: package_name(face), subject: uncapital(&title), title, count, classes, sections }
-    }
-}
-
-impl Section {
-    fn new(comment: &str, functions: &[Call]) -> Self {
-        let functions = functions.iter().map(Call::item).collect();
-        Section { comment: wrap(comment, layout::WIDTH - 2), functions }
+/// Makes the data of a module of bindings, from the comments of its sections and their functions.
+fn bindings_data(
+    face: Face,
+    count: &str,
+    classes: Vec<Class>,
+    sections: impl IntoIterator<Item = (String, Vec<Call>)>,
+) -> Value {
+    let sections = sections.into_iter().filter(|(_, functions)| !functions.is_empty());
+    let sections = sections.map(|(comment, functions)| {
+        let functions = functions.iter().map(Call::item).collect::<Value>();
+        context! { comment => wrap(&comment, layout::WIDTH - 2), functions }
+    });
+    let title = &face.interface.title;
+    context! {
+        package => package_name(face),
+        subject => uncapital(title),
+        title,
+        count,
+        classes => Serde(classes),
+        sections => sections.collect::<Value>(),
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use minijinja::Environment;
-use minijinja::value::Serde;
-use serde::Serialize;
+use minijinja::{Environment, Value, context};
 
 use super::layout::{self, identifiers};
 use super::names;
@@ -36,40 +34,30 @@ pub struct Modules<'a> {
     pub exported: Vec<&'a str>,
 }
 
-/// The data of a template: its own data, and the imports.
-#[derive(Serialize)]
-struct Page<'a, T> {
-    marker: &'a str,
-    /// Lines of imports: of the standard library, and of the package.
-    imports: [Vec<String>; 2],
-    /// True if type checkers need `_Pointer`.
-    points: bool,
-    #[serde(flatten)]
-    data: &'a T,
-}
-
 impl Modules<'_> {
-    /// Renders a module.
+    /// Renders a module: the template gets `data` and the imports.
     ///
     /// # Errors
     /// If the template does not match the data, which is a bug in the generator.
-    pub fn write<T: Serialize>(
+    pub fn write(
         &self,
         path: String,
         template: &str,
-        data: &T,
+        data: Value,
         note: String,
     ) -> Result<Output, minijinja::Error> {
         let template = self.templates.get_template(template)?;
-        let mut page = Page { marker: self.marker, imports: Default::default(), points: false, data };
-        let text = template.render(Serde(&page))?;
+        let text = template.render(
+            context! { marker => self.marker, imports => [(); 0], points => false, ..data.clone() },
+        )?;
         let code = code(&text);
         let mut words: BTreeSet<&str> = identifiers(&code).collect();
         for class in code.lines().filter_map(|line| line.strip_prefix("class ")) {
             words.remove(identifiers(class).next().unwrap_or_default());
         }
-        page.points = words.contains("_Pointer");
-        if page.points {
+        // Only type checkers need it.
+        let points = words.contains("_Pointer");
+        if points {
             words.insert("TYPE_CHECKING");
         }
         let standard = STANDARD
@@ -79,8 +67,9 @@ impl Modules<'_> {
         beside.sort();
         let beside = beside.into_iter().flat_map(|(module, names)| import(module, names, &words));
         let exported = self.exported.iter().map(|name| format!("from . import {name} as {name}"));
-        page.imports = [standard.collect(), exported.chain(beside).collect()];
-        Ok(Output::new(path, template.render(Serde(&page))?, note))
+        let imports = [standard.collect::<Vec<_>>(), exported.chain(beside).collect()];
+        let text = template.render(context! { marker => self.marker, imports, points, ..data })?;
+        Ok(Output::new(path, text, note))
     }
 }
 

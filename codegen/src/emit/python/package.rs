@@ -3,13 +3,13 @@
 //! A function takes positional arguments only and checks their number itself, like a function written in C. Its stub
 //! names the parameters for type checkers and editors.
 
-use minijinja::Environment;
-use serde::Serialize;
+use minijinja::value::Serde;
+use minijinja::{Environment, Value, context};
 
 use super::class::{Class, Field};
 use super::ctype::CType;
 use super::docstring::{Docstring, spans};
-use super::function::{Function as Item, binding};
+use super::function::binding;
 use super::module::{Modules, Source};
 use super::names;
 use super::param::{Param, Pass, of_export};
@@ -40,33 +40,6 @@ const CALL: [&str; 13] = [
     "unpacked",
 ];
 
-#[derive(Serialize)]
-struct Module {
-    summary: String,
-    text: String,
-    sections: Vec<Section>,
-}
-
-#[derive(Serialize)]
-struct Section {
-    comment: String,
-    functions: Vec<Item<Positional>>,
-}
-
-/// Data for functions that take positional arguments only.
-#[derive(Serialize)]
-struct Positional {
-    by_hand: bool,
-    /// The variables for the arguments.
-    args: Vec<String>,
-    /// The expression that they are unpacked from.
-    given: String,
-    /// Number of optional parameters.
-    optional: usize,
-    /// The lines before and after the call.
-    call: [&'static str; 2],
-}
-
 /// Writes the modules of an interface's package, with paths relative to the folder of packages.
 ///
 /// # Errors
@@ -87,7 +60,7 @@ pub fn package(
         if module.is_some_and(|index| package.modules[index].by_hand) {
             continue;
         }
-        let item = context.module(module);
+        let data = context.module(module);
         let (file, hand) = match module {
             Some(index) => (&*package.modules[index].name.value, &*package.modules[index].name.value),
             None => ("__init__", &*package.name.value),
@@ -101,19 +74,24 @@ pub fn package(
         };
         exported.sort_unstable();
         let path = format!("{}/{file}", package.name.value);
-        let functions = item.sections.iter().map(|section| section.functions.len()).sum();
-        let note = count(functions, "function");
+        let functions = context.methods(None).filter(|method| method.python.module == module);
+        let note = count(functions.count(), "function");
         let modules = Modules { templates, marker, beside, exported };
-        outputs.push(modules.write(format!("{path}.py"), "python/package.py.j2", &item, note)?);
+        outputs.push(modules.write(format!("{path}.py"), "python/package.py.j2", data.clone(), note)?);
         let modules = Modules { beside: Vec::new(), ..modules };
         let note = "the types of its functions".to_owned();
-        outputs.push(modules.write(format!("{path}.pyi"), "python/package.pyi.j2", &item, note)?);
+        outputs.push(modules.write(format!("{path}.pyi"), "python/package.pyi.j2", data, note)?);
     }
     if !classes.is_empty() {
         let note = super::class_count(&classes);
         let path = format!("{}/_structs.py", package.name.value);
         let modules = Modules { templates, marker, beside: Vec::new(), exported: Vec::new() };
-        outputs.push(modules.write(path, "python/structs.py.j2", &super::Classes { classes }, note)?);
+        outputs.push(modules.write(
+            path,
+            "python/structs.py.j2",
+            context! { classes => Serde(&classes) },
+            note,
+        )?);
     }
     Ok(outputs)
 }
@@ -144,20 +122,21 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn module(self, module: Option<usize>) -> Module {
+    fn module(self, module: Option<usize>) -> Value {
         let (summary, text) = match module {
             Some(index) => (&self.package.modules[index].summary, &self.package.modules[index].doc),
             None => (&self.interface.summary, &self.interface.doc),
         };
         let section = |(index, group): (usize, &Group)| {
             let methods = self.methods(Some(GroupId(index))).filter(|method| method.python.module == module);
-            Section { comment: group.title.clone(), functions: methods.map(Method::item).collect() }
+            let functions: Vec<Value> = methods.map(Method::item).collect();
+            (!functions.is_empty()).then(|| context! { comment => &group.title, functions })
         };
-        let sections = self.interface.groups.iter().enumerate().map(section);
-        Module {
-            summary: self.prose(summary),
-            text: self.prose(text),
-            sections: sections.filter(|section| !section.functions.is_empty()).collect(),
+        let sections = self.interface.groups.iter().enumerate().filter_map(section);
+        context! {
+            summary => self.prose(summary),
+            text => self.prose(text),
+            sections => sections.collect::<Value>(),
         }
     }
 
@@ -254,7 +233,7 @@ impl Method<'_> {
         Param { name: self.local(id), ctype, pass, nullable, doc: String::new(), returned: String::new() }
     }
 
-    fn item(self) -> Item<Positional> {
+    fn item(self) -> Value {
         let params: Vec<Param> =
             (0..self.function.params.len()).map(|index| self.param(ParamId(index))).collect();
         let result = match &self.function.result {
@@ -262,6 +241,7 @@ impl Method<'_> {
             ResultKind::None => Some("None".to_owned()),
             ResultKind::Value(result) => Some(self.ctype(result).name()),
         };
+        // The text before and after the call.
         let call = match &self.function.result {
             ResultKind::Status if self.python.returns.is_empty() => ["return ", ")"],
             ResultKind::Status => ["ret = ", ")"],
@@ -277,23 +257,21 @@ impl Method<'_> {
         let mut takes: Vec<String> = self.python.args.iter().map(|id| params[id.0].hint()).collect();
         takes[needed..].iter_mut().for_each(|hint| hint.push_str(" = ..."));
         takes.extend((!takes.is_empty()).then(|| "/".to_owned()));
-        Item {
-            name: names::variable(&self.python.name.value),
-            bound: names::bound(&self.python.name.value),
-            binding: binding(&self.function.c_name, &params, result),
+        context! {
+            name => names::variable(&self.python.name.value),
+            bound => names::bound(&self.python.name.value),
+            binding => binding(&self.function.c_name, &params, result),
             takes,
-            gives: self.gives(&params),
-            doc: self.docstring(),
-            prepared: params.iter().filter_map(prepared).collect(),
-            passed: params.iter().map(passed).collect(),
-            results: self.python.returns.iter().map(|id| read(&params[id.0])).collect(),
-            more: Positional {
-                by_hand: self.python.by_hand,
-                args: self.python.args.iter().map(|id| self.local(*id)).collect(),
-                given: given(needed, optional),
-                optional,
-                call,
-            },
+            gives => self.gives(&params),
+            doc => self.docstring(),
+            prepared => params.iter().filter_map(prepared).collect::<Vec<_>>(),
+            passed => params.iter().map(passed).collect::<Vec<_>>(),
+            results => self.python.returns.iter().map(|id| read(&params[id.0])).collect::<Vec<_>>(),
+            by_hand => self.python.by_hand,
+            args => self.python.args.iter().map(|id| self.local(*id)).collect::<Vec<_>>(),
+            given => given(needed, optional),
+            optional,
+            call,
         }
     }
 
