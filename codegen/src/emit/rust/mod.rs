@@ -41,6 +41,7 @@ mod thunk;
 mod trait_table;
 mod traits;
 mod types;
+mod values;
 
 use proc_macro2::TokenStream;
 

@@ -4,14 +4,12 @@ use crate::emit::rust::attribute::data_type;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 
-use super::super::attribute::{constant, number};
+use super::super::attribute::number;
+use super::super::values::Values;
 use super::super::{Context, names};
 use super::argument::{Argument, argument, attribute};
 use crate::formula::Ty as FormulaTy;
-use crate::model::{
-    Arity, AttributeType, Callee, ComputeValue, ElementType, Function, Method, OperatorCall, OutputType,
-    Step, Target, TensorName, Work,
-};
+use crate::model::{Arity, AttributeType, ComputeValue, ElementType, Function, Method, OperatorCall, OutputType, Step, Target, TensorName, Work};
 
 /// Emits the statements of all steps.
 pub(super) fn steps(context: Context, function: &Function) -> Vec<TokenStream> {
@@ -45,89 +43,19 @@ impl<'a> Writer<'a> {
     }
 
     fn rule_step(&mut self, step: &Step) {
-        let targets: Vec<TokenStream> = step
-            .targets
-            .iter()
-            .filter_map(|target| match target {
-                Target::Param(id) => Some(self.passed(&TensorName::Param(*id))),
-                Target::Local { .. } => None,
-            })
-            .collect();
-        let locals: Vec<Ident> = step
-            .targets
-            .iter()
-            .filter_map(|target| match target {
-                Target::Local { name, .. } => Some(names::snake(name)),
-                Target::Param(_) => None,
-            })
-            .collect();
-        let call = self.rule(&step.call, targets);
+        let (mut first, mut locals) = (vec![quote!(call)], Vec::new());
+        for target in &step.targets {
+            match target {
+                Target::Param(id) => first.push(self.passed(&TensorName::Param(*id))),
+                Target::Local { name, .. } => locals.push(names::snake(name)),
+            }
+        }
+        let call = self.rule(&step.call, &first);
         self.statements.push(match locals.as_slice() {
             [] => quote!(#call;),
             [local] => quote!(let #local = #call;),
             _ => quote!(let (#(#locals),*) = #call;),
         });
-    }
-
-    /// Emits the call of a function that is written by hand.
-    fn rule(&mut self, call: &OperatorCall, targets: Vec<TokenStream>) -> TokenStream {
-        let Callee::Rule(path) = &call.callee else { return TokenStream::new() };
-        let path = names::path(path);
-        let values: Vec<TokenStream> = call.values().map(|value| self.rule_value(value)).collect();
-        quote!(#path(call, #(#targets,)* #(#values),*)?)
-    }
-
-    fn rule_value(&mut self, value: &ComputeValue) -> TokenStream {
-        match value {
-            ComputeValue::Name(name) => self.passed(name),
-            ComputeValue::Integer(value) => Literal::i64_unsuffixed(*value).into_token_stream(),
-            ComputeValue::Number(value) => number(*value),
-            ComputeValue::Truth(value) => quote!(#value),
-            ComputeValue::Text(text) => quote!(#text),
-            ComputeValue::Absent => quote!(None),
-            ComputeValue::List(values) => {
-                let values: Vec<TokenStream> = values.iter().map(|value| self.rule_value(value)).collect();
-                quote!(&[#(#values),*])
-            }
-            ComputeValue::Call(call) => {
-                let part = self.part(call);
-                quote!(&#part)
-            }
-        }
-    }
-
-    /// Emits a name as it is passed to a rule.
-    fn passed(&self, name: &TensorName) -> TokenStream {
-        match name {
-            TensorName::Local(name) => {
-                let name = names::snake(name);
-                quote!(&#name)
-            }
-            TensorName::Param(id) => {
-                let param = self.function.param(*id);
-                let name = param.ident();
-                match argument(self.context, param) {
-                    Argument::Tensor | Argument::Tensors => quote!(&#name),
-                    Argument::OptionalTensor => quote!(#name.as_ref()),
-                    Argument::Number | Argument::Value => quote!(#name),
-                }
-            }
-        }
-    }
-
-    /// Emits a nested call and stores its result in a variable. Returns the variable.
-    fn part(&mut self, call: &OperatorCall) -> Ident {
-        let value = match self.method(call) {
-            None => self.rule(call, Vec::new()),
-            Some(method) => {
-                let call = self.formula(call, &method, None);
-                quote!(#call?)
-            }
-        };
-        self.parts += 1;
-        let part = format_ident!("part_{}", self.parts);
-        self.statements.push(quote!(let #part = #value;));
-        part
     }
 
     fn formula_step(&mut self, step: &Step, method: &Method) {
@@ -192,7 +120,7 @@ impl<'a> Writer<'a> {
                 let value = number(*value);
                 quote!(f64::into(#value))
             }
-            other => self.rule_value(other),
+            other => self.value(other),
         }
     }
 
@@ -304,7 +232,7 @@ impl<'a> Writer<'a> {
             ComputeValue::Name(TensorName::Local(name)) => names::snake(name).into_token_stream(),
             ComputeValue::Name(TensorName::Param(id)) => self.function.param(*id).ident().into_token_stream(),
             ComputeValue::Call(call) => self.part(call).into_token_stream(),
-            other => self.rule_value(other),
+            other => self.value(other),
         }
     }
 
@@ -339,22 +267,46 @@ impl<'a> Writer<'a> {
         let (true, Some(value), Some(target)) = (method.operator.random, given, step.targets.first()) else {
             return (None, None);
         };
-        let generator = self.rule_value(value);
+        let generator = self.value(value);
         let (target, _) = self.kernel_target(target);
         (
             Some(quote!(let (seed, offset) = call.draw(#generator, #target.len())?;)),
             Some(quote!(seed, offset)),
         )
     }
+}
 
-    fn attributes(&mut self, call: &OperatorCall, method: &Method) -> Vec<TokenStream> {
-        let attributes = method.attributes.iter().map(|index| &method.operator.attributes[*index]);
-        attributes
-            .map(|wanted| match call.attribute(&wanted.name) {
-                Some(value) => self.attribute(value, wanted.ty),
-                None => wanted.default.as_ref().map(constant).unwrap_or_default(),
-            })
-            .collect()
+impl Values for Writer<'_> {
+    fn passed(&self, name: &TensorName) -> TokenStream {
+        match name {
+            TensorName::Local(name) => {
+                let name = names::snake(name);
+                quote!(&#name)
+            }
+            TensorName::Param(id) => {
+                let param = self.function.param(*id);
+                let name = param.ident();
+                match argument(self.context, param) {
+                    Argument::Tensor | Argument::Tensors => quote!(&#name),
+                    Argument::OptionalTensor => quote!(#name.as_ref()),
+                    Argument::Number | Argument::Value => quote!(#name),
+                }
+            }
+        }
+    }
+
+    fn part(&mut self, call: &OperatorCall) -> Ident {
+        let value = match self.method(call) {
+            None => self.rule(call, &[quote!(call)]),
+            Some(method) => {
+                let call = self.formula(call, &method, None);
+                quote!(#call?)
+            }
+        };
+        self.parts += 1;
+        let part = format_ident!("part_{}", self.parts);
+        self.statements.push(quote!(let #part = #value;));
+        part
     }
 
     fn attribute(&mut self, value: &ComputeValue, ty: AttributeType) -> TokenStream {
@@ -373,7 +325,7 @@ impl<'a> Writer<'a> {
                 quote!(&#part)
             }
             (ComputeValue::Call(call), _) => self.part(call).into_token_stream(),
-            (value, _) => self.rule_value(value),
+            (value, _) => self.value(value),
         }
     }
 }

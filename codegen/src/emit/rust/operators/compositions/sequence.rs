@@ -1,10 +1,11 @@
 //! Sequences as calls of methods.
 
-use proc_macro2::{Ident, Literal, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 
 use super::{names, result_type};
-use crate::emit::rust::attribute::{constant, data_type, number};
+use crate::emit::rust::attribute::{data_type, number};
+use crate::emit::rust::values::Values;
 use crate::formula::Ty;
 use crate::model::{
     Arity, AttributeType, Callee, Composition, ComputeValue, Method, OperatorCall, Operators, OutputType,
@@ -108,7 +109,7 @@ impl<'a> Writer<'a> {
     fn required_step(&mut self, step: &Step) {
         let Some(target) = step.targets.first() else { return };
         let Some(method) = self.operators.method(&step.call.callee) else {
-            let value = self.rule(&step.call);
+            let value = self.rule(&step.call, &[quote!(self)]);
             if let Target::Local { name, .. } = target {
                 let name = names::snake(name);
                 self.statements.extend(quote!(let #name = #value;));
@@ -185,13 +186,7 @@ impl<'a> Writer<'a> {
             }
         });
         let inputs: Vec<TokenStream> = inputs.collect();
-        let wanted = method.attributes.iter().map(|index| &method.operator.attributes[*index]);
-        let attributes: Vec<TokenStream> = wanted
-            .map(|wanted| match call.attribute(&wanted.name) {
-                Some(value) => self.attribute(value, wanted.ty),
-                None => wanted.default.as_ref().map(constant).unwrap_or_default(),
-            })
-            .collect();
+        let attributes = self.attributes(call, method);
         let name = names::snake(&method.name);
         quote!(self.#name(launch, #(#results,)* #(#inputs,)* #(#attributes),*))
     }
@@ -221,52 +216,21 @@ impl<'a> Writer<'a> {
             ComputeValue::Call(call) => match self.operators.method(&call.callee) {
                 Some(method) => self.formula(call, &method),
                 None => {
-                    let value = self.rule(call);
+                    let value = self.rule(call, &[quote!(self)]);
                     quote!(self.operand(ty, #value)?)
                 }
             },
-            other => return self.rule_value(other),
+            other => return self.value(other),
         };
-        let part = self.part(&value);
+        let part = self.stored(&value);
         quote!(&#part)
     }
 
-    fn part(&mut self, value: &TokenStream) -> Ident {
+    fn stored(&mut self, value: &TokenStream) -> Ident {
         self.count += 1;
         let part = format_ident!("part_{}", self.count);
         self.statements.extend(quote!(let #part = #value;));
         part
-    }
-
-    /// Emits the call of a function that is written by hand.
-    fn rule(&mut self, call: &OperatorCall) -> TokenStream {
-        let Callee::Rule(path) = &call.callee else { return TokenStream::new() };
-        let path = names::path(path);
-        let values: Vec<TokenStream> = call.values().map(|value| self.rule_value(value)).collect();
-        quote!(#path(self, #(#values),*)?)
-    }
-
-    fn rule_value(&mut self, value: &ComputeValue) -> TokenStream {
-        match value {
-            ComputeValue::Name(name) => self.passed(name),
-            ComputeValue::Integer(value) => Literal::i64_unsuffixed(*value).into_token_stream(),
-            ComputeValue::Number(value) => number(*value),
-            ComputeValue::Truth(value) => quote!(#value),
-            ComputeValue::Text(text) => quote!(#text),
-            ComputeValue::Absent => quote!(None),
-            ComputeValue::List(values) => {
-                let values: Vec<TokenStream> = values.iter().map(|value| self.rule_value(value)).collect();
-                quote!(&[#(#values),*])
-            }
-            ComputeValue::Call(call) => {
-                let value = match self.operators.method(&call.callee) {
-                    Some(method) => self.formula(call, &method),
-                    None => self.rule(call),
-                };
-                let part = self.part(&value);
-                quote!(&#part)
-            }
-        }
     }
 
     fn kind(&self, name: &TensorName) -> Option<ParameterKind> {
@@ -275,8 +239,9 @@ impl<'a> Writer<'a> {
             TensorName::Local(_) => None,
         }
     }
+}
 
-    /// Emits a name as it is passed to a function.
+impl Values for Writer<'_> {
     fn passed(&self, name: &TensorName) -> TokenStream {
         match name {
             TensorName::Local(name) => {
@@ -294,6 +259,14 @@ impl<'a> Writer<'a> {
         }
     }
 
+    fn part(&mut self, call: &OperatorCall) -> Ident {
+        let value = match self.operators.method(&call.callee) {
+            Some(method) => self.formula(call, &method),
+            None => self.rule(call, &[quote!(self)]),
+        };
+        self.stored(&value)
+    }
+
     fn attribute(&mut self, value: &ComputeValue, ty: AttributeType) -> TokenStream {
         match (value, ty) {
             (ComputeValue::Integer(value), AttributeType::F64) => number(*value as f64),
@@ -302,9 +275,9 @@ impl<'a> Writer<'a> {
                 AttributeType::Bool | AttributeType::I64 | AttributeType::F64,
             ) => names::snake(name).into_token_stream(),
             (ComputeValue::Call(call), AttributeType::Bool | AttributeType::I64 | AttributeType::F64) => {
-                self.rule(call)
+                self.rule(call, &[quote!(self)])
             }
-            (value, _) => self.rule_value(value),
+            (value, _) => self.value(value),
         }
     }
 }
