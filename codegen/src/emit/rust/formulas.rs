@@ -1,6 +1,7 @@
 //! The loops of operators: one function for each formula and each gradient. They use the engine of `tenon-kernels`.
 
 use super::doc::{markdown, of_file};
+use super::imports::Used;
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
@@ -56,27 +57,19 @@ fn root(groups: &[&OperatorGroup]) -> TokenStream {
 
 fn module(group: &OperatorGroup) -> TokenStream {
     let functions = elementwise(group).map(|(operator, formulas)| functions(operator, formulas));
-    let bounds = [Elements::Floats, Elements::Both, Elements::Integers].into_iter().filter(|elements| {
-        let is_of_gradients =
-            |formulas: &Elementwise| *elements == Elements::Floats && !formulas.gradients.is_empty();
-        elementwise(group).any(|(_, formulas)| formulas.elements == *elements || is_of_gradients(formulas))
-    });
-    let needs_wrapping = elementwise(group).any(|(_, formulas)| formulas.elements != Elements::Floats);
-    let wrapping = needs_wrapping.then(|| {
-        quote!(
-            use std::num::Wrapping;
-        )
-    });
-    let bounds = bounds.map(bound);
+    let functions: TokenStream = functions.collect();
+    let used = Used::by(&functions);
+    let wrapping = used.import(quote!(std::num), &["Wrapping"]);
+    let bounds = used.import(quote!(crate::numeric), &["Floating", "Numeric", "Whole"]);
     let doc = of_file(&group.summary);
     quote! {
         #doc
         #wrapping
         use crate::elementwise;
         use crate::error::Result;
-        use crate::numeric::{#(#bounds),*};
+        #bounds
         use crate::tensor::{View, ViewMut};
-        #(#functions)*
+        #functions
     }
 }
 

@@ -22,6 +22,7 @@ mod formulas;
 mod forwarder;
 mod functions;
 mod import;
+mod imports;
 mod kernels;
 mod layer;
 mod loaded;

@@ -9,7 +9,10 @@ use super::super::values::Values;
 use super::super::{Context, names};
 use super::argument::{Argument, argument, attribute};
 use crate::formula::Ty as FormulaTy;
-use crate::model::{Arity, AttributeType, ComputeValue, ElementType, Function, Method, OperatorCall, OutputType, Step, Target, TensorName, Work};
+use crate::model::{
+    Arity, AttributeType, ComputeValue, ElementType, Function, Method, OperatorCall, OutputType, Step,
+    Target, TensorName, Work,
+};
 
 /// Emits the statements of all steps.
 pub(super) fn steps(context: Context, function: &Function) -> Vec<TokenStream> {

@@ -7,13 +7,14 @@ use super::doc::of_file;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use super::imports::Used;
 use super::{group_files, names};
 use crate::emit::text::{count, sentence};
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::formula::Variable;
 use crate::model::{
-    Arity, Availability, Body, ElementType, Interface, Kernel, KernelGroup, KernelInput, KernelOutput,
-    KernelType, Operand, Operator, Operators, OutputPlace, OutputType,
+    Arity, Body, ElementType, Interface, Kernel, KernelGroup, KernelInput, KernelOutput, KernelType,
+    Operator, Operators, OutputPlace,
 };
 use crate::out::Output;
 
@@ -70,59 +71,7 @@ impl Context<'_> {
         let kernels = group.kernels.iter().map(|kernel| self.kernel(group, kernel));
         let registrations = group.kernels.iter().map(|kernel| self.registration(group, kernel));
         let doc = of_file(&group.summary);
-        let kernels_of = || group.kernels.iter();
-        let release = kernels_of().any(|kernel| kernel.available != Availability::default());
-        let release = release.then(|| {
-            quote!(
-                use tenon::device::Release;
-            )
-        });
-        let attributes = || kernels_of().flat_map(|kernel| &kernel.attributes);
-        let functions = || {
-            let operators = kernels_of().map(|kernel| self.operators.operator(kernel.operator));
-            operators.filter(|operator| operator.elementwise().is_none())
-        };
-        let fixed = [OutputType::Bool, OutputType::I32, OutputType::I64, OutputType::F32];
-        let data_type = attributes().any(|attribute| attribute.ty == KernelType::DataType)
-            || functions().flat_map(|operator| &operator.outputs).any(|output| fixed.contains(&output.ty));
-        let data_type = data_type.then(|| {
-            quote!(
-                use tenon::device::DataType;
-            )
-        });
-        let has_formulas =
-            kernels_of().any(|kernel| self.operators.operator(kernel.operator).elementwise().is_some());
-        let elementwise = has_formulas.then(|| {
-            quote!(
-                use crate::kernel::elementwise;
-            )
-        });
-        let uses_input = |output: &Operand| matches!(output.ty, OutputType::Like(_) | OutputType::Wide(_));
-        let uses_outputs = functions()
-            .flat_map(|operator| &operator.outputs)
-            .any(|output| output.arity.is_list() || uses_input(output));
-        let outputs = uses_outputs.then(|| {
-            quote!(
-                use crate::kernel::outputs;
-            )
-        });
-        let has = |ty| attributes().any(|attribute| attribute.ty == ty);
-        let scalar = has(KernelType::Scalar).then(|| quote!(Scalar,));
-        let int_array = has(KernelType::IntArray).then(|| quote!(IntArray,));
-        let types = [ElementType::Float, ElementType::Integer, ElementType::Bool, ElementType::Complex]
-            .into_iter()
-            .filter(|ty| kernels_of().any(|kernel| kernel.element_types(self.operators).contains(ty)))
-            .map(type_list);
-        quote! {
-            #doc
-            #data_type
-            #release
-            use crate::error::Result;
-            #elementwise
-            #outputs
-            use crate::kernel::{#(#types,)* kernel};
-            use crate::kernel::{Any, Call, #int_array Output, Registry, Run, #scalar Tensor};
-
+        let code = quote! {
             /// Registers the kernels of this group.
             pub(super) fn register(registry: Registry) -> Result<()> {
                 #(#registrations)*
@@ -130,6 +79,22 @@ impl Context<'_> {
             }
 
             #(#kernels)*
+        };
+        let used = Used::by(&code);
+        let device = ["DataType", "Release"].map(|name| used.import(quote!(tenon::device), &[name]));
+        let modules = ["elementwise", "outputs"].map(|name| used.import(quote!(crate::kernel), &[name]));
+        let lists = used.import(quote!(crate::kernel), &["FLOATS", "INTEGERS", "BOOL", "COMPLEX", "kernel"]);
+        let names = ["Any", "Call", "IntArray", "Output", "Registry", "Run", "Scalar", "Tensor"];
+        let names = used.import(quote!(crate::kernel), &names);
+        quote! {
+            #doc
+            #(#device)*
+            use crate::error::Result;
+            #(#modules)*
+            #lists
+            #names
+
+            #code
         }
     }
 

@@ -1,7 +1,7 @@
 //! The implementation of the traits by a table of C functions, which a plugin in C or C++ fills.
 
 use crate::emit::rust::doc::of_file;
-use std::collections::BTreeSet;
+use crate::emit::rust::imports::Used;
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
@@ -61,7 +61,6 @@ fn module(group: &OperatorGroup) -> TokenStream {
     let name = trait_name(group);
     let doc = of_file(&group.summary);
     let module = names::snake(&group.name);
-    let imports = imports(&methods);
     let fields = methods.iter().map(|method| {
         let (name, types) = (names::snake(&method.name), types(method));
         quote!(#name: Slot<unsafe extern "C-unwind" fn(*const ffi::Launch, #(#types),*) -> Status>)
@@ -70,13 +69,15 @@ fn module(group: &OperatorGroup) -> TokenStream {
         let (signature, body) = (signature(method), body(&module, method));
         quote!(#signature { #body })
     });
+    let calls: TokenStream = calls.collect();
+    let arguments = Used::by(&calls).import(quote!(crate::arguments), &CONVERTERS);
     quote! {
         #doc
 
         use tenon::device::{Result, Status};
         use tenon::operators::{#name, Launch, TensorMut, TensorRef};
 
-        use crate::arguments::{#(#imports),*};
+        #arguments
         use crate::call::{CTable, Slot};
         use crate::ffi;
 
@@ -87,7 +88,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
         }
 
         impl #name for CTable {
-            #(#calls)*
+            #calls
         }
     }
 }
@@ -129,6 +130,9 @@ fn body(group: &Ident, method: &Method) -> TokenStream {
         })
     }
 }
+
+/// The functions of `arguments`.
+const CONVERTERS: [&str; 7] = ["inputs", "optional", "optional_inputs", "outputs", "tensor", "text", "texts"];
 
 /// Returns the function of `arguments` that converts a parameter, or `None` if the parameter is passed as it is.
 fn converter(kind: ParameterKind) -> Option<&'static str> {
@@ -174,11 +178,4 @@ fn argument(parameter: &Parameter) -> TokenStream {
         ParameterKind::Attribute(AttributeType::Texts) => quote!(#name.first(), #name.count()),
         ParameterKind::Attribute(_) | ParameterKind::Random => quote!(#name),
     }
-}
-
-/// Lists the functions that convert the parameters of some methods, sorted and without repeats.
-fn imports(methods: &[Method]) -> Vec<Ident> {
-    let parameters = methods.iter().flat_map(Method::parameters);
-    let functions = parameters.filter_map(|parameter| converter(parameter.kind));
-    functions.collect::<BTreeSet<_>>().into_iter().map(names::snake).collect()
 }

@@ -1,9 +1,8 @@
 //! The implementation of the traits: each method calls its kernel.
 
 use crate::emit::rust::doc::of_file;
-use std::collections::BTreeSet;
-
-use proc_macro2::{Ident, Span, TokenStream};
+use crate::emit::rust::imports::Used;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::signature::signature;
@@ -11,6 +10,13 @@ use super::{files, methods, names, trait_name};
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::model::{Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Work};
 use crate::out::Output;
+
+/// The functions for methods whose work is done when they return.
+const AT_ONCE: [&str; 9] =
+    ["done", "optional", "optional_mut", "optional_views", "ready", "view", "view_mut", "views", "views_mut"];
+
+/// The names for methods whose work may run later.
+const QUEUED: [&str; 6] = ["Call", "borrowed", "common_shape", "expect_shape", "gradient", "texts"];
 
 /// The methods of all operators, as calls of the crate of kernels.
 pub struct OperatorCalls;
@@ -39,19 +45,16 @@ fn module(group: &OperatorGroup) -> TokenStream {
     let methods = methods(group);
     let name = trait_name(group);
     let doc = of_file(&group.summary);
-    let formulas = methods.iter().any(|method| matches!(method.work, Work::Formula(_) | Work::Gradient(..)));
-    let formulas = formulas.then(|| {
-        quote!(
-            use tenon_kernels::formulas;
-        )
-    });
-    let imports = Imports::of(&methods);
-    let (at_once, queued) = (imports.at_once(), imports.queued());
     let group = names::snake(&group.name);
     let methods = methods.iter().map(|method| {
         let (signature, body) = (signature(method), body(&group, method));
         quote!(#signature { #body })
     });
+    let methods: TokenStream = methods.collect();
+    let used = Used::by(&methods);
+    let formulas = used.import(quote!(tenon_kernels), &["formulas"]);
+    let at_once = used.import(quote!(crate::host), &AT_ONCE);
+    let queued = used.import(quote!(crate::queue), &QUEUED);
     quote! {
         #doc
 
@@ -64,7 +67,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
         #queued
 
         impl #name for CpuOperators {
-            #(#methods)*
+            #methods
         }
     }
 }
@@ -244,65 +247,4 @@ fn owned(method: &Method) -> (TokenStream, Vec<TokenStream>) {
         arguments.push(argument);
     }
     (own, arguments)
-}
-
-/// The functions that some methods call.
-#[derive(Default)]
-struct Imports {
-    at_once: BTreeSet<&'static str>,
-    queued: BTreeSet<&'static str>,
-}
-
-impl Imports {
-    fn of(methods: &[Method]) -> Self {
-        let mut imports = Imports::default();
-        for method in methods {
-            imports.add(method);
-        }
-        imports
-    }
-
-    fn add(&mut self, method: &Method) {
-        let checks_elements = method.operator.checks_elements;
-        match method.work {
-            Work::Shape(_) => self.add_at_once(method, checks_elements),
-            Work::Kernel(_) if checks_elements => self.add_at_once(method, true),
-            Work::Kernel(_) => {
-                let mut types = method.attributes.iter().map(|index| method.operator.attributes[*index].ty);
-                if types.any(|ty| ty == AttributeType::Texts) {
-                    self.queued.extend(["borrowed", "texts"]);
-                }
-                self.queued.insert("Call");
-            }
-            Work::Formula(_) => self.queued.extend(["Call", "expect_shape"]),
-            Work::Gradient(..) => self.queued.extend(["Call", "common_shape", "gradient"]),
-        }
-    }
-
-    fn add_at_once(&mut self, method: &Method, waits: bool) {
-        self.at_once.insert("done");
-        self.at_once.extend(waits.then_some("ready"));
-        self.at_once.extend(method.inputs.iter().map(|variable| match method.operator.arity(*variable) {
-            Arity::One => "view",
-            Arity::Optional => "optional",
-            Arity::List => "views",
-            Arity::OptionalList => "optional_views",
-        }));
-        let outputs = method.outputs().into_iter().filter_map(|(_, output)| output);
-        self.at_once.extend(outputs.map(|output| match output.arity {
-            Arity::One => "view_mut",
-            Arity::Optional => "optional_mut",
-            Arity::List | Arity::OptionalList => "views_mut",
-        }));
-    }
-
-    fn at_once(&self) -> Option<TokenStream> {
-        let names = self.at_once.iter().map(|name| names::snake(name));
-        (!self.at_once.is_empty()).then(|| quote!(use crate::host::{#(#names),*};))
-    }
-
-    fn queued(&self) -> Option<TokenStream> {
-        let names = self.queued.iter().map(|name| Ident::new(name, Span::call_site()));
-        (!self.queued.is_empty()).then(|| quote!(use crate::queue::{#(#names),*};))
-    }
 }

@@ -39,34 +39,6 @@ pub(super) fn body(method: &Method, parts: &[(&str, Term)], value: &Term) -> Tok
     }
 }
 
-/// Returns true if a value needs temporary memory for booleans.
-pub(super) fn has_bool(term: &Term, is_stored: bool) -> bool {
-    match term {
-        Term::Call { operands, result, .. } => {
-            (is_stored && *result == Ty::Truth) || operands.iter().any(|operand| has_bool(operand, true))
-        }
-        Term::Choice(_, then, otherwise) => has_bool(then, is_stored) || has_bool(otherwise, is_stored),
-        Term::Uniform(expr) => expr.ty == Ty::Truth,
-        Term::Tensor(_) | Term::Part(_) | Term::Whole(_) => false,
-    }
-}
-
-/// Adds the methods that a value calls; one that is not a call is copied to the output.
-pub(super) fn called<'a>(term: &Term<'a>, is_written: bool, methods: &mut Vec<&'a str>) {
-    match term {
-        Term::Call { method, operands, .. } => {
-            methods.push(method);
-            operands.iter().for_each(|operand| called(operand, false, methods));
-        }
-        Term::Choice(_, then, otherwise) => {
-            called(then, is_written, methods);
-            called(otherwise, is_written, methods);
-        }
-        _ if is_written => methods.push("expand"),
-        _ => {}
-    }
-}
-
 struct Writer<'a> {
     method: &'a Method<'a>,
     /// The number of intermediate results so far.

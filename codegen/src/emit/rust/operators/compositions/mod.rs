@@ -4,6 +4,7 @@ mod formula;
 mod sequence;
 
 use crate::emit::rust::doc::of_file;
+use crate::emit::rust::imports::Used;
 use std::collections::HashMap;
 
 use proc_macro2::{Ident, TokenStream};
@@ -71,18 +72,6 @@ fn module(operators: &Operators, group: &OperatorGroup, compositions: &Known) ->
     let name = trait_name(group);
     let doc = of_file(&group.summary);
     let methods = methods(group);
-    let composed = || methods.iter().filter_map(|method| compositions.get(method.name.as_str()));
-    let bool_import =
-        composed().any(|composition| has_bool(operators, composition)).then(|| quote!(DataType,));
-    let refuses = composed().any(|composition| sequence::refuses(composition));
-    let error_import = refuses.then(|| quote!(Error,));
-    let has_rules = composed().any(|composition| sequence::has_rules(composition));
-    let rules = has_rules.then(|| {
-        quote!(
-            use crate::operators::composed::rules;
-        )
-    });
-    let traits = trait_names(operators, group, composed().copied());
     let methods = methods.iter().map(|method| {
         let (signature, forward) = (signature(method), forward(method));
         let body = match compositions.get(method.name.as_str()) {
@@ -100,43 +89,25 @@ fn module(operators: &Operators, group: &OperatorGroup, compositions: &Known) ->
         };
         quote!(#signature { #body })
     });
+    let methods: TokenStream = methods.collect();
+    let used = Used::by(&methods);
+    let device = used.import(quote!(tenon::device), &["DataType", "Error", "Result"]);
+    let rules = used.import(quote!(crate::operators::composed), &["rules"]);
+    // The traits of the methods of other groups that are called.
+    let is_called = |group: &&OperatorGroup| self::methods(group).iter().any(|it| used.calls(&it.name));
+    let others = operators.groups.iter().filter(|other| other.name != group.name);
+    let traits = others.filter(is_called).map(trait_name);
     quote! {
         #doc
 
-        use tenon::device::{#bool_import #error_import Result};
+        #device
         use tenon::operators::{#name, #(#traits,)* Launch, TensorMut, TensorRef};
 
         use crate::operators::composed::Composed;
         #rules
 
         impl #name for Composed<'_> {
-            #(#methods)*
-        }
-    }
-}
-
-/// Lists the traits of the methods that some compositions call, without that of their own group.
-fn trait_names<'a>(
-    operators: &Operators,
-    own: &OperatorGroup,
-    compositions: impl Iterator<Item = &'a Composition<'a>>,
-) -> Vec<Ident> {
-    let called: Vec<&str> = compositions.flat_map(called).collect();
-    let others = operators.groups.iter().filter(|group| group.name != own.name);
-    let used =
-        others.filter(|group| methods(group).iter().any(|method| called.contains(&method.name.as_str())));
-    used.map(trait_name).collect()
-}
-
-/// Lists the methods that the body of a composition names.
-fn called<'a>(composition: &'a Composition<'a>) -> Vec<&'a str> {
-    match &composition.recipe {
-        Recipe::Sequence(_) => composition.parts.iter().map(|part| part.method.as_str()).collect(),
-        Recipe::Formula(parts, value) => {
-            let mut called = Vec::new();
-            parts.iter().for_each(|(_, part)| formula::called(part, false, &mut called));
-            formula::called(value, true, &mut called);
-            called
+            #methods
         }
     }
 }
@@ -163,16 +134,6 @@ fn body(operators: &Operators, composition: &Composition) -> TokenStream {
     match &composition.recipe {
         Recipe::Formula(parts, value) => formula::body(&composition.method, parts, value),
         Recipe::Sequence(steps) => sequence::body(operators, &composition.method, steps),
-    }
-}
-
-/// Returns true if an intermediate result has booleans.
-fn has_bool(operators: &Operators, composition: &Composition) -> bool {
-    match &composition.recipe {
-        Recipe::Formula(parts, value) => {
-            parts.iter().any(|(_, part)| formula::has_bool(part, true)) || formula::has_bool(value, false)
-        }
-        Recipe::Sequence(steps) => sequence::has_bool(operators, steps),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::emit::rust::attribute::{data_type, number};
 use crate::emit::rust::values::Values;
 use crate::formula::Ty;
 use crate::model::{
-    Arity, AttributeType, Callee, Composition, ComputeValue, Method, OperatorCall, Operators, OutputType,
-    ParamId, Parameter, ParameterKind, Recipe, Step, Target, TensorName, Work,
+    Arity, AttributeType, ComputeValue, Method, OperatorCall, Operators, OutputType, ParamId, Parameter,
+    ParameterKind, Step, Target, TensorName, Work,
 };
 
 /// Emits the body of a method from its steps.
@@ -42,45 +42,6 @@ fn unused<'a>(params: &'a [Parameter], steps: &'a [Step]) -> impl Iterator<Item 
     let optional = params.iter().enumerate().filter(move |(_, parameter)| is_optional(parameter.kind));
     let unused = optional.filter(|(index, _)| !steps.iter().any(|step| step.uses(ParamId(*index))));
     unused.map(|(_, parameter)| parameter.name.as_str())
-}
-
-/// Returns true if an optional tensor is refused.
-pub(super) fn refuses(composition: &Composition) -> bool {
-    match composition.recipe {
-        Recipe::Sequence(steps) => unused(&composition.method.parameters(), steps).next().is_some(),
-        Recipe::Formula(..) => false,
-    }
-}
-
-/// Returns true if a step calls a function that is written by hand.
-pub(super) fn has_rules(composition: &Composition) -> bool {
-    fn is_rule(call: &OperatorCall) -> bool {
-        matches!(call.callee, Callee::Rule(_))
-            || call.values().any(|value| matches!(value, ComputeValue::Call(call) if is_rule(call)))
-    }
-    matches!(composition.recipe, Recipe::Sequence(steps) if steps.iter().any(|step| is_rule(&step.call)))
-}
-
-/// Returns true if an intermediate result has booleans.
-pub(super) fn has_bool(operators: &Operators, steps: &[Step]) -> bool {
-    fn of_call(operators: &Operators, call: &OperatorCall, is_stored: bool) -> bool {
-        let is_test = match &call.callee {
-            Callee::Method { operator, .. } => operators
-                .operator(*operator)
-                .elementwise()
-                .is_some_and(|formulas| formulas.result == Ty::Truth),
-            Callee::Rule(_) => false,
-        };
-        (is_test && is_stored)
-            || call
-                .arguments
-                .iter()
-                .any(|value| matches!(value, ComputeValue::Call(call) if of_call(operators, call, true)))
-    }
-    steps.iter().any(|step| {
-        let is_stored = step.targets.iter().any(|target| matches!(target, Target::Local { .. }));
-        of_call(operators, &step.call, is_stored)
-    })
 }
 
 struct Writer<'a> {
