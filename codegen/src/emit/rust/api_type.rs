@@ -1,10 +1,10 @@
 //! Types in the Rust API: the types of parameters, fields and results.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::{Context, names};
-use crate::model::{HandleForm, Space, StatusValue, Ty, TypeId, TypeKind};
+use crate::model::{Constant, HandleForm, Param, Space, StatusValue, Ty, TypeId, TypeKind};
 
 /// Returns true if C passes a handle as `Name*`.
 pub(super) fn is_by_pointer(kind: &TypeKind) -> bool {
@@ -63,5 +63,29 @@ pub(super) fn scalar(context: Context, ty: Ty) -> TokenStream {
         Ty::String => quote!(&::core::ffi::CStr),
         Ty::Pointer => quote!(::tenon::AnyPtr),
         Ty::Named(id) => type_path(context, id),
+    }
+}
+
+/// Returns a constant as a value of a parameter.
+pub(super) fn constant(context: Context, param: &Param, constant: Constant) -> TokenStream {
+    match constant {
+        Constant::Bool(value) => quote!(#value),
+        Constant::Null => {
+            let ty = value(context, param.ty, param.space);
+            quote!(#ty::NULL)
+        }
+        Constant::Integer(number) => {
+            let literal = match param.ty {
+                Ty::F32 | Ty::F64 => Literal::f64_unsuffixed(number as f64),
+                _ => Literal::i64_unsuffixed(number),
+            };
+            match context.spec.kind(param.ty) {
+                Some(TypeKind::Enum { .. } | TypeKind::Id { .. }) => {
+                    let ty = value(context, param.ty, None);
+                    quote!(#ty(#literal))
+                }
+                _ => quote!(#literal),
+            }
+        }
     }
 }

@@ -3,18 +3,18 @@
 //! The struct begins with its size in the caller's release. Members beyond that size are not accessed: inputs have
 //! the spec's default or zero, and outputs are written to a local variable.
 
+use super::api_type::constant;
 use super::ffi::{Member, layout_struct};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::api_type::value;
 use super::doc::{doc, field_text};
 use super::form::{Form, Output};
 use super::pieces::to_raw;
 use super::raw_types::{raw_param, raw_written};
 use super::{Context, names};
 use crate::abi::{self, ArgsMember};
-use crate::model::{Absent, ArgsStruct, Constant, Direction, Function, Param, TypeKind};
+use crate::model::{Absent, ArgsStruct, Constant, Direction, Function, Param};
 
 /// Emits the structs whose members are the parameters of a function.
 pub(super) fn structs(context: Context) -> TokenStream {
@@ -113,21 +113,11 @@ fn absent(context: Context, param: &Param, this: &TokenStream) -> Option<TokenSt
     Some(match &param.absent {
         Some(Absent::Call(function)) => {
             let function = context.interface.function(*function);
-            let (trait_name, method) = (names::trait_with(context.interface, function), function.ident());
-            to_raw(context, param, &quote!(#trait_name::#method(#this)?))
+            let method = names::method(context.interface, function);
+            to_raw(context, param, &quote!(#method(#this)?))
         }
-        Some(Absent::Constant(Constant::Integer(number))) => {
-            let number = proc_macro2::Literal::i64_unsuffixed(*number);
-            match context.spec.kind(param.ty) {
-                Some(TypeKind::Enum { .. }) => {
-                    let ty = value(context, param.ty, None);
-                    quote!(#ty(#number))
-                }
-                _ => quote!(#number),
-            }
-        }
-        Some(Absent::Constant(Constant::Bool(value))) => quote!(#value),
-        _ => return None,
+        Some(Absent::Constant(Constant::Null)) | None => return None,
+        Some(Absent::Constant(value)) => constant(context, param, *value),
     })
 }
 

@@ -3,12 +3,12 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::api_type::status_value;
-use super::form::{Form, Output, is_fallible, outputs, parameters};
+use super::api_type::{self, status_value};
+use super::form::{Form, Output, assemble, is_fallible, parameters};
 use super::traits::signature;
 use super::{Context, names};
 use crate::model::{
-    Argument, Buffer, Call, Carrier, Constant, Extent, FallbackKind, Function, Param, ParamId, Ty, TypeKind,
+    Argument, Buffer, Call, Carrier, Constant, Extent, FallbackKind, Function, Param, ParamId,
 };
 
 pub(super) fn emit(context: Context) -> TokenStream {
@@ -48,18 +48,17 @@ pub(super) fn emit(context: Context) -> TokenStream {
 
 fn method(context: Context, function: &Function) -> TokenStream {
     let signature = signature(context, function);
-    let trait_name = names::trait_of(context.interface);
-    let name = function.ident();
+    let name = names::method(context.interface, function);
     let arguments: Vec<_> = parameters(context, function).map(|(name, _)| name).collect();
     let Some(fallback) = &function.fallback else {
-        return quote! { #signature { #trait_name::#name(&*self.0, #(#arguments),*) } };
+        return quote! { #signature { #name(&*self.0, #(#arguments),*) } };
     };
     let variant = function.variant();
     let body = body(context, function, &fallback.kind);
     quote! {
         #signature {
             if Partial::provides(&*self.0, Function::#variant) {
-                return #trait_name::#name(&*self.0, #(#arguments),*);
+                return #name(&*self.0, #(#arguments),*);
             }
             #body
         }
@@ -117,48 +116,12 @@ pub(super) fn body(context: Context, function: &Function, kind: &FallbackKind) -
     }
 }
 
-/// Returns the result of a function, assembled from the values of its outputs.
-fn assemble(function: &Function, value: impl Fn(ParamId, &Param, &Output) -> TokenStream) -> TokenStream {
-    match outputs(function).as_slice() {
-        [] => quote!(()),
-        [(id, param, output)] => value(*id, param, output),
-        several => {
-            let name = function.variant();
-            let fields = several.iter().map(|(id, param, output)| {
-                let (field, value) = (param.ident(), value(*id, param, output));
-                quote!(#field: #value)
-            });
-            quote!(#name { #(#fields),* })
-        }
-    }
-}
-
 fn constant_value(context: Context, param: &Param, output: &Output, constant: Constant) -> TokenStream {
-    let single = match constant {
-        Constant::Bool(value) => quote!(#value),
-        Constant::Null => {
-            let ty = super::api_type::value(context, param.ty, param.space);
-            quote!(#ty::NULL)
-        }
-        Constant::Integer(number) => {
-            let literal = match param.ty {
-                Ty::F32 | Ty::F64 => proc_macro2::Literal::f64_unsuffixed(number as f64),
-                _ => proc_macro2::Literal::i64_unsuffixed(number),
-            };
-            match context.spec.kind(param.ty) {
-                Some(TypeKind::Enum { .. } | TypeKind::Id { .. }) => {
-                    let ty = super::api_type::value(context, param.ty, None);
-                    quote!(#ty(#literal))
-                }
-                _ => quote!(#literal),
-            }
-        }
-    };
     match output {
-        Output::Value => single,
+        Output::Value => api_type::constant(context, param, constant),
         Output::Array(count) => {
-            let count = names::number(*count);
-            quote!([#single; #count])
+            let (each, count) = (api_type::constant(context, param, constant), names::number(*count));
+            quote!([#each; #count])
         }
         Output::Vec(_) => quote!(::std::vec::Vec::new()),
         Output::Text(_) => quote!(::std::string::String::new()),
@@ -209,7 +172,6 @@ fn yielded_name(context: Context, function: &Function, call: &Call) -> Option<pr
 
 fn emit_call(context: Context, caller: Caller, call: &Call) -> TokenStream {
     let callee = context.interface.function(call.function.value);
-    let name = callee.ident();
     let find = |id: ParamId| {
         call.arguments.iter().find(|(known, _)| *known == id).map(|(_, argument)| argument.value)
     };
@@ -223,8 +185,8 @@ fn emit_call(context: Context, caller: Caller, call: &Call) -> TokenStream {
         };
         Some(caller.argument(context, param, form, find(ParamId(index))?, len))
     });
-    let trait_name = names::trait_with(context.interface, callee);
-    quote! { #trait_name::#name(self, #(#arguments),*) }
+    let method = names::method(context.interface, callee);
+    quote! { #method(self, #(#arguments),*) }
 }
 
 /// The function that a fallback replaces; the arguments of calls refer to its parameters.
@@ -246,7 +208,7 @@ impl Caller<'_> {
     ) -> TokenStream {
         let own_name = |id: ParamId| self.function.param(id).ident();
         match argument {
-            Argument::Constant(constant) => constant_value(context, param, &Output::Value, constant),
+            Argument::Constant(constant) => api_type::constant(context, param, constant),
             Argument::Buffer(index) => {
                 let name = names::snake(&self.buffers[index].name.value);
                 match form {

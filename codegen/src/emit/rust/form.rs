@@ -71,6 +71,25 @@ pub(super) fn outputs(function: &Function) -> Vec<(ParamId, &Param, &Output)> {
     function.param_ids().filter_map(output).collect()
 }
 
+/// Returns the result of a function, assembled from the values of its outputs.
+pub(super) fn assemble(
+    function: &Function,
+    value: impl Fn(ParamId, &Param, &Output) -> TokenStream,
+) -> TokenStream {
+    match outputs(function).as_slice() {
+        [] => quote!(()),
+        [(id, param, output)] => value(*id, param, output),
+        several => {
+            let name = function.variant();
+            let fields = several.iter().map(|(id, param, output)| {
+                let (field, value) = (param.ident(), value(*id, param, output));
+                quote!(#field: #value)
+            });
+            quote!(#name { #(#fields),* })
+        }
+    }
+}
+
 /// Returns true if the exported functions record the last error per thread: if the interface has a status.
 pub(super) fn keeps_failures(context: Context) -> bool {
     matches!(context.interface.kind, InterfaceKind::Export) && context.interface.status.is_some()

@@ -185,8 +185,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
 
 fn method(context: Context, function: &Function) -> TokenStream {
     let signature = signature(context, function);
-    let (trait_name, name) = (names::trait_of(context.interface), function.ident());
-    let variant = function.variant();
+    let (called, variant) = (names::method(context.interface, function), function.variant());
     let given: Vec<TokenStream> =
         function.formed().map(|(param, form)| bits(context, function, param, form)).collect();
     let passed = function.formed().filter_map(|(param, form)| {
@@ -201,7 +200,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let is_read = outputs(function)
         .iter()
         .any(|(_, param, output)| matches!(output, Output::Value) && has_bits(context, param));
-    let call = quote!(#trait_name::#name(__below, #(#passed),*));
+    let call = quote!(#called(__below, #(#passed),*));
     let (words, body) = match (updates.is_empty(), is_fallible(context, function)) {
         (true, _) => (quote!(_), quote! { #call }),
         (false, true) if is_read => (

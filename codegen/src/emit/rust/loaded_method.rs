@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::api_type::{status_value, value};
-use super::form::{Form, Output, outputs};
+use super::form::{Form, Output, assemble, outputs};
 use super::layer::default_value;
 use super::pieces::to_raw;
 use super::thunk::{for_each_signature, signatures};
@@ -113,15 +113,12 @@ fn prepare(context: Context, function: &Function, id: ParamId, param: &Param, fo
             quote! { let mut #local = ::core::mem::MaybeUninit::<[#element; #count]>::zeroed(); }
         }
         Form::Output(Output::Vec(counted)) => {
-            let (trait_name, counted, element) = (
-                names::trait_of(context.interface),
-                context.interface.function(*counted).ident(),
-                value(context, param.ty, param.space),
-            );
+            let counted = names::method(context.interface, context.interface.function(*counted));
+            let element = value(context, param.ty, param.space);
             let attempt = tried(
                 context,
                 function,
-                quote!(#trait_name::#counted(self).and_then(|count| ::tenon::support::elements::<_, #element>(#text, count))),
+                quote!(#counted(self).and_then(|count| ::tenon::support::elements::<_, #element>(#text, count))),
             );
             quote! { let mut #local = #attempt; }
         }
@@ -269,18 +266,8 @@ fn end(context: Context, function: &Function) -> TokenStream {
                 };
             }
             let outputs = outputs(function);
-            let values: Vec<TokenStream> =
-                outputs.iter().map(|(_, param, output)| yielded(context, param, output)).collect();
             let taken = outputs.iter().filter_map(|(_, param, output)| taken(param, output));
-            let value = match (outputs.as_slice(), values.as_slice()) {
-                ([], _) => quote!(()),
-                ([_], [value]) => quote!(#value),
-                _ => {
-                    let name = function.variant();
-                    let fields = outputs.iter().map(|(_, param, _)| param.ident());
-                    quote!(#name { #(#fields: #values),* })
-                }
-            };
+            let value = assemble(function, |_, param, output| yielded(context, param, output));
             let returned = if has_object { quote!(__returned.cast()) } else { quote!(__returned) };
             let check = quote!(self.check(#text, #returned));
             let changed: Vec<TokenStream> = changed.collect();

@@ -118,9 +118,10 @@ pub fn trait_of(interface: &Interface) -> Ident {
     symbol(&interface.trait_name)
 }
 
-/// Returns the trait that has the method of a function: the trait of its group, if groups have traits.
-pub fn trait_with(interface: &Interface, function: &Function) -> Ident {
-    symbol(&interface.trait_with(function))
+/// Returns the path of a function's method. Its trait is that of the group, if groups have traits.
+pub fn method(interface: &Interface, function: &Function) -> TokenStream {
+    let (name, method) = (symbol(&interface.trait_with(function)), function.ident());
+    quote!(#name::#method)
 }
 
 /// Returns a number without a suffix.

@@ -241,10 +241,10 @@ pub(super) fn write_output(
         }
         Output::Vec(function) => {
             let counted = context.interface.function(*function);
-            let (trait_name, method) = (names::trait_with(context.interface, counted), counted.ident());
+            let method = names::method(context.interface, counted);
             let (element, counted) = (value(context, param.ty, param.space), &counted.name.value);
             quote! {
-                let __expected = #trait_name::#method(#this)?;
+                let __expected = #method(#this)?;
                 ::tenon::support::write_elements #beside(#text, #place.cast::<#element>(), &#yielded, (#counted, __expected))?;
             }
         }

@@ -4,7 +4,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::api_type::{status_value, value};
+use super::api_type::{constant, status_value, value};
 use super::form::{Output, is_fallible};
 use super::pieces::{
     Report, argument, is_unsafe, prepare, safety, to_raw, write_back, write_output, yielded,
@@ -141,9 +141,9 @@ pub(super) fn body(
     });
     let before = quote! { #unpack #(#prepare)* };
     let arguments = each().filter_map(|(param, form)| argument(param, form));
-    let (trait_name, method) = (names::trait_with(context.interface, function), function.ident());
+    let method = names::method(context.interface, function);
     let question_mark = is_fallible(context, function).then(|| quote!(?));
-    let call = quote!(#trait_name::#method(#this, #(#arguments),*));
+    let call = quote!(#method(#this, #(#arguments),*));
     let written: Vec<TokenStream> =
         each().filter_map(|(param, form)| write_back(context, param, form)).collect();
     let outputs: Vec<_> = yielded(function).collect();
@@ -273,18 +273,11 @@ fn stand_in(context: Context, param: &Param, this: &TokenStream) -> TokenStream 
     let value = match &param.absent {
         Some(Absent::Call(function)) => {
             let function = context.interface.function(*function);
-            let (trait_name, method) = (names::trait_with(context.interface, function), function.ident());
-            quote!(#trait_name::#method(#this)?)
+            let method = names::method(context.interface, function);
+            quote!(#method(#this)?)
         }
-        Some(Absent::Constant(Constant::Integer(number))) => {
-            let number = proc_macro2::Literal::i64_unsuffixed(*number);
-            quote!(#number)
-        }
-        Some(Absent::Constant(Constant::Bool(value))) => quote!(#value),
-        _ => {
-            let ty = value(context, param.ty, param.space);
-            quote!(#ty::NULL)
-        }
+        Some(Absent::Constant(value)) => constant(context, param, *value),
+        None => constant(context, param, Constant::Null),
     };
     quote! { let #name = #value; }
 }
