@@ -73,7 +73,7 @@ fn a_python_program_calls_the_library() {
     write("kit/_hand/kit.py", "def visit(*args):\n    return args\n");
     write("kit/bench.py", "BY_HAND = True\n");
     let bind = "import ctypes\nimport os\n\nLIBRARY = ctypes.CDLL(os.environ['KIT_LIBRARY'])\n\n\n\
-                def bind(symbol, *argtypes, restype=ctypes.c_int):\n    function = LIBRARY[symbol]\n    \
+                def bind_acl(symbol, *argtypes, restype=ctypes.c_int):\n    function = LIBRARY[symbol]\n    \
                 function.argtypes = argtypes\n    function.restype = restype\n    return function\n";
     write("tenon/_native/library.py", bind);
     let mut program = Command::new("python3");
