@@ -1,4 +1,4 @@
-/* Memory of two processes: keys and shareable handles, their permissions, and processes that die. */
+/* Memory, notifies and events of two processes, their permissions, and processes that die. */
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -29,12 +29,14 @@
     }                                                                        \
   } while (0)
 
-enum { SIZE = 10000, KEY_SIZE = 65 };
+enum { SIZE = 10000, KEY_SIZE = 65, PATIENCE = 30 };
 
 /* What one process tells the other. */
 struct told {
   char key[KEY_SIZE];
+  char other_key[KEY_SIZE];
   uint64_t handle;
+  aclrtIpcEventHandle event;
 };
 
 /* The ends of two pipes. */
@@ -54,6 +56,8 @@ static struct told wait_for(struct peer peer) {
 }
 
 static void begin(void) {
+  /* A process whose peer has failed ends too. */
+  alarm(PATIENCE);
   OK(aclInit(NULL));
   OK(aclrtSetDevice(0));
 }
@@ -98,7 +102,8 @@ static void holds(const void* memory, int value) {
 }
 
 static struct told exported(void* memory, uint64_t flag) {
-  struct told told = {"", 0};
+  struct told told;
+  memset(&told, 0, sizeof told);
   OK(aclrtIpcMemGetExportKey(memory, SIZE, told.key, sizeof told.key, flag));
   return told;
 }
@@ -236,6 +241,140 @@ static void share_physical(void) {
   end();
 }
 
+enum { ROUNDS = 200 };
+
+/* Waits for one notify and sets the other, in turns. */
+static void answers(struct peer peer) {
+  struct told told = wait_for(peer);
+  aclrtNotify ping = NULL, pong = NULL;
+  OK(aclrtNotifyImportByKey(&ping, told.key, 0));
+  REFUSED(aclrtNotifyImportByKey(&pong, told.other_key, 0), "has not listed this process");
+  send_to(peer, told);
+  wait_for(peer);
+  OK(aclrtNotifyImportByKey(&pong, told.other_key, 0));
+  aclrtStream stream;
+  OK(aclrtCreateStream(&stream));
+  for (int i = 0; i < ROUNDS; ++i) {
+    OK(aclrtWaitAndResetNotify(ping, stream, 0));
+    OK(aclrtRecordNotify(pong, stream));
+  }
+  OK(aclrtSynchronizeStream(stream));
+  OK(aclrtWaitAndResetNotify(ping, stream, 1));
+  EXPECT(aclrtSynchronizeStream(stream) == ACL_ERROR_RT_WAIT_TIMEOUT);
+  /* The other process destroys the notify that this one waits for. */
+  OK(aclrtWaitAndResetNotify(ping, stream, 0));
+  send_to(peer, told);
+  EXPECT(aclrtSynchronizeStream(stream) == ACL_ERROR_RT_INVALID_HANDLE);
+  OK(aclrtDestroyNotify(ping));
+  OK(aclrtDestroyNotify(pong));
+  OK(aclrtDestroyStream(stream));
+}
+
+static void share_notifies(void) {
+  struct peer peer = start(answers);
+  begin();
+  aclrtNotify ping = NULL, pong = NULL, used = NULL;
+  aclrtStream stream;
+  OK(aclrtCreateNotify(&ping, ACL_NOTIFY_DEFAULT));
+  OK(aclrtCreateNotify(&pong, ACL_NOTIFY_DEFAULT));
+  OK(aclrtCreateNotify(&used, ACL_NOTIFY_DEFAULT));
+  OK(aclrtCreateStream(&stream));
+  struct told told;
+  memset(&told, 0, sizeof told);
+  OK(aclrtWaitAndResetNotify(used, stream, 0));
+  EXPECT(aclrtNotifyGetExportKey(used, told.key, KEY_SIZE, 0) == ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  OK(aclrtRecordNotify(used, NULL));
+  OK(aclrtSynchronizeStream(stream));
+  OK(aclrtNotifyGetExportKey(ping, told.key, KEY_SIZE, ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION));
+  OK(aclrtNotifyGetExportKey(pong, told.other_key, KEY_SIZE, 0));
+  send_to(peer, told);
+  wait_for(peer);
+  int32_t processes[] = {(int32_t)peer.process};
+  OK(aclrtNotifySetImportPid(pong, processes, 1));
+  send_to(peer, told);
+  for (int i = 0; i < ROUNDS; ++i) {
+    OK(aclrtRecordNotify(ping, stream));
+    OK(aclrtWaitAndResetNotify(pong, stream, 0));
+  }
+  OK(aclrtSynchronizeStream(stream));
+  wait_for(peer);
+  OK(aclrtDestroyNotify(ping));
+  stop(peer);
+  OK(aclrtDestroyNotify(pong));
+  OK(aclrtDestroyNotify(used));
+  OK(aclrtDestroyStream(stream));
+  end();
+}
+
+/* Opens an event of another process, waits for it in a stream, and records it. */
+static void waits(struct peer peer) {
+  struct told told = wait_for(peer);
+  aclrtEvent event = NULL;
+  aclrtEventRecordedStatus status;
+  aclrtStream stream;
+  OK(aclrtCreateStream(&stream));
+  OK(aclrtIpcOpenEventHandle(told.event, &event));
+  OK(aclrtQueryEventStatus(event, &status));
+  EXPECT(status == ACL_EVENT_RECORDED_STATUS_NOT_READY);
+  EXPECT(aclrtSynchronizeEventWithTimeout(event, 10) == ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
+  void* memory = allocate(0);
+  OK(aclrtStreamWaitEvent(stream, event));
+  OK(aclrtMemsetAsync(memory, SIZE, 1, SIZE, stream));
+  holds(memory, 0);
+  send_to(peer, told);
+  OK(aclrtSynchronizeStream(stream));
+  holds(memory, 1);
+  OK(aclrtQueryEventStatus(event, &status));
+  EXPECT(status == ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  OK(aclrtRecordEvent(event, stream));
+  OK(aclrtSynchronizeEvent(event));
+  send_to(peer, told);
+  /* The next record never completes, as its process dies. */
+  wait_for(peer);
+  EXPECT(kill(peer.process, SIGKILL) == 0);
+  OK(aclrtStreamWaitEvent(stream, event));
+  EXPECT(aclrtSynchronizeStream(stream) == ACL_ERROR_RT_INVALID_HANDLE);
+  OK(aclrtDestroyEvent(event));
+  OK(aclrtFree(memory));
+  OK(aclrtDestroyStream(stream));
+}
+
+static void records(struct peer peer) {
+  aclrtEvent event = NULL, plain = NULL;
+  aclrtNotify gate = NULL;
+  aclrtStream stream;
+  struct told told;
+  memset(&told, 0, sizeof told);
+  OK(aclrtCreateStream(&stream));
+  OK(aclrtCreateNotify(&gate, ACL_NOTIFY_DEFAULT));
+  OK(aclrtCreateEvent(&plain));
+  REFUSED(aclrtIpcGetEventHandle(plain, &told.event), "without the flag");
+  OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+  OK(aclrtWaitAndResetNotify(gate, stream, 0));
+  OK(aclrtRecordEvent(event, stream));
+  OK(aclrtIpcGetEventHandle(event, &told.event));
+  send_to(peer, told);
+  wait_for(peer);
+  OK(aclrtRecordNotify(gate, NULL));
+  wait_for(peer);
+  aclrtEventRecordedStatus status;
+  OK(aclrtQueryEventStatus(event, &status));
+  EXPECT(status == ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  OK(aclrtWaitAndResetNotify(gate, stream, 0));
+  OK(aclrtRecordEvent(event, stream));
+  send_to(peer, told);
+  wait_for(peer);
+}
+
+/* The process that records is the child, so that it can be killed. */
+static void share_events(void) {
+  struct peer peer = start(records);
+  begin();
+  waits(peer);
+  EXPECT(waitpid(peer.process, NULL, 0) == peer.process);
+  end();
+}
+
 /* Each part runs in a process of its own, as a process that forks must not have opened a device. */
 static void alone(void (*part)(void)) {
   pid_t process = fork();
@@ -253,6 +392,8 @@ int main(void) {
   alone(share);
   alone(survive);
   alone(share_physical);
+  alone(share_notifies);
+  alone(share_events);
   puts("done");
   return 0;
 }

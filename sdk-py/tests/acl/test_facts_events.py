@@ -195,7 +195,7 @@ def test_events_without_timestamps(stream: int) -> None:
         (SYNC | CAPTURE_STREAM_PROGRESS | TIME_LINE, 0),
         (EXTERNAL, 0),
         (DEVICE_USE_ONLY, FEATURE_NOT_SUPPORTED),
-        (IPC, FEATURE_NOT_SUPPORTED),
+        (IPC, 0),
         (0, INVALID_PARAM),
         (4, INVALID_PARAM),
     ],

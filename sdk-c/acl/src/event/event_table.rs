@@ -9,7 +9,8 @@ use std::time::Duration;
 use tenon::handle::HandleTable;
 
 use super::recording::Recording;
-use crate::api::AclError;
+use super::shared_event::SharedEvent;
+use crate::api::{AclError, IpcEventHandle};
 use crate::error::{Result, refuse, unknown_handle};
 use crate::state::State;
 use crate::state::device_state::DeviceState;
@@ -63,6 +64,8 @@ pub(crate) struct Event {
     /// The device that the event was created on.
     device: Arc<DeviceState>,
     progress: Mutex<Progress>,
+    /// The records of all processes, if the event has the flag `IPC`.
+    shared: Option<SharedEvent>,
 }
 
 impl Event {
@@ -102,6 +105,9 @@ impl Event {
 
     /// Returns true if the last recording is complete, or there is none.
     pub(crate) fn is_done(&self) -> Result<bool> {
+        if let Some(shared) = &self.shared {
+            return Ok(shared.is_done());
+        }
         self.last_recording().map_or(Ok(true), |record| record.is_done())
     }
 
@@ -156,10 +162,36 @@ impl Events {
 
     /// Creates an event on the current device.
     pub(crate) fn create(&self, state: &State, kind: EventKind, flags: u32) -> Result<usize> {
-        let context = state.context()?;
         if kind != EventKind::Plain {
             check_flags(flags)?;
         }
+        let shared = if flags & flag::IPC == 0 { None } else { Some(SharedEvent::new()?) };
+        self.insert(state, kind, flags, shared)
+    }
+
+    /// Returns the handle by which another process opens an event.
+    pub(crate) fn export(&self, event: usize) -> Result<IpcEventHandle> {
+        match &self.get(event)?.shared {
+            Some(shared) => shared.export(),
+            None => {
+                refuse(AclError::RT_PARAM_INVALID, "`event` was created without the flag `ACL_EVENT_IPC`")
+            }
+        }
+    }
+
+    /// Opens an event of another process, or a further handle of an event of this one.
+    pub(crate) fn open(&self, state: &State, handle: &IpcEventHandle) -> Result<usize> {
+        self.insert(state, EventKind::Repeated, flag::IPC, Some(SharedEvent::open(handle)?))
+    }
+
+    fn insert(
+        &self,
+        state: &State,
+        kind: EventKind,
+        flags: u32,
+        shared: Option<SharedEvent>,
+    ) -> Result<usize> {
+        let context = state.context()?;
         let device = &context.lease.device;
         {
             let mut usage = device.usage();
@@ -174,7 +206,7 @@ impl Events {
         }
         let event = self.0.insert_with(|handle| {
             let (device, progress) = (device.clone(), Mutex::default());
-            Event { handle, kind, flags, device, progress }
+            Event { handle, kind, flags, device, progress, shared }
         });
         let Some((handle, _)) = event else {
             device.usage().events -= 1;
@@ -208,7 +240,7 @@ impl Events {
         }
         let recording = Recording::submit(&stream, event.is_timed())?;
         event.progress().last = Some(recording);
-        Ok(())
+        event.shared.as_ref().map_or(Ok(()), |shared| shared.record(&stream))
     }
 
     /// Resets an event to "not recorded" when a stream reaches this point.
@@ -236,10 +268,12 @@ impl Events {
     ) -> Result<()> {
         wait::deadline(timeout)?;
         let (stream, event) = (state.stream(stream)?, self.get(event)?);
-        let Some(recording) = event.last_recording() else { return Ok(()) };
-        match u64::try_from(timeout) {
-            Ok(timeout) => recording.hold_with_timeout(&stream, Duration::from_millis(timeout))?,
-            Err(_) => recording.hold(&stream)?,
+        let timeout = u64::try_from(timeout).ok().map(Duration::from_millis);
+        match (&event.shared, event.last_recording(), timeout) {
+            (Some(shared), ..) => shared.hold(&stream, timeout)?,
+            (None, None, _) => return Ok(()),
+            (None, Some(recording), Some(timeout)) => recording.hold_with_timeout(&stream, timeout)?,
+            (None, Some(recording), None) => recording.hold(&stream)?,
         }
         if event.kind != EventKind::Repeated {
             let passed = Recording::submit(&stream, false)?;
@@ -266,8 +300,11 @@ impl Events {
     pub(crate) fn synchronize(&self, event: usize, timeout: i32) -> Result<()> {
         let until = wait::deadline(timeout)?;
         let event = self.get(event)?;
-        let Some(recording) = event.last_recording() else { return Ok(()) };
-        if recording.wait(until)? {
+        let is_done = match (&event.shared, event.last_recording()) {
+            (Some(shared), _) => shared.wait(until)?,
+            (None, recording) => recording.map_or(Ok(true), |recording| recording.wait(until))?,
+        };
+        if is_done {
             return Ok(());
         }
         refuse(
@@ -334,12 +371,10 @@ fn check_flags(flags: u32) -> Result<()> {
             format!("`flag` is {flags:#x}, which is not a valid set of flags"),
         );
     }
-    if flags & (flag::IPC | flag::DEVICE_USE_ONLY) != 0 {
+    if flags & flag::DEVICE_USE_ONLY != 0 {
         return refuse(
             AclError::RT_FEATURE_NOT_SUPPORT,
-            format!(
-                "`flag` is {flags:#x}: events for other processes or for the device alone are not supported"
-            ),
+            format!("`flag` is {flags:#x}: events for the device alone are not supported"),
         );
     }
     Ok(())

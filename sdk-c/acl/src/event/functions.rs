@@ -3,7 +3,8 @@
 use super::event_table;
 use super::event_table::EventKind;
 use crate::api::{
-    AclEvent, AclEventSharing, Event, EventRecordedStatus, EventStatus, EventWaitStatus, Stream,
+    AclEvent, AclEventSharing, Event, EventRecordedStatus, EventStatus, EventWaitStatus, IpcEventHandle,
+    Stream,
 };
 use crate::error::Result;
 use crate::runtime::Runtime;
@@ -91,5 +92,13 @@ impl AclEventSharing for Runtime {
     ) -> Result<()> {
         event_table::expect_not_captured(flag)?;
         self.events.wait_on_stream(&self.state, stream.addr(), event.addr(), event_table::timeout_ms(timeout))
+    }
+
+    fn rt_ipc_get_event_handle(&self, event: Event) -> Result<IpcEventHandle> {
+        self.events.export(event.addr())
+    }
+
+    fn rt_ipc_open_event_handle(&self, handle: &IpcEventHandle) -> Result<Event> {
+        self.events.open(&self.state, handle).map(Event::from_addr)
     }
 }

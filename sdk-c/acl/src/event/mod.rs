@@ -5,3 +5,4 @@
 pub(crate) mod event_table;
 mod functions;
 mod recording;
+mod shared_event;

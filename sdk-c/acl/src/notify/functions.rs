@@ -40,8 +40,9 @@ impl AclNotify for Runtime {
     }
 
     fn rt_notify_set_import_pid(&self, notify: Notify, pid: &[i32]) -> Result<()> {
-        self.notifies.get(NotifyKind::Flag, notify.addr())?;
-        notify_table::expect_processes(pid, "num")
+        let notify = self.notifies.get(NotifyKind::Flag, notify.addr())?;
+        notify_table::expect_processes(pid, "num")?;
+        notify.allow(pid)
     }
 
     fn rt_notify_import_by_key(&self, key: &CStr, flags: u64) -> Result<Notify> {

@@ -4,4 +4,5 @@
 
 mod functions;
 pub(crate) mod notify_table;
+mod shared_flag;
 pub(crate) mod signal;

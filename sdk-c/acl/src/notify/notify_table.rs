@@ -1,17 +1,20 @@
 //! The notifies of the program: flags and counters that one stream sets and another waits for.
 
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenon::handle::HandleTable;
 
+use super::shared_flag::SharedFlag;
 use super::signal::{Change, Condition, Setter, Wait};
 use crate::api::{AclError, CntNotifyRecordInfo, CntNotifyRecordMode, CntNotifyWaitInfo, CntNotifyWaitMode};
 use crate::error::{Error, Result, refuse, unknown_handle};
+use crate::shared::name::Name;
 use crate::state::State;
 use crate::state::device_state::DeviceState;
 use crate::state::handles::HandleKind;
+use crate::state::stream::Stream;
 use crate::virtual_memory::sharing;
 
 /// The kind of a notify.
@@ -21,16 +24,80 @@ pub(crate) enum NotifyKind {
     Counter,
 }
 
-/// A notify of the program. Several handles may share a signal.
+/// The start of keys.
+const PREFIX: &str = "tenon-notify-";
+
+/// The value of a notify.
+#[derive(Clone)]
+enum Value {
+    /// Of this process.
+    Own(Setter),
+    /// Of several processes, from when the notify is exported.
+    Shared(SharedFlag),
+}
+
+impl Value {
+    fn change(&self, change: Change) {
+        match self {
+            Value::Own(signal) => signal.change(change),
+            Value::Shared(flag) => flag.change(change),
+        }
+    }
+
+    fn change_on(&self, stream: &Arc<Stream>, change: Change) -> Result<()> {
+        match self {
+            Value::Own(signal) => signal.change_on(stream, change),
+            Value::Shared(flag) => flag.change_on(stream, change),
+        }
+    }
+
+    fn wait_on(&self, stream: &Arc<Stream>, wait: Wait) -> Result<()> {
+        match self {
+            Value::Own(signal) => signal.wait_on(stream, wait),
+            Value::Shared(flag) => flag.wait_on(stream, wait),
+        }
+    }
+}
+
+/// A notify of the program. Several handles may share a value.
 pub(crate) struct Notify {
     handle: usize,
     kind: NotifyKind,
     device: Arc<DeviceState>,
-    signal: Setter,
+    value: Mutex<Value>,
     key: Mutex<Option<CString>>,
 }
 
 impl Notify {
+    fn lock(&self) -> MutexGuard<'_, Value> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn value(&self) -> Value {
+        self.lock().clone()
+    }
+
+    /// Returns the flag for other processes.
+    fn shared(&self) -> Result<SharedFlag> {
+        let mut value = self.lock();
+        let signal = match &*value {
+            Value::Shared(flag) => return Ok(flag.clone()),
+            Value::Own(signal) => signal,
+        };
+        let Some(current) = signal.value_if_unused() else {
+            let message = "a stream uses `notify` already; export it before its first use";
+            return refuse(AclError::RT_FEATURE_NOT_SUPPORT, message);
+        };
+        let flag = SharedFlag::new(current)?;
+        *value = Value::Shared(flag.clone());
+        Ok(flag)
+    }
+
+    /// Lets processes import the notify.
+    pub(crate) fn allow(&self, processes: &[i32]) -> Result<()> {
+        self.shared()?.allow(processes)
+    }
+
     /// Returns a small number, for messages and queries.
     pub(crate) fn id(&self) -> u32 {
         u32::try_from(tenon::handle::index(self.handle)).unwrap_or(u32::MAX)
@@ -98,12 +165,12 @@ impl Notifies {
                 format!("`flag` is {flag}, which is not a valid flag of a notify"),
             );
         }
-        self.insert(kind, state.current_device()?, Setter::new())
+        self.insert(kind, state.current_device()?, Value::Own(Setter::new()))
     }
 
-    fn insert(&self, kind: NotifyKind, device: Arc<DeviceState>, signal: Setter) -> Result<usize> {
-        let key = Mutex::default();
-        let notify = self.0.insert_with(|handle| Notify { handle, kind, device, signal, key });
+    fn insert(&self, kind: NotifyKind, device: Arc<DeviceState>, value: Value) -> Result<usize> {
+        let (value, key) = (Mutex::new(value), Mutex::default());
+        let notify = self.0.insert_with(|handle| Notify { handle, kind, device, value, key });
         notify
             .map(|(handle, _)| handle)
             .ok_or_else(|| Error::new(AclError::RT_NO_NOTIFY_RESOURCE, "16 million notifies exist already"))
@@ -141,7 +208,7 @@ impl Notifies {
         change: Change,
     ) -> Result<()> {
         let (notify, stream) = (self.get(kind, handle)?, state.stream(stream)?);
-        notify.signal.change_on(&stream, change)
+        notify.value().change_on(&stream, change)
     }
 
     /// Makes a stream wait for a notify.
@@ -154,7 +221,7 @@ impl Notifies {
         wait: Wait,
     ) -> Result<()> {
         let (notify, stream) = (self.get(kind, handle)?, state.stream(stream)?);
-        notify.signal.wait_on(&stream, wait)
+        notify.value().wait_on(&stream, wait)
     }
 
     /// Makes a stream wait for a flag, and clears the flag when the wait ends.
@@ -177,16 +244,17 @@ impl Notifies {
             return refuse(AclError::INVALID_PARAM, "`num` is 0");
         }
         for notify in notifies {
-            notify.signal.change(Change::Set(0));
+            notify.value().change(Change::Set(0));
         }
         Ok(())
     }
 
-    /// Writes a key with which the process can import a flag.
+    /// Writes a key with which processes can import a flag.
     pub(crate) fn export(&self, handle: usize, buffer: &mut [u8], flags: u64) -> Result<()> {
         expect_flags(flags)?;
         let notify = self.get(NotifyKind::Flag, handle)?;
-        let key = sharing::write_key(buffer, &format!("tenon-notify-{}-{handle:x}", std::process::id()))?;
+        let name = notify.shared()?.export(flags == 2)?;
+        let key = sharing::write_key(buffer, &format!("{PREFIX}{name}"))?;
         *notify.key.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
         Ok(())
     }
@@ -199,13 +267,18 @@ impl Notifies {
             self.0.all().into_iter().find(|notify| {
                 notify.key.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(key)
             });
-        match named {
-            Some(notify) => self.insert(NotifyKind::Flag, device, notify.signal.clone()),
-            None => refuse(
-                AclError::RT_PARAM_INVALID,
-                "`key` names no live notify of this process; processes do not share notifies",
-            ),
-        }
+        let text = key.to_str().ok().and_then(|text| text.strip_prefix(PREFIX));
+        let value = match (named, text.and_then(Name::parse)) {
+            (Some(notify), _) => Value::Shared(notify.shared()?),
+            (None, Some(name)) if !name.is_own() => Value::Shared(SharedFlag::open(name)?),
+            _ => {
+                return refuse(
+                    AclError::RT_PARAM_INVALID,
+                    "`key` names no notify, or one that was destroyed",
+                );
+            }
+        };
+        self.insert(NotifyKind::Flag, device, value)
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    fn apply(self, value: u32) -> u32 {
+    pub(super) fn apply(self, value: u32) -> u32 {
         match self {
             Change::Set(new) => new,
             Change::Add(by) => value.wrapping_add(by),
@@ -47,7 +47,7 @@ pub(crate) enum Condition {
 }
 
 impl Condition {
-    fn holds(self, value: u32) -> bool {
+    pub(super) fn holds(self, value: u32) -> bool {
         match self {
             Condition::Less(than) => value < than,
             Condition::Equal(to) => value == to,
@@ -136,6 +136,14 @@ impl Setter {
     /// Creates a signal, and returns its first setter.
     pub(crate) fn new() -> Self {
         Arc::<Signal>::default().setter()
+    }
+
+    /// Returns the value, unless there are other setters, or waits that are queued or have begun.
+    pub(crate) fn value_if_unused(&self) -> Option<u32> {
+        // Queued waits and changes own the signal.
+        let is_queued = Arc::strong_count(&self.0) > 1;
+        let state = self.0.state();
+        (!is_queued && state.waiting.is_empty()).then_some(state.value)
     }
 }
 

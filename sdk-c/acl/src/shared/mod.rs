@@ -7,5 +7,6 @@
 
 pub(crate) mod file;
 pub(crate) mod name;
+pub(crate) mod numbers;
 pub(crate) mod pages;
 mod record;

@@ -28,6 +28,11 @@ impl Name {
         self.process == std::process::id()
     }
 
+    /// Returns true if the process still has a file of this number. It has none after it has died.
+    pub(super) fn is_open(self) -> bool {
+        self.path().exists()
+    }
+
     /// Returns the path by which another process opens the file.
     pub(super) fn path(self) -> PathBuf {
         format!("/proc/{}/fd/{}", self.process, self.descriptor).into()
