@@ -1,4 +1,4 @@
-"""Converts buffers to NumPy arrays, memory views and lists. Arrays and views share the memory of the buffer."""
+"""Converts buffers to NumPy arrays, memory views, lists and text. Arrays and views share the memory of the buffer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tenon import _host, copies
 from tenon._memory import Export
 from tenon.dtype import import_numpy, to_numpy
+from tenon.errors import Error
 
 if TYPE_CHECKING:
     import ctypes
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 
     from tenon.buffer import Buffer
 
+
+_MOST_COPIED = 64 << 20
+"""The bytes up to which elements that the host cannot access are copied to be printed."""
+
+_MOST_LISTED = 1000
+"""The number of elements up to which they are printed as a list."""
 
 _FORMATS = "?bBhHiIqQfd" + ("e" if sys.version_info >= (3, 12) else "")
 """The formats that `memoryview.cast` supports."""
@@ -89,6 +96,19 @@ def as_list(buffer: Buffer) -> Any:
         length = shape[place]
         values = [values[row * length : (row + 1) * length] for row in range(prod(shape[:place]))]
     return values[0]
+
+
+def as_text(buffer: Buffer) -> str:
+    """Returns the elements as text, or a description without them if they cannot be read or are too many to copy."""
+    try:
+        if buffer._memory.host_accessible:
+            return str(as_numpy(buffer))
+        return str(buffer.numpy()) if buffer.nbytes <= _MOST_COPIED else repr(buffer)
+    except ImportError:
+        # Without NumPy, a long list has no short form.
+        return str(as_list(buffer)) if buffer.size <= _MOST_LISTED else repr(buffer)
+    except (Error, BufferError):
+        return repr(buffer)
 
 
 def settle(buffer: Buffer) -> None:

@@ -6,7 +6,7 @@ import sys
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
-from tenon import _arguments, _foreign, _layout, _shown, copies, dlpack
+from tenon import _arguments, _foreign, _layout, _operators, _shown, copies, dlpack
 from tenon._memory import Borrowed, Memory, Passing
 from tenon.device import resolve
 from tenon.dtype import dtype as _dtype_of
@@ -587,6 +587,13 @@ class Buffer:
             parts.append("closed")
         return f"<tenon.Buffer {', '.join(parts)}>"
 
+    def __str__(self) -> str:
+        """Returns the elements as text, as NumPy prints them. Waits for queued work.
+
+        If the elements cannot be read, or are too many to be copied for this purpose, returns what `repr` does.
+        """
+        return _shown.as_text(self)
+
     def __copy__(self) -> Buffer:
         return self.copy()
 
@@ -604,6 +611,8 @@ class Buffer:
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("cannot pickle a Buffer: its memory belongs to this process. Pickle numpy() or tolist()")
 
+
+_operators.refuse(Buffer)
 
 _ELSEWHERE = {
     **dict.fromkeys(("cpu", "get", "copy_to_host", "asnumpy"), "numpy() copies the elements to a NumPy array"),
