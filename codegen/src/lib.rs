@@ -24,6 +24,7 @@ pub mod model;
 pub mod out;
 pub mod sdk;
 pub mod source;
+pub mod text;
 
 use diagnostic::Diagnostic;
 use model::Spec;

@@ -43,13 +43,3 @@ pub(super) fn show_constant(constant: Constant) -> String {
         Constant::Null => "null".to_owned(),
     }
 }
-
-/// Formats a list: `a`, `b` and `c`, each in backticks.
-pub(super) fn show_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let mut names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
-    match names.pop() {
-        Some(last) if names.is_empty() => last,
-        Some(last) => format!("{} and {last}", names.join(", ")),
-        None => String::new(),
-    }
-}

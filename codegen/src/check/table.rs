@@ -112,14 +112,10 @@ pub(super) fn check_reserves(check: &Check) {
 
 /// Returns the first function that exceeds a reserve of `count` slots, in the first such release.
 fn overdrawing<'a>(check: &Check<'a>, block: &'a Block, count: u64) -> Option<&'a At<FunctionId>> {
-    let releases = check.interface.release_ids().map(|(id, _)| Some(id));
-    let releases: Vec<_> = if check.interface.releases.is_empty() { vec![None] } else { releases.collect() };
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    releases.into_iter().find_map(|release| {
-        let there = |owner: &&At<FunctionId>| {
-            let availability = check.interface.function(owner.value).availability;
-            availability.is_in(release)
-        };
+    check.interface.abis().into_iter().find_map(|release| {
+        let there =
+            |owner: &&At<FunctionId>| check.interface.function(owner.value).availability.is_in(release);
         let takers = block.slots.iter().filter(|slot| slot.from_reserve);
         takers.flat_map(|slot| &slot.functions).filter(there).nth(count)
     })

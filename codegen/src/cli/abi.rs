@@ -81,7 +81,7 @@ fn one(spec: &Spec, interface: &Interface, release: Option<ReleaseId>) -> String
 /// Formats a table with one column of offsets in bytes for each release.
 fn all(interface: &Interface) -> String {
     let layouts: Vec<TableLayout> =
-        interface.release_ids().map(|(id, _)| layout(interface, Some(id))).collect();
+        interface.abis().into_iter().map(|release| layout(interface, release)).collect();
     let mut head = vec!["name"];
     head.extend(interface.releases.iter().map(|release| release.name.value.as_str()));
     let mut table = Table::new(&head).right(1..head.len());
@@ -130,10 +130,8 @@ fn symbols(spec: &Spec, interface: &Interface, release: Option<ReleaseId>, json:
 }
 
 fn all_json(interface: &Interface) -> Value {
-    let releases = interface.release_ids().map(|(id, _)| Some(id));
-    let releases: Vec<Option<ReleaseId>> =
-        if interface.releases.is_empty() { vec![None] } else { releases.collect() };
-    let layouts: Vec<Value> = releases.into_iter().map(|release| layout_json(interface, release)).collect();
+    let layouts = interface.abis().into_iter().map(|release| layout_json(interface, release));
+    let layouts: Vec<Value> = layouts.collect();
     json!({ "interface": interface.name.value, "layouts": layouts })
 }
 

@@ -9,7 +9,7 @@ use super::abi::pick_release;
 use super::table::Table;
 use super::{Answer, Common, DONE, Failure, Format, bold, pick_interface};
 use crate::emit::changes::{Explained, Kind, changes};
-use crate::emit::text::count;
+use crate::text::count;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -133,5 +133,5 @@ impl Page<'_> {
 }
 
 fn lower(text: &str) -> String {
-    crate::emit::text::uncapital(text)
+    crate::text::uncapital(text)
 }

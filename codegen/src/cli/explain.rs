@@ -10,11 +10,11 @@ use super::{Answer, Common, Failure, Format, bold, unknown};
 use crate::Loaded;
 use crate::diagnostic::Code;
 use crate::emit::docs::function;
-use crate::emit::text::{capital, collapse, count, sentence, wrap};
 use crate::emit::words::Words;
 use crate::emit::{c, rust};
 use crate::model::*;
 use crate::sdk::Face;
+use crate::text::{capital, collapse, count, sentence, wrap};
 
 /// Columns of prose.
 const WIDTH: usize = 100;
@@ -338,10 +338,8 @@ fn absence(words: Words, function: &Function) -> String {
         out += &paragraph("The generated table holds the fallback, so that the slot is never null.");
     }
     if let Some(fallback) = &function.fallback {
-        out += &paragraph(&format!(
-            "Fallback: {}",
-            crate::emit::text::uncapital(&words.fallback(function, fallback))
-        ));
+        out +=
+            &paragraph(&format!("Fallback: {}", crate::text::uncapital(&words.fallback(function, fallback))));
     }
     out
 }

@@ -10,10 +10,10 @@ use serde_json::json;
 use super::table::Table;
 use super::{Answer, Common, DONE, Failure, Format, REFUSED, exports, folder_name, places};
 use crate::diagnostic::Diagnostic;
-use crate::emit::text::count;
 use crate::emit::{self, EmitError, Inputs};
 use crate::out::{Difference, Edits, Fate, FileMap, OutputError, Report, Target};
 use crate::source::Folder;
+use crate::text::count;
 use crate::{Loaded, Mistakes};
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod generate;
 mod places;
 mod table;
 
+use crate::text::quoted;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -189,7 +190,7 @@ impl Common {
             return;
         }
         eprint!("{}", mistakes.render(colour(&std::io::stderr())));
-        let number = crate::emit::text::count(mistakes.diagnostics.len(), "mistake");
+        let number = crate::text::count(mistakes.diagnostics.len(), "mistake");
         eprintln!("error: {number}; {consequence}");
     }
 }
@@ -232,13 +233,12 @@ const FEW: usize = 8;
 /// Returns the error for an unknown name; the help lists similar names.
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let known: Vec<&str> = known.collect();
-    let near = crate::emit::text::nearest_few(name, &known);
-    let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-    let help = match quoted.as_slice() {
+    let near = crate::text::nearest_few(name, &known);
+    let help = match quoted(near).as_slice() {
         [] if known.len() <= FEW => format!("there are {}", known.join(", ")),
         [] => "`codegen abi` lists every function".to_owned(),
         [one] => format!("did you mean {one}?"),
-        several => format!("the nearest are {}", crate::emit::text::enumerate(several)),
+        several => format!("the nearest are {}", crate::text::enumerate(several)),
     };
     Failure::Unknown { message: format!("there is no {kind} `{name}`"), help }
 }

@@ -7,6 +7,7 @@ pub use render::{render, to_json};
 pub use rules::Code;
 
 use crate::source::Span;
+use crate::text::quoted;
 
 /// An error in a spec: its rule, its place and a remedy.
 #[derive(Clone, Debug)]
@@ -75,8 +76,7 @@ impl Diagnostic {
         match nearest(name, candidates.iter().copied()) {
             Some(near) => self.label(format!("did you mean `{near}`?")),
             None if !candidates.is_empty() && candidates.len() <= 12 => {
-                let list = candidates.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
-                self.help(format!("expected one of {}", list.join(", ")))
+                self.help(format!("expected one of {}", quoted(candidates).join(", ")))
             }
             None => self,
         }

@@ -1,9 +1,9 @@
 //! Texts for callers of the SDK's functions. Each emitter spells the names in them.
 
-use super::text::{collapse, ended, enumerate, uncapital};
 use super::words::Words;
 use crate::model::{Direction, Extent, Function, Part, Prose, Role, StatusValue};
 use crate::sdk::{Face, SdkStatus};
+use crate::text::{collapse, ended, enumerate, uncapital};
 
 impl Face<'_> {
     /// Returns sentences about the threads and times at which a function may be called.

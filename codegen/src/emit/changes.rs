@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::text::{count, enumerate};
 use crate::abi::{self, ChangeKind, MemberKind, TableLayout};
 use crate::model::*;
+use crate::text::{count, enumerate, quoted};
 
 /// A difference with its consequences.
 #[derive(Clone, Debug, Serialize)]
@@ -185,10 +185,10 @@ impl Story<'_> {
     ) -> Telling {
         let mut parts = Vec::new();
         if !added.is_empty() {
-            parts.push(format!("takes {} since {}", quoted(added), self.new));
+            parts.push(format!("takes {} since {}", enumerate(&quoted(added)), self.new));
         }
         if !removed.is_empty() {
-            parts.push(format!("no longer takes {}", quoted(removed)));
+            parts.push(format!("no longer takes {}", enumerate(&quoted(removed))));
         }
         let mistaken = |passed: ReleaseId, taken: ReleaseId| {
             let function = function?;
@@ -202,11 +202,6 @@ impl Story<'_> {
         };
         (Kind::Signature, parts.join(" and "), mistaken(newer, older), mistaken(older, newer))
     }
-}
-
-fn quoted(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    enumerate(&names)
 }
 
 fn of_symbols(interface: &Interface, older: ReleaseId, newer: ReleaseId) -> Vec<Explained> {

@@ -16,7 +16,6 @@ mod run;
 pub mod rust;
 pub mod schema;
 mod stamp;
-pub mod text;
 pub mod words;
 
 pub use emitter::{Emitter, Inputs, Job, Registered, Takes};

@@ -2,8 +2,8 @@
 
 pub mod operator;
 
-use super::text::{capital, collapse, ended, enumerate, sentence};
 use crate::model::*;
+use crate::text::{capital, collapse, ended, enumerate, sentence};
 
 /// Makes texts about one interface.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 //! Text after `[C]` in a paragraph or a tag is only for callers from C, and text after `[Python]` only for callers from Python:
 //! the header has the former, and [`Doc`] the latter. The line of `[Python]` begins with it.
 
-use crate::emit::text::collapse;
+use crate::text::collapse;
 
 /// The documentation of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Reads expressions by recursive descent, with names and types resolved on the way.
 
+use crate::text::quoted;
 use std::ops::Range;
 
 use super::lexer::{Token, syntax, words};
@@ -284,8 +285,7 @@ impl<'a> Parser<'a> {
         match nearest(text, known.clone()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
-                let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
-                format!("there are {}", known.join(", "))
+                format!("there are {}", quoted(known).join(", "))
             }
         }
     }

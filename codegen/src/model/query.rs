@@ -146,6 +146,14 @@ impl Interface {
         self.releases.iter().enumerate().map(|(index, release)| (ReleaseId(index), release))
     }
 
+    /// Returns the releases that have an ABI of their own: `[None]` if the interface has no releases.
+    pub fn abis(&self) -> Vec<Option<ReleaseId>> {
+        match self.releases.len() {
+            0 => vec![None],
+            releases => (0..releases).map(|index| Some(ReleaseId(index))).collect(),
+        }
+    }
+
     /// Returns the newest release, if the interface has releases.
     pub fn newest(&self) -> Option<ReleaseId> {
         self.releases.len().checked_sub(1).map(ReleaseId)

@@ -2,6 +2,7 @@
 //!
 //! The same description is used for the check, for the JSON Schema, and for the documentation.
 
+use crate::text::{alternatives, quoted};
 use heck::{ToPascalCase, ToSnakeCase};
 
 use super::{Content, Misread, Node};
@@ -117,7 +118,7 @@ impl Value {
             Value::Symbol => "an identifier of C".into(),
             Value::Release => "a release in quotes, such as \"3.1\"".into(),
             Value::Type => "a type".into(),
-            Value::Word(words) => one_of(words),
+            Value::Word(words) => alternatives(&quoted(*words)),
             Value::Null => "nothing".into(),
             Value::Shape(shape) => shape.name.into(),
             Value::List(item) => format!("a list, each item {}", item.expected()),
@@ -202,16 +203,6 @@ fn check_text(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut D
                 .add_to(diagnostics)
         }
         _ => {}
-    }
-}
-
-/// Formats words: `a`, `b` or `c`, each in backticks.
-fn one_of(words: &[&str]) -> String {
-    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    match words.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        None => String::new(),
     }
 }
 

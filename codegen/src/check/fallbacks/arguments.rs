@@ -5,9 +5,10 @@ use crate::model::{
     Argument, Call, Direction, Extent, FallbackKind, Function, Length, Param, ParamId, Role, Space, Ty,
 };
 use crate::source::At;
+use crate::text::{enumerate, quoted};
 
 use super::super::Check;
-use super::super::show::{show_constant, show_list};
+use super::super::show::show_constant;
 use super::{Site, fits};
 
 /// Checks that a call passes an argument for every parameter of the called function.
@@ -20,7 +21,7 @@ pub(in super::super) fn check_given(check: &Check, site: Site) {
         });
         let missing: Vec<&Param> = missing.map(|(_, param)| param).collect();
         if let [first, ..] = missing[..] {
-            let names = show_list(missing.iter().map(|param| param.name.value.as_str()));
+            let names = enumerate(&quoted(missing.iter().map(|param| &param.name.value)));
             let message = format!("the call of `{}` does not pass {names}", callee.name.value);
             Diagnostic::new(Code::FallbackIncomplete, call.function.span, message)
                 .label("arguments are missing")

@@ -3,9 +3,10 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Call, Constant, Direction, FallbackKind, Function, Param, ParamId, ResultKind};
 use crate::source::Span;
+use crate::text::{enumerate, quoted};
 
 use super::super::Check;
-use super::super::show::{show_constant, show_list};
+use super::super::show::show_constant;
 use super::{Site, fits};
 
 /// Checks that a constant is a valid value of its out-parameter.
@@ -91,7 +92,7 @@ fn left_out(site: Site, given: &[ParamId]) -> Option<Diagnostic> {
     let left: Vec<&Param> = results(site.function, given).map(|(_, param)| param).collect();
     let error = |message| Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, message);
     if let Some(first) = left.first() {
-        let names = show_list(left.iter().map(|param| param.name.value.as_str()));
+        let names = enumerate(&quoted(left.iter().map(|param| &param.name.value)));
         let message = format!("the fallback of `{name}` does not set {names}");
         return Some(
             error(message).label("no value for it").related(first.name.span, "written by the function"),
@@ -126,7 +127,7 @@ fn handed_on<'a>(
     if yielded.len() != wanted.len() {
         let count = |params: &[&Param]| match params {
             [] => "nothing".to_owned(),
-            params => show_list(params.iter().map(|param| param.name.value.as_str())),
+            params => enumerate(&quoted(params.iter().map(|param| &param.name.value))),
         };
         let message =
             format!("`{name}` yields {}, but `{callee_name}` yields {}", count(&wanted), count(&yielded));

@@ -1,12 +1,12 @@
 //! Doxygen comments, as lines without the asterisks.
 
-use crate::emit::text::{
-    capital, collapse, count, ended, enumerate, map_code_spans, sentence, uncapital, wrap,
-};
 use crate::emit::words::Words;
 use crate::language::headers::Headers;
 use crate::model::*;
 use crate::sdk::Face;
+use crate::text::{
+    capital, collapse, count, ended, enumerate, map_code_spans, quoted, sentence, uncapital, wrap,
+};
 
 /// Width of a comment's text.
 pub(super) const WIDTH: usize = 96;
@@ -77,7 +77,7 @@ impl<'a> Comments<'a> {
             .filter(|name| name.len() <= 4 && !name.contains('_'))
             .collect();
         short.sort_by_key(|name| name.len());
-        short.iter().take(4).map(|name| format!("`{name}`")).collect()
+        quoted(short.iter().take(4))
     }
 
     /// Returns the heading of a group or a block.

@@ -19,7 +19,6 @@ pub use operators::{OperatorTable, members, table_size};
 pub use sdk::prototype as sdk_prototype;
 pub use types::{Dialect, Speller};
 
-use super::text::count;
 use super::{EmitError, Emitter, Job, Takes};
 use crate::grammar::{needed, shapes};
 use crate::language::headers;
@@ -27,6 +26,7 @@ use crate::model::{Function, Interface, OutputPlace, ReleaseId, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
 use crate::source::shape::Value::Line;
+use crate::text::count;
 
 /// The headers of interfaces and of the SDK.
 pub struct Headers;

@@ -5,13 +5,13 @@ use minijinja::{Value, context};
 use super::doxygen::{WIDTH, tagged};
 use super::names::untaken;
 use super::types::{WIDTH as LINE, fill};
-use crate::emit::text::{count, sentence, wrap};
 use crate::emit::words::operator as words;
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::model::{
     Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Parameter, ParameterKind,
 };
 use crate::out::{Fnv, Output};
+use crate::text::{count, sentence, wrap};
 
 /// The header with the table of operators.
 pub struct OperatorTable;

@@ -8,10 +8,10 @@ use super::doxygen::{Comments, WIDTH, tagged};
 use super::header::section;
 use super::names::Names;
 use super::types::{Dialect, Speller};
-use crate::emit::text::{collapse, count, sentence, uncapital, wrap};
 use crate::model::*;
 use crate::out::Output;
 use crate::sdk::{ANSWER, CORE_HEADER, Face, HEADERS, Handle, PLUGIN};
+use crate::text::{collapse, count, sentence, uncapital, wrap};
 
 /// Returns the C declaration of a function of the SDK, without the semicolon.
 pub fn prototype(face: Face, function: &Function) -> String {

@@ -5,9 +5,9 @@ use minijinja::{Value, context};
 use super::function::link;
 use super::links::{Links, c_api_page, group_page, interface_page};
 use crate::emit::c;
-use crate::emit::text::{count, sentence, uncapital};
 use crate::model::*;
 use crate::sdk::{Face, Handle, PLUGIN};
+use crate::text::{count, sentence, uncapital};
 
 /// Prepares the page.
 pub fn page(face: Face, marker: String) -> Value {

@@ -4,11 +4,11 @@ use minijinja::{Value, context};
 
 use super::links::{Links, c_api_page, function_page, group_page, interface_page};
 use crate::abi;
-use crate::emit::text::{capital, collapse, sentence};
 use crate::emit::words::Words;
 use crate::emit::{c, python, rust};
 use crate::model::*;
 use crate::sdk::Face;
+use crate::text::{capital, collapse, sentence};
 
 /// Makes a name with a link, for templates.
 pub fn link(name: &str, to: String) -> Value {
@@ -173,7 +173,7 @@ fn releases(words: Words, links: Links, id: FunctionId) -> Option<Value> {
         match names.as_slice() {
             _ if !there(release) => "–".to_owned(),
             [] => "all".to_owned(),
-            names => format!("without {}", crate::emit::text::enumerate(names)),
+            names => format!("without {}", crate::text::enumerate(names)),
         }
     };
     Some(context! {

@@ -5,9 +5,9 @@ use minijinja::{Value, context};
 use super::function::link;
 use super::links::{Links, group_page, interface_page};
 use crate::emit::c;
-use crate::emit::text::{capital, collapse, first_sentence, sentence};
 use crate::emit::words::Words;
 use crate::model::*;
+use crate::text::{capital, collapse, first_sentence, sentence};
 
 /// Prepares the page of a group.
 pub fn page(spec: &Spec, interface: &Interface, id: GroupId, marker: String) -> Value {

@@ -5,9 +5,9 @@ use minijinja::{Value, context};
 use super::links::{Links, c_api_page, group_page, interface_page, layout_page};
 use crate::abi::{self, MemberKind, TableLayout};
 use crate::emit::changes::{Explained, Kind, changes};
-use crate::emit::text::{count, enumerate, sentence};
 use crate::language::headers::Headers;
 use crate::model::*;
+use crate::text::{count, enumerate, quoted, sentence};
 
 /// Prepares the page of an interface.
 pub fn page(spec: &Spec, interface: &Interface, marker: String) -> Value {
@@ -82,10 +82,9 @@ fn kind_sentence(interface: &Interface) -> String {
 fn facts(spec: &Spec, interface: &Interface, links: Links) -> Vec<Value> {
     let fact = |name: &str, value: String| context! { name, value };
     let headers = Headers::of(spec, interface);
-    let others: Vec<String> = headers.names()[1..].iter().map(|name| format!("`{name}`")).collect();
-    let includes = match others.is_empty() {
-        true => String::new(),
-        false => format!(", which includes {}", enumerate(&others)),
+    let includes = match &headers.names()[1..] {
+        [] => String::new(),
+        others => format!(", which includes {}", enumerate(&quoted(others))),
     };
     let mut facts = vec![fact("C header", format!("`{}`{includes}", interface.header))];
     if let Some(python) = &interface.python {
@@ -151,11 +150,8 @@ fn tally(changes: &[Explained]) -> String {
 pub fn layout(spec: &Spec, interface: &Interface, table: &Table, marker: String) -> Value {
     let path = layout_page(interface);
     let links = Links::new(spec, interface, &path);
-    let ids: Vec<Option<ReleaseId>> = match interface.newest() {
-        Some(_) => interface.release_ids().map(|(id, _)| Some(id)).collect(),
-        None => vec![None],
-    };
-    let layouts: Vec<TableLayout> = ids.iter().map(|id| abi::table_layout(interface, table, *id)).collect();
+    let layouts = interface.abis().into_iter().map(|release| abi::table_layout(interface, table, release));
+    let layouts: Vec<TableLayout> = layouts.collect();
     context! {
         marker,
         title => &interface.title,
@@ -249,7 +245,7 @@ fn step(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId, 
                 .zip([change.breaks_plugin, change.breaks_host])
                 .filter(|(_, breaks)| *breaks)
                 .filter_map(|((built, host, text), _)| {
-                    let text = crate::emit::text::uncapital(text.as_deref()?);
+                    let text = crate::text::uncapital(text.as_deref()?);
                     Some(format!("A plugin for {built} in a host of {host}: {text}"))
                 })
                 .collect();

@@ -1,7 +1,7 @@
 //! The paths of pages, links between them, and Markdown with links for names.
 
-use crate::emit::text::map_code_spans;
 use crate::model::*;
+use crate::text::map_code_spans;
 
 /// A page of an interface, which resolves names and makes relative links.
 #[derive(Clone, Copy)]
@@ -62,7 +62,7 @@ impl<'a> Links<'a> {
 
     /// Works like [`Links::markdown`], for a cell of a table.
     pub fn cell(self, text: &str) -> String {
-        self.markdown(&crate::emit::text::collapse(text)).replace('|', "\\|")
+        self.markdown(&crate::text::collapse(text)).replace('|', "\\|")
     }
 
     fn type_named(self, name: &str) -> Option<TypeId> {

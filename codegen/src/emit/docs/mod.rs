@@ -11,7 +11,6 @@ mod operator;
 use minijinja::{Value, context};
 use serde_json::json;
 
-use super::text::{capital, count, sentence};
 use super::{EmitError, Emitter, Job, Takes};
 use crate::diagnostic::Code;
 use crate::grammar::{needed, shapes};
@@ -19,6 +18,7 @@ use crate::model::{FunctionId, GroupId, Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
 use crate::source::shape::Value::Line;
+use crate::text::{capital, count, sentence};
 use links::{
     c_api_page, function_page, group_page, interface_page, layout_page, operator_group_page,
     operator_list_page, operator_page, operators_page, relative,

@@ -7,10 +7,10 @@ use super::links::{
     interface_page, operator_group_page, operator_list_page, operator_page, operators_page, relative,
 };
 use super::mathml;
-use crate::emit::text::{capital, collapse, count, enumerate, sentence};
 use crate::emit::words::Words;
 use crate::emit::words::operator::{attribute_value, element_types, output_type, tensors};
 use crate::model::*;
+use crate::text::{capital, collapse, count, enumerate, sentence};
 
 /// A kernel of a host, with the interface through which it is registered.
 #[derive(Clone, Copy)]

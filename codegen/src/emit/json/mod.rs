@@ -5,7 +5,6 @@ mod operator;
 
 use serde_json::{Value, json};
 
-use super::text::count;
 use super::words::Words;
 use super::{EmitError, Emitter, Job, Takes};
 use crate::abi;
@@ -14,6 +13,7 @@ use crate::model::{
     OutputPlace, Param, ParamId, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type, TypeKind,
 };
 use crate::out::Output;
+use crate::text::count;
 
 /// One file with the whole spec.
 pub struct Description;
@@ -194,12 +194,7 @@ impl Describer<'_> {
             let slots: Vec<Value> = layout.functions().map(slot).collect();
             json!({ "release": release.map(|id| self.words.release(id)), "size": layout.size, "slots": slots })
         };
-        let releases = self.interface.release_ids().map(|(id, _)| Some(id));
-        let mut releases: Vec<Option<ReleaseId>> = releases.collect();
-        if releases.is_empty() {
-            releases.push(None);
-        }
-        let layouts: Vec<Value> = releases.into_iter().map(layout).collect();
+        let layouts: Vec<Value> = self.interface.abis().into_iter().map(layout).collect();
         let extension = table.extension.as_ref().map(|extension| self.extension(extension));
         json!({
             "struct": table.c_name,

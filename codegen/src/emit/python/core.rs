@@ -9,9 +9,9 @@ use super::function::{Answer, Call};
 use super::names;
 use super::param::{Param, Pass};
 use super::raises::Exceptions;
-use crate::emit::text::{enumerate, uncapital};
 use crate::exports::{Direction, Doc, Exports, Function, Ty, Type, TypeKind};
 use crate::sdk::Face;
+use crate::text::{enumerate, uncapital};
 
 /// Describes exports for Python.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Docstrings: a summary, paragraphs, and sections in Google style.
 
 use super::layout::PROSE;
-use crate::emit::text::{map_code_spans, sentence, sentences, wrap};
+use crate::text::{map_code_spans, sentence, sentences, wrap};
 
 /// A docstring that is being built.
 #[derive(Clone, Debug, Default)]

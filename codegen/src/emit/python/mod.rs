@@ -27,12 +27,12 @@ use self::function::Call;
 use self::module::{Modules, Source};
 use self::raises::Exceptions;
 use self::sdk::Sdk;
-use crate::emit::text::{count, sentence, uncapital, wrap};
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::exports::Exports;
 use crate::model::{GroupId, OutputPlace};
 use crate::out::Output;
 use crate::sdk::Face;
+use crate::text::{count, sentence, uncapital, wrap};
 
 pub use self::core::CoreError;
 use self::package::package;

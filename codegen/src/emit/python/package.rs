@@ -14,11 +14,11 @@ use super::module::{Modules, Source};
 use super::names;
 use super::param::{Param, Pass, of_export};
 use crate::abi;
-use crate::emit::text::{alternatives, collapse, count, map_code_spans, sentence};
 use crate::emit::words::Words;
 use crate::language::python::{Form, Item as One, form, optional_args};
 use crate::model::{Param as ModelParam, *};
 use crate::out::Output;
+use crate::text::{alternatives, collapse, count, map_code_spans, sentence};
 
 /// Most values of an enum that are listed for each parameter.
 const LISTED: usize = 16;

@@ -39,15 +39,15 @@ impl Exceptions {
         let exception = self.name(status)?;
         let reason = reason.trim().trim_end_matches('.');
         let reason = match known.is_own() {
-            true => format!("{}.", crate::emit::text::capital(reason)),
-            false => format!("{} ({}).", crate::emit::text::capital(reason), self.member(&known.name)),
+            true => format!("{}.", crate::text::capital(reason)),
+            false => format!("{} ({}).", crate::text::capital(reason), self.member(&known.name)),
         };
         Some((exception, reason))
     }
 
     /// Returns the exception for other statuses of a plugin.
     pub fn other(reason: &str) -> (String, String) {
-        (DEVICE.to_owned(), crate::emit::text::sentence(reason))
+        (DEVICE.to_owned(), crate::text::sentence(reason))
     }
 
     /// Returns an enum member in a docstring: `` ``Status.FAILED`` ``.

@@ -7,10 +7,10 @@ use super::function::{Answer, Call};
 use super::names;
 use super::param::{self, Param, Pass};
 use super::raises::Exceptions;
-use crate::emit::text::{collapse, sentence, uncapital};
 use crate::emit::words::{Words, with_facts};
 use crate::model::{Param as ModelParam, *};
 use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
+use crate::text::{collapse, sentence, uncapital};
 
 /// Describes an interface's functions in the SDK for Python.
 #[derive(Clone, Copy)]

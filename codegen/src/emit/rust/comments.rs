@@ -6,7 +6,7 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-use crate::emit::text::wrap;
+use crate::text::wrap;
 
 /// The start of a formatted line with a comment marker.
 const MARKER: &str = "__comment!(";

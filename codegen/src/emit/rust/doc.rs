@@ -3,8 +3,8 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::emit::text::sentence;
 use crate::model::Param;
+use crate::text::sentence;
 
 /// Emits the doc attributes of a field: the spec's documentation, or its name.
 pub(super) fn field_doc(field: &Param) -> TokenStream {

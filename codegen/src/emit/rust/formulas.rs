@@ -6,7 +6,6 @@ use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
 use super::{group_files, names};
-use crate::emit::text::{count, sentence};
 use crate::emit::words::operator::equation;
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::formula::{Binary, Constant, Elements, Expr, ExprKind, Ty, Variable};
@@ -14,6 +13,7 @@ use crate::model::{
     AttributeType, Elementwise, Formula, Operator, OperatorGroup, OutputPlace, gradient_name,
 };
 use crate::out::Output;
+use crate::text::{count, sentence};
 
 /// The loops of all operators.
 pub struct Formulas;

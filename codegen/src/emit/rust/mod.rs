@@ -56,11 +56,11 @@ pub use trait_table::{TraitEntry, TraitFunction, TraitTable, traits};
 pub use traits::signature_text;
 
 use super::c::tally;
-use super::text::count;
 use super::{EmitError, Emitter, Job, Takes};
 use crate::model::{Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
+use crate::text::count;
 
 /// The interface that is emitted, and its spec.
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
 //! The words of operators.
 
-use crate::emit::text::{collapse, enumerate, sentence};
 use crate::formula::Variable;
 use crate::model::{
     Arity, AttributeValue, ElementType, Elementwise, Formula, Method, Operator, OutputType, Work,
 };
+use crate::text::{collapse, enumerate, sentence};
 
 /// The documentation of a method, without the syntax of a language.
 #[derive(Debug)]

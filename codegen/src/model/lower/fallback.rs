@@ -5,6 +5,7 @@ use super::{Lowerer, Scope, prose};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Buffer, Call, Constant, Fallback, FallbackKind, Param, ParamId, Rule};
 use crate::source::{At, Content, Node};
+use crate::text::quoted;
 
 const FORMS: [&str; 6] = ["constant", "call", "sequence", "strategy", "refuse", "nothing"];
 
@@ -28,8 +29,7 @@ impl Lowerer<'_> {
                     .related(first.span, "the first form"),
                 _ => error(node.span, "a fallback needs a form").label("no form here"),
             };
-            let forms = FORMS.map(|form| format!("`{form}`")).join(", ");
-            self.report(diagnostic.help(format!("one of {forms}")));
+            self.report(diagnostic.help(format!("one of {}", quoted(FORMS).join(", "))));
         }
         let kind = match given.first() {
             Some((key, form)) => self.form(scope, &key.value, form, node, params),

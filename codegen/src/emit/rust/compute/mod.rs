@@ -9,10 +9,10 @@ use quote::quote;
 
 use super::raw_types::{convention, raw_param, raw_result};
 use super::{Context, group_files, names};
-use crate::emit::text::{count, sentence};
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::model::{Function, GroupId, Interface, OutputPlace, ParamId};
 use crate::out::Output;
+use crate::text::{count, sentence};
 
 /// The computed functions of an interface.
 pub struct Computations;

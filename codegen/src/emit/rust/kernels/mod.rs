@@ -9,7 +9,6 @@ use quote::{format_ident, quote};
 
 use super::imports::Used;
 use super::{group_files, names};
-use crate::emit::text::{count, sentence};
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::formula::Variable;
 use crate::model::{
@@ -17,6 +16,7 @@ use crate::model::{
     Operator, Operators, OutputPlace,
 };
 use crate::out::Output;
+use crate::text::{count, sentence};
 
 /// The kernels of each interface that has some.
 pub struct Kernels;

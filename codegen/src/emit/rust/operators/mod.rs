@@ -17,10 +17,10 @@ pub use traits::OperatorTraits;
 use proc_macro2::{Ident, TokenStream};
 
 use super::{group_files, names};
-use crate::emit::text::count;
 use crate::emit::{EmitError, Job};
 use crate::model::{Method, OperatorGroup, Operators};
 use crate::out::Output;
+use crate::text::count;
 
 /// Returns the methods of a group, in the order of the spec.
 fn methods(group: &OperatorGroup) -> Vec<Method<'_>> {

@@ -6,11 +6,11 @@ use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
-use crate::emit::text::sentence;
 use crate::emit::words::operator as words;
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::model::{Method, OperatorGroup, Operators, OutputPlace};
 use crate::out::Output;
+use crate::text::sentence;
 
 /// The trait of each group of operators, and the one that combines them.
 pub struct OperatorTraits;

@@ -1,6 +1,7 @@
 //! Prose: wrapping, code spans, and sentences.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
@@ -89,6 +90,11 @@ pub fn enumerate(items: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// Puts each name in backticks.
+pub fn quoted(names: impl IntoIterator<Item = impl Display>) -> Vec<String> {
+    names.into_iter().map(|name| format!("`{name}`")).collect()
 }
 
 /// Joins alternatives: `a`, `a or b`, `a, b or c`.
