@@ -15,16 +15,28 @@ pub(crate) trait Float:
     const ONE: Self;
     /// The lowest finite number.
     const LOWEST: Self;
+    /// The lowest positive normal number.
+    const NORMAL: Self;
+
+    /// Replaces a subnormal number by zero: processors take many times as long to compute with those.
+    ///
+    /// A state that decays by a factor in each step becomes subnormal in a thousand steps, and never zero.
+    #[inline(always)]
+    fn normal_or_zero(self) -> Self {
+        if self.abs() < Self::NORMAL { Self::ZERO } else { self }
+    }
 }
 
 impl Float for f32 {
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     const LOWEST: Self = Self::MIN;
+    const NORMAL: Self = Self::MIN_POSITIVE;
 }
 
 impl Float for f64 {
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     const LOWEST: Self = Self::MIN;
+    const NORMAL: Self = Self::MIN_POSITIVE;
 }

@@ -134,7 +134,11 @@ pub(crate) fn store_integers(out: &mut ViewMut<'_>, values: &[i64]) -> Result<()
 /// [`Error::Length`], [`Error::Type`].
 pub(crate) fn scalar(what: &'static str, view: &View<'_>) -> Result<f64> {
     crate::expect_length(what, 1, view.len())?;
-    Ok(load_numbers::<f64>(view)?[0])
+    // A reader is set up in more time than all else that an optimiser does with its settings.
+    match view.slice::<f32>() {
+        Some(number) => Ok(number[0].into()),
+        None => Ok(load_numbers::<f64>(view)?[0]),
+    }
 }
 
 /// Lends an optional output for the time of a call.

@@ -3,6 +3,7 @@
 use super::operand::{Output, all, expect_lists, keep, masters, nth, put, shorts, skips, state};
 use crate::accumulate::with_float;
 use crate::error::Result;
+use crate::float::Float as _;
 use crate::slices::{lend, scalar};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
@@ -22,7 +23,8 @@ struct Step<'a> {
 ///
 /// `moment1 = beta1 * moment1 + (1 - beta1) * grad`, `moment2 = beta2 * moment2 + (1 - beta2) * grad²`, and `param -=
 /// learning_rate * (moment1 / (1 - beta1_pow)) / (sqrt(moment2 / (1 - beta2_pow)) + epsilon)`. With `amsgrad` (Reddi et
-/// al., 2018) the largest second moment so far, `moment2_max`, takes the place of `moment2` under the root.
+/// al., 2018) the largest second moment so far, `moment2_max`, takes the place of `moment2` under the root. A subnormal
+/// `moment1` becomes zero.
 ///
 /// Learning rate and powers have one element; all other tensors have one shape. `beta1_pow` and `beta2_pow` are the betas
 /// to the power of the number of the step, counted from 1; their outputs are those of the next step, and with
@@ -152,7 +154,7 @@ pub fn adamw(
         let (pull, root) = (rate * coeff, rest2.sqrt());
         let (rate, epsilon) = (rate * (root / rest1), epsilon * root);
         update::<T, 5, 5>(outs, inputs, #[inline(always)] move |[param, grad, moment1, moment2, largest]| {
-            let moment1 = beta1 * moment1 + (1.0 - beta1) * grad;
+            let moment1 = (beta1 * moment1 + (1.0 - beta1) * grad).normal_or_zero();
             let moment2 = beta2 * moment2 + (1.0 - beta2) * grad * grad;
             let largest = if amsgrad { largest } else { T::NEG_INFINITY };
             let largest = if largest > moment2 { largest } else { moment2 };

@@ -3,6 +3,7 @@
 use super::operand::{all, expect_lists, masters, nth};
 use crate::accumulate::with_float;
 use crate::error::{Error, Result};
+use crate::float::Float as _;
 use crate::slices::{Slot, scalar};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
@@ -38,7 +39,7 @@ pub fn sgd(
 ///
 /// With `g = rescale_grad * grad`: `velocity = mu * velocity + g`, and `param -= learning_rate * velocity`, or, with
 /// `use_nesterov`, `param -= learning_rate * (g + mu * velocity)`. `regularization_method` is `l2_decay`, which adds
-/// `regularization_coeff * param` to `g`, or empty. The rest is as for [`sgd`].
+/// `regularization_coeff * param` to `g`, or empty. A subnormal `velocity` becomes zero. The rest is as for [`sgd`].
 ///
 /// # Errors
 /// As [`sgd`], and [`Error::Attribute`] for another regularization.
@@ -76,7 +77,7 @@ pub fn momentum(
                 let grad = grad * rescale;
                 // Zero times an infinite parameter would be NaN.
                 let grad = if decays { grad + decay * param } else { grad };
-                let velocity = velocity * mu + grad;
+                let velocity = (velocity * mu + grad).normal_or_zero();
                 let descent = if use_nesterov { grad + velocity * mu } else { velocity };
                 let param = param - rate * descent;
                 [param, velocity, param]
@@ -201,7 +202,7 @@ pub fn lars_momentum(
                 [Some(param_out.reborrow()), Some(velocity_out.reborrow()), master_out],
                 inputs,
                 move |[param, grad, velocity]| {
-                    let velocity = velocity * mu + rate * (rescale * grad + decay * param);
+                    let velocity = (velocity * mu + rate * (rescale * grad + decay * param)).normal_or_zero();
                     let param = param - velocity;
                     [param, velocity, param]
                 },

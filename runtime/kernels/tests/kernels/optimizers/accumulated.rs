@@ -54,6 +54,22 @@ fn an_infinite_parameter_without_decay_does_not_become_nan() {
 }
 
 #[test]
+fn subnormal_states_become_zero() {
+    let some = |values: [f64; 2]| Tensor::new(DType::F32, &[2], values.map(Number::Real));
+    let one = |value: f64| Tensor::new(DType::F32, &[1], [Number::Real(value)]);
+    let lowest = f64::from(f32::MIN_POSITIVE);
+    let state_after = |run: fn(Step<'_>) -> Result<(), Error>| {
+        let (param, grad, rate) = (some([1.0; 2]), some([0.0; 2]), one(0.5));
+        let (states, scalars) = ([some([lowest, 4.0 * lowest]), some([1.0; 2])], [one(0.5), one(0.5)]);
+        let (states, scalars) = (&states, &scalars);
+        run(Step { param: &param, master: None, grad: &grad, states, scalars, rate: &rate }).unwrap();
+        states[0].values()
+    };
+    assert_eq!(state_after(|s| run_momentum(s, false, "")), some([0.0, 3.0 * lowest]).values());
+    assert_eq!(state_after(|s| run_adam(s, None, None, false)), some([0.0, 3.5 * lowest]).values());
+}
+
+#[test]
 fn a_state_of_another_shape_is_refused() {
     let some = |len: usize| Tensor::new(DType::F32, &[len], []);
     for (first, second, largest, grad) in [(2, 3, 3, 3), (3, 2, 3, 3), (3, 3, 2, 3), (3, 3, 3, 2)] {
