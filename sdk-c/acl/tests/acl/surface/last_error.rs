@@ -1,10 +1,9 @@
 //! Tests of the last error and the message of a thread.
 
-mod common;
-
-use common::{Thread, world};
 use tenon_acl::Runtime;
 use tenon_acl::api::{self, *};
+
+use crate::world::{Thread, world};
 
 fn peek(acl: &Runtime) -> AclError {
     acl.rt_peek_at_last_error(LastErrLevel::THREAD).unwrap()

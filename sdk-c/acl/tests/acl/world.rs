@@ -1,5 +1,4 @@
 //! Shared by the tests: a runtime on the CPU device, with the validation layer between them.
-#![allow(dead_code)]
 
 use std::ffi::c_void;
 use std::fmt::Debug;

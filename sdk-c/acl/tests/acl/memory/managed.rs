@@ -1,11 +1,10 @@
 //! Tests of managed memory: one address for host and device, and advice.
 
-mod common;
-
-use common::{any, distant_world, lacking_world, refused, world};
 use tenon::device::Function;
 use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 use tenon_acl::api::*;
+
+use crate::world::{any, distant_world, lacking_world, refused, world};
 
 const GLOBAL: u32 = 1;
 /// Lengths are rounded up to a multiple of this.

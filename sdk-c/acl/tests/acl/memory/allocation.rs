@@ -1,10 +1,9 @@
 //! Tests of allocations and of the attributes of addresses.
 
-mod common;
-
-use common::{Hold, any, refused, world};
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::*;
+
+use crate::world::{Hold, Thread, any, refused, world};
 
 const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 
@@ -174,7 +173,7 @@ fn free_with_synchronize_waits_for_the_device() {
     let hold = Hold::on(&world, stream);
     world.rt_memset_async(any(memory), 64, 1, 64, stream).unwrap();
     world.rt_memcpy_async(any(host), 64, any(memory), 64, MemcpyKind::DEFAULT, stream).unwrap();
-    let (acl, thread) = (world.shared(), common::Thread::start());
+    let (acl, thread) = (world.shared(), Thread::start());
     let freed = thread.begin(move || {
         acl.rt_set_current_context(context).unwrap();
         acl.rt_free_with_dev_sync(memory).unwrap();

@@ -1,10 +1,9 @@
 //! Tests of settings: their values, and their lifetime.
 
-mod common;
-
-use common::{Thread, refused, world};
 use tenon::{AnyPtr, DevicePtr};
 use tenon_acl::api::*;
+
+use crate::world::{Thread, refused, world};
 
 const CORES: DevResLimitType = DevResLimitType::VECTOR_CORE;
 

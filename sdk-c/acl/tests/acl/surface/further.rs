@@ -1,11 +1,10 @@
 //! Tests of further functions: events with a flag, cache hints in descriptors, copies whose addresses are in
 //! memory, the attributes of addresses, and the properties of devices.
 
-mod common;
-
-use common::{Hold, any, distant_world, physical_of, refused, world};
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::*;
+
+use crate::world::{Hold, any, distant_world, host_function, physical_of, refused, world};
 
 const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 const INNER: MemcpyKind = MemcpyKind::INNER_DEVICE_TO_DEVICE;
@@ -122,7 +121,7 @@ fn indirect_copy_reads_its_addresses_in_stream_order() {
         let (sender, receiver) = std::sync::mpsc::channel();
         let (acl, context) = (world.shared(), world.rt_get_current_context().unwrap());
         // It waits for the stream, which waits for the function in which it is called.
-        let too_early = common::host_function(move || {
+        let too_early = host_function(move || {
             acl.rt_set_current_context(context).unwrap();
             sender.send(acl.rt_memcpy_async_with_offset(dst, 256, 16, src, 100, 50, INNER, stream)).unwrap();
         });

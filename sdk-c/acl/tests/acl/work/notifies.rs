@@ -1,13 +1,12 @@
 //! Tests of notifies: flags and numbers that one stream sets and another waits for.
 
-mod common;
-
 use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Hold, World, host_function, refused, world};
 use tenon_acl::api::*;
+
+use crate::world::{Hold, World, any, host_function, lacking_world, refused, world};
 
 /// Adds 1 to a counter after all work submitted to a stream so far.
 fn count_on(world: &World, stream: Stream, count: &Arc<AtomicUsize>) {
@@ -327,7 +326,7 @@ fn failure_behind_a_blocked_point_is_reported() {
         HEARD.get().unwrap().lock().unwrap().send(figures).unwrap();
     }
 
-    let world = common::lacking_world(&[tenon::device::Function::AsyncMemoryCopyD2d]);
+    let world = lacking_world(&[tenon::device::Function::AsyncMemoryCopyD2d]);
     let (sender, receiver) = std::sync::mpsc::channel();
     let _ = (RUNTIME.set(world.shared()), HEARD.set(std::sync::Mutex::new(sender)));
     // SAFETY: the function takes any record.
@@ -336,7 +335,7 @@ fn failure_behind_a_blocked_point_is_reported() {
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
     let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
-    let (dst, src) = (common::any(memory), common::any(memory.checked_add(32).unwrap()));
+    let (dst, src) = (any(memory), any(memory.checked_add(32).unwrap()));
     let hold = Hold::on(&world, stream);
     world.rt_memcpy_async(dst, 32, src, 32, MemcpyKind::DEVICE_TO_DEVICE, stream).unwrap();
     let task = world.rt_get_thread_last_task_id().unwrap();

@@ -1,14 +1,13 @@
 //! Tests of observers of the initialization, the finalization, devices and streams.
 
-mod common;
-
 use std::ffi::{CStr, c_char, c_void};
 use std::io::Write as _;
 use std::sync::Mutex;
 
-use common::{World, refused, world};
 use tenon::{AnyPtr, DevicePtr};
 use tenon_acl::api::*;
+
+use crate::world::{World, refused, world};
 
 /// The calls of observers, in order. It is their context, and lives as long as the test.
 #[derive(Default)]

@@ -1,11 +1,10 @@
 //! Tests of callbacks, which run on threads of the program.
 
-mod common;
-
 use std::sync::mpsc::channel;
 
-use common::{Thread, callback, host_function, refused, world};
 use tenon_acl::api::*;
+
+use crate::world::{Thread, callback, host_function, refused, world};
 
 const BLOCK: CallbackBlockType = CallbackBlockType::BLOCK;
 const NO_BLOCK: CallbackBlockType = CallbackBlockType::NO_BLOCK;

@@ -1,9 +1,8 @@
 //! Tests of message buffers: reference counts, private data and chains.
 
-mod common;
-
-use common::{any, distant_world, refused, world};
 use tenon_acl::api::*;
+
+use crate::world::{any, distant_world, refused, world};
 
 #[test]
 fn buffer_is_written_through_to_its_memory() {

@@ -1,12 +1,11 @@
 //! Tests of streams: ownership, waits and timeouts.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Hold, Thread, host_function, refused, world};
 use tenon_acl::api::*;
+
+use crate::world::{Hold, Thread, callback, host_function, refused, world};
 
 #[test]
 fn a_stream_is_used_in_its_context_only() {
@@ -177,7 +176,7 @@ fn forced_destroy_ignores_unserved_callbacks() {
     let stream = world.rt_create_stream().unwrap();
     // A thread that never asks for its callbacks.
     world.rt_subscribe_report(4711, stream).unwrap();
-    let never = common::callback(|| panic!("no thread processes the report"));
+    let never = callback(|| panic!("no thread processes the report"));
     world.rt_launch_callback(never, CallbackBlockType::BLOCK, stream).unwrap();
     let event = world.rt_create_event().unwrap();
     world.rt_record_event(event, stream).unwrap();
@@ -199,7 +198,7 @@ fn pending_work_can_be_aborted() {
     // SAFETY: just allocated.
     unsafe { memory.bytes_mut(64) }.fill(0);
     world.rt_subscribe_report(4711, stream).unwrap();
-    let never = common::callback(|| panic!("no thread processes the report"));
+    let never = callback(|| panic!("no thread processes the report"));
     world.rt_launch_callback(never, CallbackBlockType::BLOCK, stream).unwrap();
     let any = tenon::AnyPtr::from_addr(memory.addr());
     world.rt_memset_async(any, 64, 9, 64, stream).unwrap();

@@ -1,10 +1,9 @@
 //! Tests of pools of device memory.
 
-mod common;
-
-use common::{Hold, World, any, refused, world};
 use tenon::{DevicePtr, HostPtr};
 use tenon_acl::api::*;
+
+use crate::world::{Hold, World, any, refused, world};
 
 fn props(device: u32, max_size: usize) -> MemPoolProps {
     MemPoolProps {

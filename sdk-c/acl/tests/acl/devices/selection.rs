@@ -1,11 +1,10 @@
 //! Tests of setting and resetting devices, and of the end of the library.
 
-mod common;
-
 use std::sync::atomic::Ordering;
 
-use common::{Hold, Thread, refused, world};
 use tenon_acl::api::*;
+
+use crate::world::{Hold, Thread, host_function, refused, world};
 
 #[test]
 fn init_is_counted_and_finalize_ends_all_counts() {
@@ -185,7 +184,7 @@ fn set_device_in_a_callback_does_not_block_a_reset() {
     world.rt_set_device(0).unwrap();
     let acl = world.shared();
     let (sent, received) = std::sync::mpsc::channel();
-    let function = common::host_function(move || {
+    let function = host_function(move || {
         acl.rt_set_device(0).unwrap();
         acl.rt_reset_device(0).unwrap();
         sent.send(()).unwrap();

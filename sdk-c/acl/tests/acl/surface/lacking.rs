@@ -1,12 +1,11 @@
 //! Tests of devices that lack optional functions.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{Hold, any, callback, host_function, lacking_world};
 use tenon::device::Function;
 use tenon_acl::api::*;
+
+use crate::world::{Hold, Thread, any, callback, host_function, lacking_world, refused};
 
 #[test]
 fn without_callbacks_host_functions_run_in_stream_order() {
@@ -18,7 +17,7 @@ fn without_callbacks_host_functions_run_in_stream_order() {
         let seen = seen.clone();
         move || seen.lock().unwrap().push(number)
     };
-    let thread = common::Thread::start();
+    let thread = Thread::start();
     world.rt_subscribe_report(thread.number, stream).unwrap();
     let hold = Hold::on(&world, stream);
     for number in 0..20 {
@@ -65,7 +64,7 @@ fn without_callbacks_events_are_timed_and_reset() {
         assert!(world.rt_event_elapsed_time(start, end).unwrap() >= 0.0);
         world.rt_reset_event(start, stream).unwrap();
         world.rt_synchronize_stream(stream).unwrap();
-        common::refused(AclError::RT_INTERNAL_ERROR, world.rt_event_get_timestamp(start));
+        refused(AclError::RT_INTERNAL_ERROR, world.rt_event_get_timestamp(start));
     }
     world.rt_reset_device(0).unwrap();
     world.end();

@@ -1,10 +1,9 @@
 //! Tests of copies of every kind, and of fills.
 
-mod common;
-
-use common::{Hold, any, refused, world};
 use tenon::AnyPtr;
 use tenon_acl::api::*;
+
+use crate::world::{Hold, any, host_function, refused, world};
 
 const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 
@@ -248,7 +247,7 @@ fn a_stream_copies_and_fills_memory_of_another_device() {
     let pinned = world.rt_malloc_host(64).unwrap();
     let (mut source, mut target): (Vec<u8>, _) = ((0..64).collect(), vec![0u8; 64]);
     let copy = |dst, src| world.rt_memcpy_async(dst, 64, src, 64, MemcpyKind::DEFAULT, stream);
-    let function = common::host_function(move || {
+    let function = host_function(move || {
         // SAFETY: only this test uses it until the stream has passed.
         unsafe { pinned.bytes_mut(64) }.fill(7);
     });

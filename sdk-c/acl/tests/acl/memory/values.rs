@@ -1,10 +1,9 @@
 //! Tests of values in memory that order streams, of reductions, and of copies with descriptors.
 
-mod common;
-
-use common::{Hold, World, distant_world, physical_of, refused, world};
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::*;
+
+use crate::world::{Hold, World, distant_world, physical_of, refused, world};
 
 /// Allocates device memory with these bytes.
 fn device_memory<T: Copy>(world: &World, content: &[T]) -> DevicePtr {

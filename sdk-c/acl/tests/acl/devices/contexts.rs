@@ -1,9 +1,8 @@
 //! Tests of contexts: the current context of each thread, and the destruction of contexts.
 
-mod common;
-
-use common::{Thread, refused, world};
 use tenon_acl::api::*;
+
+use crate::world::{Thread, refused, world};
 
 #[test]
 fn last_set_context_is_current_with_its_device() {

@@ -1,10 +1,9 @@
 //! Tests that memory does not grow when objects are created and destroyed many times, on several threads.
 
-mod common;
-
-use common::{Thread, callback, host_function, world};
 use tenon::AnyPtr;
 use tenon_acl::api::*;
+
+use crate::world::{Thread, callback, host_function, world};
 
 #[test]
 fn ten_thousand_rounds_leak_nothing() {

@@ -1,10 +1,9 @@
 //! Tests of data buffers and tensor descriptions, which need no device.
 
-mod common;
-
-use common::{refused, world};
 use tenon::AnyPtr;
 use tenon_acl::api::*;
+
+use crate::world::{refused, world};
 
 #[test]
 fn data_buffer_returns_what_was_set() {

@@ -1,13 +1,12 @@
 //! Tests of events: creation, queries and elapsed time.
 
-mod common;
-
 use std::sync::atomic::Ordering;
 
-use common::{Hold, Thread, counting_world, refused, world};
 use tenon::AnyPtr;
 use tenon::device::Function;
 use tenon_acl::api::*;
+
+use crate::world::{Hold, Thread, counting_world, host_function, refused, world};
 
 const SYNC: u32 = 1;
 const TIME_LINE: u32 = 8;
@@ -199,7 +198,7 @@ fn time_passes_between_two_events() {
     let [start, end] = [(); 2].map(|()| world.rt_create_event().unwrap());
     refused(AclError::RT_INTERNAL_ERROR, world.rt_event_elapsed_time(start, end));
     world.rt_record_event(start, stream).unwrap();
-    let sleep = common::host_function(|| std::thread::sleep(std::time::Duration::from_millis(20)));
+    let sleep = host_function(|| std::thread::sleep(std::time::Duration::from_millis(20)));
     world.rt_launch_host_func(stream, sleep).unwrap();
     let hold = Hold::on(&world, stream);
     world.rt_record_event(end, stream).unwrap();
