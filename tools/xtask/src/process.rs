@@ -15,12 +15,14 @@ pub struct Step {
     errors: fn() -> Stdio,
 }
 
-/// Creates a step that runs a program. Its environment has the fetched tools on the `PATH`, disables backtraces, and
-/// names the file that records skipped tests, if tests may be skipped.
+/// Creates a step that runs a program. Its environment has the fetched tools on the `PATH`, does not have the build folders
+/// of cargo on the path of libraries, disables backtraces, and names the file that records skipped tests, if tests may be
+/// skipped.
 pub fn step(program: impl AsRef<OsStr>) -> Step {
     let mut command = Command::new(program);
     command.current_dir(project::root()).stdin(Stdio::null());
     command.env("PATH", project::search_path()).env("RUST_BACKTRACE", "0");
+    command.env("LD_LIBRARY_PATH", project::library_path());
     match left_out::file() {
         Some(file) => command.env(left_out::VARIABLE, file),
         None => command.env_remove(left_out::VARIABLE),

@@ -56,6 +56,15 @@ pub fn search_path() -> OsString {
     path
 }
 
+/// Returns the folders that are searched for libraries, without the build folders that cargo adds: programs of the tests
+/// must find the libraries that are installed.
+pub fn library_path() -> OsString {
+    let given = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let target = target();
+    let kept = env::split_paths(&given).filter(|folder| !folder.starts_with(&target));
+    env::join_paths(kept).unwrap_or_default()
+}
+
 /// Returns the entries of a folder, sorted by name.
 pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = fs::read_dir(folder).map_err(at(folder))?;
