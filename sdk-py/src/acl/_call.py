@@ -69,9 +69,11 @@ def again(function: Callable[..., Any], count: int, args: tuple[Any, ...], optio
 
 def _raise_overflow(function: Callable[..., Any]) -> None:
     """Raises an OverflowError if the exception that is being handled is one of an integer that does not fit."""
-    text = str(sys.exc_info()[1])
-    if "OverflowError" in text:
-        reason = text.rpartition("OverflowError: ")[2].rstrip(")>'\"")
+    # ctypes keeps only the text of the first exception: "argument 1: OverflowError: …", and before Python 3.10
+    # "argument 1: <class 'OverflowError'>: …".
+    _, overflow, reason = str(sys.exc_info()[1]).partition("OverflowError")
+    if overflow:
+        reason = reason.strip("()<>: '\"")
         raise OverflowError(f"{_name(function)}: {reason}") from None
 
 

@@ -98,7 +98,7 @@ impl SharedFile {
         record.is_exported = true;
         record.is_open |= is_open;
         self.write(&record)?;
-        // Another process must not cut the file: a access to the missing part would end this process.
+        // Another process must not cut the file: an access to the missing part would end this process.
         // SAFETY: the descriptor is open. A failure only means that there is no such protection.
         unsafe { libc::fcntl(self.descriptor(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) };
         let inode = self.file.metadata().map(|metadata| metadata.ino()).unwrap_or_default();
