@@ -176,6 +176,11 @@ def test_an_argument_of_another_type_is_refused_before_the_call(handle: int) -> 
             call()
 
 
+def test_integer_that_does_not_fit_is_refused_before_the_call(handle: int) -> None:
+    with pytest.raises(OverflowError, match=r"1180591620717411303424 is not in the range from -9223372036854775808 to"):
+        functions.device_memory_allocate(handle, 1 << 70)
+
+
 def test_lists_of_a_call_must_have_the_same_length(plugin: int) -> None:
     with pytest.raises(ValueError, match="have 2 and 1"):
         functions.xccl_all_to_all(plugin, [0, 0], [1], [1, 1], [0, 0], [1, 1], [1, 1], 0, 0, 0)

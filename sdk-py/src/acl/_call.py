@@ -40,7 +40,7 @@ __all__ = [
     "unpacked",
 ]
 
-REFUSED = (ctypes.ArgumentError, TypeError, ValueError)
+REFUSED = (ctypes.ArgumentError, TypeError, ValueError, OverflowError)
 """The exceptions for a wrong number or type of arguments."""
 
 NOT_SUPPORTED = 200001
@@ -69,12 +69,9 @@ def again(function: Callable[..., Any], count: int, args: tuple[Any, ...], optio
 
 def _raise_overflow(function: Callable[..., Any]) -> None:
     """Raises an OverflowError if the exception that is being handled is one of an integer that does not fit."""
-    # ctypes keeps only the text of the first exception: "argument 1: OverflowError: …", and before Python 3.10
-    # "argument 1: <class 'OverflowError'>: …".
-    _, overflow, reason = str(sys.exc_info()[1]).partition("OverflowError")
-    if overflow:
-        reason = reason.strip("()<>: '\"")
-        raise OverflowError(f"{_name(function)}: {reason}") from None
+    error = sys.exc_info()[1]
+    if isinstance(error, OverflowError):
+        raise OverflowError(f"{_name(function)}: {error}") from None
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -109,6 +109,8 @@ def bind(symbol: str, *argtypes: Any, restype: Any = ctypes.c_int) -> Callable[.
         argtypes: The parameter types.
         restype: The result type; a status by default.
 
+    The function raises an ``OverflowError`` for an integer that does not fit.
+
     Raises:
         LibraryError: The library has no such function.
     """
@@ -128,40 +130,42 @@ def bind_acl(symbol: str, *argtypes: Any, restype: Any = ctypes.c_int) -> Callab
 
 
 def _typed(function: Any, argtypes: tuple[Any, ...], restype: Any) -> Callable[..., Any]:
-    function.argtypes = tuple(_CHECKED.get(argtype, argtype) for argtype in argtypes)
+    """Sets the types of a function, and makes it refuse integers that do not fit."""
+    function.argtypes = argtypes
     function.restype = restype
+    ranges = tuple((index, *_RANGES[argtype]) for index, argtype in enumerate(argtypes) if argtype in _RANGES)
     typed: Callable[..., Any] = function
-    return typed
+    if not ranges:
+        return typed
+
+    def checked(*args: Any) -> Any:
+        # ctypes would drop the upper bits. A check in `from_param` would turn Ctrl-C into an `ArgumentError`.
+        if len(args) == len(argtypes):
+            for index, least, most in ranges:
+                value = args[index]
+                if type(value) is int and not least <= value <= most:
+                    raise OverflowError(f"{value} is not in the range from {least} to {most}")
+        return typed(*args)
+
+    return checked
 
 
 def _no_function(symbol: str) -> LibraryError:
     return LibraryError(f"`{PATH}` has no function `{symbol}`", path=str(PATH))
 
 
-def _checked(integer: Any) -> Any:
-    """Returns an argument type like an integer type of ctypes, which refuses numbers that do not fit.
+def _range(integer: Any) -> tuple[int, int]:
+    """Returns the smallest and the largest number that an integer type of ctypes takes.
 
-    ctypes drops the upper bits of such a number without an error.
+    An unsigned type takes negative numbers of its width, as in C: -1 is its largest number.
     """
     bits = 8 * ctypes.sizeof(integer)
     is_signed = integer(-1).value < 0
-    # An unsigned type takes negative numbers of its width, as in C: -1 is its largest number.
-    least, most = -1 << bits - 1, (1 << bits - is_signed) - 1
-    convert = integer.from_param
-
-    class Checked:
-        @staticmethod
-        def from_param(value: Any) -> Any:
-            if type(value) is int and not least <= value <= most:
-                # ctypes turns it into an `ArgumentError` with this text.
-                raise OverflowError(f"{value} is not in the range from {least} to {most}")
-            return convert(value)
-
-    return Checked
+    return -1 << bits - 1, (1 << bits - is_signed) - 1
 
 
-_CHECKED = {
-    integer: _checked(integer)
+_RANGES = {
+    integer: _range(integer)
     for integer in (
         ctypes.c_int8,
         ctypes.c_int16,
@@ -174,7 +178,7 @@ _CHECKED = {
         ctypes.c_size_t,
     )
 }
-"""The checked type for each integer type. Types of the same size are the same type."""
+"""The range of each integer type. Types of the same size are the same type."""
 
 
 def _instead() -> str:
