@@ -6,25 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use codegen::emit::{Inputs, emit};
-use codegen::out::{Edits, FileMap, Target};
-use codegen::source::Folder;
+use codegen::out::Edits;
 
 use crate::{data, root};
 
 fn here() -> PathBuf {
     data("export")
-}
-
-/// Emits the outputs, and creates their target below a folder.
-fn outputs(root: &Path) -> (FileMap, Target) {
-    let loaded = match codegen::load(&Folder::new(here().join("spec"))) {
-        Ok(loaded) => loaded,
-        Err(mistakes) => panic!("{}", mistakes.render(false)),
-    };
-    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
-    let files = emit(&inputs).expect("the outputs can be emitted");
-    (files, Target::new(root, &here().join("spec"), &loaded.spec))
 }
 
 fn run(command: &mut Command) -> String {
@@ -36,19 +23,13 @@ fn run(command: &mut Command) -> String {
 
 #[test]
 fn the_outputs_are_as_expected() {
-    let folder = here().join("expected");
-    let (files, target) = outputs(&folder);
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        files.write(&target, Edits::Replace).expect("the expected files can be written");
-    }
-    let differences = files.check(&target).expect("the expected files can be read");
-    assert!(differences.is_empty(), "{differences:#?}");
+    super::assert_expected(&here());
 }
 
 #[test]
 fn a_python_program_calls_the_library() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("export");
-    let (files, target) = outputs(&folder);
+    let (files, target) = super::outputs(&here(), &folder);
     if folder.exists() {
         std::fs::remove_dir_all(&folder).expect("the folder for tests can be written");
     }

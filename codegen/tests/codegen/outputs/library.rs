@@ -6,10 +6,6 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use codegen::emit::{Inputs, emit};
-use codegen::out::{Edits, Target};
-use codegen::source::Folder;
-
 use crate::data;
 
 fn here() -> PathBuf {
@@ -18,18 +14,7 @@ fn here() -> PathBuf {
 
 #[test]
 fn outputs_are_as_expected() {
-    let loaded = match codegen::load(&Folder::new(here().join("spec"))) {
-        Ok(loaded) => loaded,
-        Err(mistakes) => panic!("{}", mistakes.render(false)),
-    };
-    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
-    let files = emit(&inputs).expect("the outputs can be emitted");
-    let target = Target::new(&here().join("expected"), &here().join("spec"), &loaded.spec);
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        files.write(&target, Edits::Replace).expect("the expected files can be written");
-    }
-    let differences = files.check(&target).expect("the expected files can be read");
-    assert!(differences.is_empty(), "{differences:#?}");
+    super::assert_expected(&here());
 }
 
 #[test]
