@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a running program is looked at.
+/// The time between two looks at a running program.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// A program that has ended.
@@ -44,7 +44,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What was read before an error is what there is to show.
+            // An error ends the output; the part before it is shown.
             let _ = pipe.read_to_end(&mut bytes);
         }
         bytes

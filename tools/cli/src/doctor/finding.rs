@@ -1,8 +1,8 @@
-//! What the doctor finds.
+//! Findings of the doctor.
 
 use serde::Serialize;
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -30,7 +30,7 @@ impl Severity {
 pub struct Finding {
     pub severity: Severity,
     pub text: String,
-    /// What to do; `None` if nothing is to be done, or if the text says it.
+    /// The advice; `None` if nothing is to be done, or if the text contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }

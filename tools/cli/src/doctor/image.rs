@@ -7,7 +7,7 @@ use object::elf::FileHeader64;
 use object::read::elf::ElfFile;
 use object::{Architecture, Endianness, Object, ReadCache, ReadRef};
 
-/// What the header of a library tells.
+/// Properties of a library, from its header.
 #[derive(Debug)]
 pub struct Image {
     pub architecture: Architecture,

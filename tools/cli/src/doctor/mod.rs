@@ -69,13 +69,14 @@ fn examine(options: &Options) -> Vec<Section> {
     let mut sections = Vec::new();
     let mut files = options.plugins.clone();
     let mut paddle = None;
+    let mut installed = Vec::new();
     if let Some(python) = python {
         let mut section = Section::new(python.to_string_lossy());
         match InstalledPaddle::find(&python) {
             Ok(found) => {
-                let installed = framework::examine(&found, &mut section);
+                installed = framework::examine(&found, &mut section);
                 note_others(&options.plugins, &installed, &mut section);
-                files.extend(installed.into_iter().filter(|file| !contains(&options.plugins, file)));
+                files.extend(installed.iter().filter(|file| !contains(&options.plugins, file)).cloned());
                 paddle = Some(found);
             }
             Err(error) => {
@@ -94,7 +95,7 @@ fn examine(options: &Options) -> Vec<Section> {
     }
     report_duplicates(&types, &mut sections);
     if let Some(paddle) = &paddle {
-        types.retain(|(file, _)| !options.plugins.contains(file));
+        types.retain(|(file, _)| contains(&installed, file));
         let mut section = Section::new("import paddle");
         listing::compare(paddle, &types, &mut section);
         sections.push(section);

@@ -119,6 +119,9 @@ fn installed_plugin_is_compared_with_the_list_of_paddle() {
     assert!(said.contains("`import paddle` works and lists `broken`"), "{said}");
     let said = setup.doctor().paddle("3.3.1").env(FAKE_PADDLE, "[]").refused();
     assert!(said.contains("does not list `broken` of `libone.so`: Skipped libone.so"), "{said}");
+    let named = setup.path("site/paddle_custom_device/libone.so");
+    let said = setup.doctor().plugin(&named).paddle("3.3.1").env(FAKE_PADDLE, "[]").refused();
+    assert!(said.contains("does not list `broken` of `libone.so`"), "{said}");
     let said = setup.doctor().paddle("3.3.1").env(FAKE_PADDLE, "not JSON").refused();
     assert!(said.contains("`import paddle` ended with exit status 1:"), "{said}");
     setup.install("NOTHING", "libtwo.so");
