@@ -77,7 +77,7 @@ impl Status {
         Self::REFUSED,
     ];
 
-    /// Its name in C, if it is a known one.
+    /// Returns its name in C, if it is a known one.
     pub const fn name(self) -> Option<&'static CStr> {
         match self.0 {
             0 => Some(c"TENON_SUCCESS"),
@@ -127,7 +127,7 @@ impl Status {
         }
     }
 
-    /// The status of a device; an unknown number counts as an internal failure of the device.
+    /// Converts the status of a device; an unknown number counts as an internal failure of the device.
     #[allow(
         clippy::manual_range_patterns,
         reason = "each number is a status of the spec"
@@ -139,7 +139,7 @@ impl Status {
         }
     }
 
-    /// The status for a device that called a callback; devices only know their own statuses.
+    /// Returns the status for a device that called a callback; devices only know their own statuses.
     #[allow(
         clippy::manual_range_patterns,
         reason = "each number is a status of the spec"

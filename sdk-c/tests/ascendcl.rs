@@ -101,7 +101,7 @@ fn library_of_a_vendor_calls_its_own_libascendcl() {
     assert_eq!(String::from_utf8_lossy(&build::run(&mut command).stdout), "77\n");
 }
 
-/// Two libraries with the functions of ACL, each with its own file.
+/// Copies the library for ACL into two files.
 fn libraries() -> [Library; 2] {
     let folder = build::scratch("copies");
     let copy: PathBuf = folder.join(format!("libacl_rt-{}.so", std::process::id()));

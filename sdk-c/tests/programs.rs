@@ -73,7 +73,7 @@ fn validation_sees_blocks_of_the_pool_and_buffers() {
     }
 }
 
-/// Each call failed in turn, and nothing leaked.
+/// Checks that each call failed in turn, and nothing leaked.
 fn survives(said: &str) {
     assert!(said.contains("calls made to fail"), "{said}");
     assert!(!said.contains("V040"), "something was leaked:\n{said}");

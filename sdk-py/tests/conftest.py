@@ -21,13 +21,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture
 def device() -> tenon.Device:
-    """The built-in device."""
+    """Opens the built-in device."""
     return tenon.device("cpu:0")
 
 
 @pytest.fixture
 def stream(device: tenon.Device) -> Iterator[tenon.Stream]:
-    """A new stream."""
+    """Creates a stream."""
     stream = device.create_stream()
     yield stream
     stream.close()
@@ -35,7 +35,7 @@ def stream(device: tenon.Device) -> Iterator[tenon.Stream]:
 
 @pytest.fixture
 def gate() -> Iterator[Gate]:
-    """A gate, which is opened after the test."""
+    """Makes a gate, which is opened after the test."""
     gate = Gate()
     yield gate
     gate.open()

@@ -38,7 +38,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: str, section: str | None = None) -> list[Block]:
-    """The blocks of a page, or those of one of its sections."""
+    """Returns the blocks of a page, or those of one of its sections."""
     found: list[Block] = []
     open_block: Block | None = None
     is_inside = section is None

@@ -269,7 +269,7 @@ impl KernelArgument {
     /// An optional list of tensors.
     pub const OPTIONAL_MULTI_TENSOR: Self = Self(26);
 
-    /// Its name in the spec, if it has one.
+    /// Returns its name in the spec, if it has one.
     pub const fn name(self) -> Option<&'static str> {
         match self.0 {
             0 => Some("context"),
@@ -328,7 +328,7 @@ impl ArgsDefFn {
         Self { function }
     }
 
-    /// The function of the ABI.
+    /// Returns the function of the ABI.
     pub fn as_raw(self) -> ffi::PD_ArgsDefFn {
         self.function
     }
@@ -349,7 +349,7 @@ impl KernelFn {
         Self { function }
     }
 
-    /// The function of the ABI.
+    /// Returns the function of the ABI.
     pub fn as_raw(self) -> ffi::PD_KernelFn {
         self.function
     }
@@ -379,7 +379,7 @@ impl InferShapeFn {
         Self { function }
     }
 
-    /// The function of the ABI.
+    /// Returns the function of the ABI.
     pub fn as_raw(self) -> ffi::PD_InferShapeFn {
         self.function
     }
@@ -1769,7 +1769,7 @@ impl PaddleApi {
         }
     }
 
-    /// The names of the symbols that were not found.
+    /// Returns the names of the symbols that were not found.
     pub fn missing(&self) -> Vec<&'static str> {
         let mut missing = Vec::new();
         if self.register_phi_kernel.is_none() {

@@ -19,7 +19,7 @@ class Number:
 
 
 def refusal(function, *args):
-    """What a function says that refuses its arguments."""
+    """Returns the message of a function that refuses its arguments."""
     try:
         answer = function(*args)
     except TypeError as error:

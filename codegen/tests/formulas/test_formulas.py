@@ -136,7 +136,7 @@ def out(entry: Entry, given: dict[str, Any]) -> Any:
 
 
 def test_every_formula_is_here() -> None:
-    """At least those that the spec had when this was written."""
+    """Checks that no formulas get lost."""
     assert len(FLOATS) >= 100
     assert len(WHOLE) >= 4
     assert len(GRADIENTS) >= 70

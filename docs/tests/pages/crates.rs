@@ -24,7 +24,7 @@ struct Crate {
     manifest: String,
 }
 
-/// The crates by their pages.
+/// Collects the crates by their pages.
 fn crates() -> BTreeMap<String, Crate> {
     let mut crates: BTreeMap<String, Crate> = BTreeMap::new();
     for block in coverage::of_crates("rust") {
@@ -79,7 +79,7 @@ fn keeps_the_contract(page: &str, library: &Path) {
     assert!(passed > 20, "{page}: only {passed} cases were tried");
 }
 
-/// More than there is: an allocator that ends the process would end this test.
+/// Asks for more memory than there is: an allocator that ends the process would end this test.
 fn survives_too_much_and_null(library: &Path) {
     let plugin = Plugin::load(library, &LoadOptions::default()).expect("the plugin can be loaded");
     let device = plugin.device();

@@ -14,7 +14,7 @@ struct Matrices {
 }
 
 impl Matrices {
-    /// The last two dimensions are matrices. A vector is one of `[1, n]` on the left and of `[n, 1]` on the right.
+    /// Views the last two dimensions as matrices. A vector is `[1, n]` on the left and `[n, 1]` on the right.
     fn of(tensor: &TensorRef<'_>, is_left: bool, is_transposed: bool) -> Self {
         let mut sizes: Vec<(usize, isize)> =
             tensor.dims().iter().copied().zip(tensor.strides().iter().copied()).collect();

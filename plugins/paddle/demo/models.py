@@ -42,7 +42,7 @@ _FONT = (
 
 
 def _glyphs() -> NDArray[Any]:
-    """The digits as 21 by 15 pixel images, each font pixel three by three."""
+    """Returns the digits as 21 by 15 pixel images, each font pixel three by three."""
     rows = np.array(_FONT, dtype=np.uint8)
     bits = (rows[:, :, None] >> np.arange(4, -1, -1, dtype=np.uint8)) & 1
     return np.kron(bits, np.ones((3, 3), np.uint8)).astype(np.float32)
@@ -130,7 +130,7 @@ class Task:
     batch_size: int = 64
 
     def data(self, step: int, seed: int) -> Batch:
-        """The batch of one step: the same for every device."""
+        """Returns the batch of one step: the same for every device."""
         return self.batch(self.batch_size, seed * 1_000_003 + step)
 
 
@@ -162,12 +162,12 @@ class History:
     state: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def final(self, last: int = 5) -> float:
-        """The mean of the last few losses: a single batch says little."""
+        """Returns the mean of the last few losses: a single batch says little."""
         return float(np.mean(self.losses[-last:]))
 
 
 def initial_state(task: Task, seed: int) -> list[NDArray[Any]]:
-    """The weights every run of a task starts from, in the order of the network's own state.
+    """Returns the weights from which every run starts, in the order of the network's own state.
 
     They are drawn on Paddle's CPU: devices need not draw the same random numbers.
     """
@@ -184,7 +184,7 @@ def train(
     seed: int = 1,
     on_step: OnStep | None = None,
 ) -> History:
-    """Train a task's network on a device and say how it went."""
+    """Trains a task's network on a device and returns the outcome."""
     start = initial_state(task, seed)
     paddle.set_device(device)
     if mode == "executor":
@@ -228,7 +228,7 @@ def _train_eager(
 
 
 def _place(device: str) -> Any:
-    """The place of a device's name: an `Executor` does not take names."""
+    """Returns the place of a device's name: an `Executor` does not take names."""
     kind, _, number = device.partition(":")
     return paddle.CPUPlace() if kind == "cpu" else paddle.CustomPlace(kind, int(number or 0))
 

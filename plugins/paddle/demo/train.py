@@ -91,7 +91,7 @@ class Progress:
         self.shown = sys.stderr.isatty()
 
     def at(self, step: int, loss: float) -> None:
-        """Draw the bar after a step."""
+        """Draws the bar after a step."""
         if self.shown:
             full = self.WIDTH * step // self.steps
             bar = "━" * full + " " * (self.WIDTH - full)
@@ -99,19 +99,19 @@ class Progress:
             sys.stderr.flush()
 
     def done(self) -> None:
-        """Clear the line."""
+        """Clears the line."""
         if self.shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
 
 def _grown_mib() -> float:
-    """The largest this process has been so far."""
+    """Returns the largest size of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _device_peak_mib(device: str) -> float | None:
-    """Paddle's count of a device's peak. Before 3.0 it does not count custom devices."""
+    """Returns Paddle's count of a device's peak. Before 3.0 it does not count custom devices."""
     import paddle
 
     kind, _, number = device.partition(":")
@@ -122,7 +122,7 @@ def _device_peak_mib(device: str) -> float | None:
 
 
 def run_here(task: str, device: str, mode: str, steps: int) -> None:
-    """Train in this process: a line of JSON for each step, then one for the run."""
+    """Trains in this process: prints a line of JSON for each step, then one for the run."""
     import paddle
 
     from models import TASKS as NETWORKS
@@ -158,7 +158,7 @@ def run_here(task: str, device: str, mode: str, steps: int) -> None:
 
 
 def run_apart(task: str, device: str, mode: str, steps: int, on_step: Callable[..., None]) -> Run:
-    """Train in a separate process and show its progress."""
+    """Trains in a separate process and shows its progress."""
     command = [sys.executable, str(Path(__file__).resolve()), "--run-here"]
     command += ["--task", task, "--device", device, "--mode", mode, "--steps", str(steps)]
     # Paddle logs to stderr while it works well, so its words are only shown if it does not.
@@ -190,13 +190,13 @@ def run_apart(task: str, device: str, mode: str, steps: int, on_step: Callable[.
 
 
 def same(ours: Run, wanted: Run) -> bool:
-    """Return True if both runs reduced the loss and their losses agree."""
+    """Returns True if both runs reduced the loss and their losses agree."""
     close = abs(ours.final_loss - wanted.final_loss) <= 0.02 + 0.1 * wanted.final_loss
     return close and ours.final_loss < ours.first_loss
 
 
 def table(runs: list[tuple[Run, Run]]) -> str:
-    """Format the results as text."""
+    """Formats the results as text."""
     heads = ("network", "", "first loss", "final loss", "time", "memory", "on device")
     rows: list[tuple[str, ...]] = [heads]
     for ours, host in runs:
@@ -227,7 +227,7 @@ def table(runs: list[tuple[Run, Run]]) -> str:
 
 
 def main() -> int:
-    """Run the selected tasks and compare the results."""
+    """Runs the selected tasks and compares the results."""
     options = arguments().parse_args()
     tasks: list[str] = options.task or list(TASKS)
     if options.run_here:

@@ -42,7 +42,7 @@ def is_on(tensor: Any, device: int = 0) -> bool:
 
 
 def of_release(table: Mapping[tuple[int, int], Value]) -> Value:
-    """The entry of the newest release in a table that is not newer than this Paddle."""
+    """Returns the entry of the newest release in a table that is not newer than this Paddle."""
     return table[max(release for release in table if release <= RELEASE)]
 
 

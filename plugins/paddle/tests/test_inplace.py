@@ -129,7 +129,7 @@ OF_MATRICES = [
 
 
 def has(name: str) -> bool:
-    """Whether this release has an operation."""
+    """Returns True if this release has an operation."""
     return not name.endswith("_") or hasattr(paddle.Tensor, name) or hasattr(F, name)
 
 

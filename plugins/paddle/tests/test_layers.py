@@ -40,13 +40,13 @@ event.synchronize()
 
 
 def behind_layers(plugin: Path, code: str = TRAIN, **environment: str) -> Any:
-    """Run a program in which Paddle finds the layers, and these the plugin."""
+    """Runs a program in which Paddle finds the layers, and these the plugin."""
     folders = {"CUSTOM_DEVICE_ROOT": str(EXAMPLES / "between"), "TENON_PADDLE_PLUGIN": str(plugin)}
     return python(code, **{**folders, "RUST_BACKTRACE": "0", **environment})
 
 
 def losses(output: str) -> list[float]:
-    """The numbers that a training printed."""
+    """Returns the numbers that a training printed."""
     return [float(line) for line in output.split()]
 
 

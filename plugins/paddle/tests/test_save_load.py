@@ -65,14 +65,14 @@ def test_a_network_travels(begin: str, end: str, tmp_path: Path) -> None:
 
 
 def start() -> tuple[Any, Any]:
-    """A network and its optimizer, which knows its state by the names of the parameters."""
+    """Makes a network and its optimizer, which knows its state by the names of the parameters."""
     with paddle.utils.unique_name.guard():
         layers = network()
     return layers, paddle.optimizer.AdamW(0.05, parameters=layers.parameters())
 
 
 def steps(layers: Any, optimizer: Any, count: int) -> list[float]:
-    """Train, and return the losses. Here the optimizer names its state, so names start again."""
+    """Trains, and returns the losses. Here the optimizer names its state, so names start again."""
     losses = []
     with paddle.utils.unique_name.guard():
         for step in range(count):

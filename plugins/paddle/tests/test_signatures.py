@@ -39,7 +39,7 @@ def compile_reader(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def signatures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Signatures]:
-    """The signatures of each kernel of the host and of the device."""
+    """Returns the signatures of each kernel of the host and of the device."""
     folder = tmp_path_factory.mktemp("signatures")
     table = folder / "kernels.txt"
     ctypes.CDLL(str(compile_reader(folder))).print_kernels(str(table).encode())

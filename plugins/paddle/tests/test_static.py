@@ -160,7 +160,7 @@ Program = Callable[[], tuple[dict[str, NDArray[Any]], list[Any]]]
 
 
 def execute(build: Program, device: str, runs: int = 1) -> list[list[NDArray[Any]]]:
-    """Build a program, which names its feeds and what to fetch, and run it a few times."""
+    """Builds a program, which names its feeds and what to fetch, and runs it a few times."""
     main, startup = paddle.static.Program(), paddle.static.Program()
     where = paddle.CPUPlace() if device == "cpu" else place()
     with paddle.static.program_guard(main, startup):
@@ -172,7 +172,7 @@ def execute(build: Program, device: str, runs: int = 1) -> list[list[NDArray[Any
 
 
 def fixed(*shape: int, seed: int = 0) -> Any:
-    """A parameter that starts the same on every device."""
+    """Makes a parameter that starts the same on every device."""
     array = normal(*shape, seed=seed) * 0.3
     return paddle.ParamAttr(initializer=paddle.nn.initializer.Assign(array))
 

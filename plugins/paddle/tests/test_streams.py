@@ -18,7 +18,7 @@ STREAMS = {
 
 
 def work() -> Any:
-    """Something that keeps a stream busy for a moment."""
+    """Keeps a stream busy for a moment."""
     x = paddle.to_tensor(normal(256, 256))
     for _ in range(8):
         x = paddle.matmul(x, x)

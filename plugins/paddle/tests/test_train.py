@@ -21,7 +21,7 @@ def on_cpu(task: str) -> History:
 
 
 def agree(ours: History, wanted: History) -> None:
-    """The same losses: nearly equal at first, while rounding has not been amplified yet."""
+    """Checks for nearly equal losses: at first, rounding has not been amplified yet."""
     np.testing.assert_allclose(ours.losses[:8], wanted.losses[:8], rtol=1e-3)
     np.testing.assert_allclose(ours.losses, wanted.losses, rtol=0.05, atol=0.02)
 

@@ -156,7 +156,7 @@ macro_rules! properties {
                 self
             }
 
-            /// The lowest address of an element.
+            /// Returns the lowest address of an element.
             pub(crate) fn base(&self) -> *mut u8 {
                 self.memory.base
             }

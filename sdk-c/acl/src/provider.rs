@@ -18,7 +18,7 @@ pub trait Devices: Send + Sync + 'static {
     /// If the device cannot be opened.
     fn open(&self, ordinal: u32) -> device::Result<Arc<dyn OpenDevice>>;
 
-    /// Is called when the program has finalized the library, after all devices that can be closed were closed.
+    /// Runs after the program has finalized the library, and all devices that can be closed were closed.
     fn ended(&self) {}
 
     /// Returns the type of the devices, which programs see as the name of the chip.

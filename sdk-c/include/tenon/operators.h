@@ -513,8 +513,8 @@ typedef struct TenonOperators {
    *
    * `out = x * t`, where `t = tanh(softplus(x))`.
    *
-   * Elementwise (Misra, 2019). PaddlePaddle's kernel has a threshold, 20, above which softplus is the input itself.
-   * That avoids an overflow that does not occur here, so there is no such attribute. Minus infinity gives NaN.
+   * Elementwise (Misra, 2019). PaddlePaddle's kernel has a threshold, 20, above which softplus is the input itself,
+   * to avoid an overflow. None occurs here, so there is no such attribute. Minus infinity gives NaN.
    *
    * @param[out] out The result.
    * @param[in] x The input.
@@ -1833,7 +1833,7 @@ typedef struct TenonOperators {
    * 0, 1.5 and 2.5 give 2. PaddlePaddle before 3.1 rounds halves away from 0.
    *
    * With `decimals` the input is multiplied by a power of ten, rounded and divided again; with a negative number of
-   * decimals it is divided first. That can overflow to infinity for large inputs. The gradient is 0 everywhere.
+   * decimals it is divided first. The product can overflow to infinity for large inputs. The gradient is 0 everywhere.
    *
    * @param[out] out The result.
    * @param[in] x The input.
@@ -2721,7 +2721,8 @@ typedef struct TenonOperators {
    * `out = copysign(a, b)`.
    *
    * Elementwise, with broadcasting. Negative zero counts as negative, and so does NaN with its sign bit set. Where `a`
-   * is 0 the gradient of `a` is 0, as in PaddlePaddle and PyTorch. That of `b` is 0 everywhere.
+   * is 0 the gradient of `a` is 0, as in PaddlePaddle and PyTorch. The
+   * gradient of `b` is 0 everywhere.
    *
    * @param[out] out The result.
    * @param[in] a The number.
@@ -4564,7 +4565,7 @@ typedef struct TenonOperators {
    *     none.
    * @param[in] bias A summand for each element of the normalised dimensions. NULL if there is
    *     none.
-   * @param[in] epsilon What is added to the mean square.
+   * @param[in] epsilon The number that is added to the mean square.
    * @param[in] begin_norm_axis The first dimension that is normalised.
    */
   struct {
@@ -5021,10 +5022,10 @@ typedef struct TenonOperators {
    * @param[out] out The maxima.
    * @param[out] mask The index of each maximum in its image, counted over all dimensions.
    * @param[in] x The images, in the order `NCHW` or its like.
-   * @param[in] kernel_size How many elements a window has along each dimension.
+   * @param[in] kernel_size The number of elements of a window along each dimension.
    * @param[in] strides Step of the window along each dimension.
    * @param[in] paddings Elements before and after each dimension that do not count.
-   * @param[in] dilations How far apart the elements of a window are along each dimension.
+   * @param[in] dilations The distance between the elements of a window along each dimension.
    */
   struct {
     C_Status (*function)(
@@ -6405,7 +6406,8 @@ typedef struct TenonOperators {
    * @param[out] indices The index of the first of equal ones. NULL if the host does not want it.
    * @param[out] inverse The place in `out` of each element, in row-major order. NULL if the host
    *     does not want it.
-   * @param[out] counts How often each of them occurs. NULL if the host does not want it.
+   * @param[out] counts The number of times that each of them occurs. NULL if the host does not
+   *     want it.
    * @param[in] x The input.
    * @param[in] axis The dimension, or none.
    * @param[in] equal_nan True if all NaN are the same element.
@@ -9032,8 +9034,8 @@ typedef struct TenonOperators {
    * @param[in] x The images.
    * @param[in] boxes The regions, a row for each: the index of its image and its corners, or
    *     only its corners with `boxes_num`.
-   * @param[in] boxes_num How many rows of `boxes` belong to each image, as integers. NULL if
-   *     there is none.
+   * @param[in] boxes_num The number of rows of `boxes` that belong to each image, as integers.
+   *     NULL if there is none.
    * @param[in] pooled_height The number of cells in a column.
    * @param[in] pooled_width The number of cells in a row.
    * @param[in] spatial_scale The factor from corners to pixels.

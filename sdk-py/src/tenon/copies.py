@@ -89,7 +89,7 @@ def copy(to: Buffer, source: Buffer, stream: Stream | None) -> None:
 
 
 def between_host(buffer: Buffer, array: Any, *, upload: bool) -> bool:
-    """Fast path for synchronous copies between a contiguous buffer and a contiguous host array.
+    """Copies synchronously between a contiguous buffer and a contiguous host array, on a fast path.
 
     Args:
         buffer: The buffer.

@@ -13,7 +13,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// A device has a name only if the entry point passes one to the host.
+    /// Checks that a device has a name only if the entry point passes one to the host.
     pub(crate) fn check(&self) -> syn::Result<()> {
         if let (Purpose::Device, Some(operators)) = (self.purpose, &self.attribute.operators) {
             return Err(syn::Error::new_spanned(operators, "operators are registered by `#[tenon::plugin]`"));

@@ -299,7 +299,7 @@ impl Function {
         Self::CudaThreadExchangeStreamCaptureMode,
     ];
 
-    /// Its name in the spec.
+    /// Returns its name in the spec.
     pub const fn name(self) -> &'static str {
         const NAMES: [&str; 95] = [
             "initialize",
@@ -456,7 +456,7 @@ impl Function {
 pub struct Provided([bool; 95]);
 
 impl Provided {
-    /// Exactly these.
+    /// Makes the set of exactly these functions.
     pub const fn of(functions: &[Function]) -> Self {
         let mut provided = [false; 95];
         let mut index = 0;

@@ -103,7 +103,7 @@ impl Loaded {
         }
     }
 
-    /// The release whose table layout the plugin filled.
+    /// Returns the release whose table layout the plugin filled.
     pub fn release(&self) -> Release {
         self.release
     }

@@ -40,7 +40,7 @@ pub type Error = tenon::Error<Status>;
 pub type Result<T> = core::result::Result<T, Error>;
 
 impl Function {
-    /// Its description in the spec.
+    /// Returns its description in the spec.
     pub fn info(self) -> &'static tenon::reflect::FunctionInfo {
         &reflection::FUNCTIONS[self as usize]
     }

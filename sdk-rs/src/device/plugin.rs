@@ -78,7 +78,7 @@ impl Release {
     /// The newest release.
     pub const NEWEST: Self = Self::V3_3;
 
-    /// Its name in the spec.
+    /// Returns its name in the spec.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V2_6 => "2.6",
@@ -89,7 +89,7 @@ impl Release {
         }
     }
 
-    /// Size in bytes of the params that are passed with the table.
+    /// Returns the size in bytes of the params that are passed with the table.
     pub const fn params_size(self) -> usize {
         match self {
             Self::V2_6 => 88,
@@ -100,7 +100,7 @@ impl Release {
         }
     }
 
-    /// Size of its table in bytes.
+    /// Returns the size of its table in bytes.
     pub const fn table_size(self) -> usize {
         match self {
             Self::V2_6 => 912,

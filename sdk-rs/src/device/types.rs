@@ -31,7 +31,7 @@ impl Status {
     /// An internal error of the plugin.
     pub const INTERNAL_ERROR: Self = Self(4);
 
-    /// Its name in the spec, if it has one.
+    /// Returns its name in the spec, if it has one.
     pub const fn name(self) -> Option<&'static str> {
         match self.0 {
             0 => Some("success"),
@@ -126,12 +126,12 @@ impl StreamCallback {
         Self { function, context }
     }
 
-    /// The function of the ABI.
+    /// Returns the function of the ABI.
     pub fn as_raw(self) -> ffi::C_Callback {
         self.function
     }
 
-    /// The context pointer that the function gets.
+    /// Returns the context pointer that the function gets.
     pub fn context(self) -> tenon::AnyPtr {
         self.context
     }
@@ -253,7 +253,7 @@ impl DataType {
     /// Two `float64`, real part first.
     pub const COMPLEX128: Self = Self(15);
 
-    /// Its name in the spec, if it has one.
+    /// Returns its name in the spec, if it has one.
     pub const fn name(self) -> Option<&'static str> {
         match self.0 {
             0 => Some("undefined"),
@@ -315,7 +315,7 @@ impl DataLayout {
     /// Another name of `any`.
     pub const ALL_LAYOUT: Self = Self(0);
 
-    /// Its name in the spec, if it has one.
+    /// Returns its name in the spec, if it has one.
     pub const fn name(self) -> Option<&'static str> {
         match self.0 {
             0 => Some("any"),
@@ -525,7 +525,7 @@ impl ReduceOp {
     /// Product.
     pub const PRODUCT: Self = Self(4);
 
-    /// Its name in the spec, if it has one.
+    /// Returns its name in the spec, if it has one.
     pub const fn name(self) -> Option<&'static str> {
         match self.0 {
             0 => Some("sum"),
@@ -810,7 +810,7 @@ impl CaptureMode {
     /// No calls are forbidden.
     pub const RELAXED: Self = Self(2);
 
-    /// Its name in the spec, if it has one.
+    /// Returns its name in the spec, if it has one.
     pub const fn name(self) -> Option<&'static str> {
         match self.0 {
             0 => Some("global"),
@@ -847,7 +847,7 @@ impl CaptureStatus {
     /// The capture was invalidated and must be ended.
     pub const INVALIDATED: Self = Self(2);
 
-    /// Its name in the spec, if it has one.
+    /// Returns its name in the spec, if it has one.
     pub const fn name(self) -> Option<&'static str> {
         match self.0 {
             0 => Some("none"),
@@ -886,12 +886,12 @@ impl GraphExecSetter {
         Self { function, context }
     }
 
-    /// The function of the ABI.
+    /// Returns the function of the ABI.
     pub fn as_raw(self) -> ffi::C_GraphExecuterSetter {
         self.function
     }
 
-    /// The context pointer that the function gets.
+    /// Returns the context pointer that the function gets.
     pub fn context(self) -> tenon::AnyPtr {
         self.context
     }
@@ -921,7 +921,7 @@ impl GraphExecHook {
         Self { function }
     }
 
-    /// The function of the ABI.
+    /// Returns the function of the ABI.
     pub fn as_raw(self) -> ffi::C_GraphExecHook {
         self.function
     }

@@ -21,7 +21,7 @@ const ELEMENTS: u64 = 16;
 /// Number of callbacks that ran.
 pub static CALLBACKS: AtomicUsize = AtomicUsize::new(0);
 
-/// Is the callback that is passed. It reads no argument, so it fits any signature.
+/// Counts the calls of a callback. It reads no argument, so it fits any signature.
 extern "C" fn count() {
     CALLBACKS.fetch_add(1, Ordering::Relaxed);
 }

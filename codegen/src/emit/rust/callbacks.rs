@@ -26,7 +26,7 @@ pub(super) fn wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStr
     let call = callback_call(context, params);
     let reader = given.map(|_| {
         quote! {
-            /// The context pointer that the function gets.
+            /// Returns the context pointer that the function gets.
             pub fn context(self) -> ::tenon::AnyPtr {
                 self.context
             }
@@ -49,7 +49,7 @@ pub(super) fn wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStr
                 Self { function, #init }
             }
 
-            /// The function of the ABI.
+            /// Returns the function of the ABI.
             pub fn as_raw(self) -> ffi::#c_name {
                 self.function
             }

@@ -62,8 +62,8 @@ pub(super) fn failures(context: Context) -> TokenStream {
             LAST.try_with(::tenon::support::LastFailure::take).ok().flatten()
         }
 
-        /// The status of the last exported function that failed on the calling thread; it is kept until it is
-        /// taken.
+        /// Returns the status of the last exported function that failed on the calling thread; it is kept
+        /// until it is taken.
         pub fn last_status() -> ::core::option::Option<i32> {
             LAST.try_with(::tenon::support::LastFailure::code).ok().flatten()
         }

@@ -84,7 +84,7 @@ fn functions(operator: &Operator, formulas: &Elementwise) -> TokenStream {
         let input = &operator.inputs[gradient.input].name;
         let out = gradient_name(input);
         let equation = equation(formulas, &out, &gradient.formula);
-        let summary = format!("Gradient of [`{name}`] by `{input}`.\n\n{equation}");
+        let summary = format!("Computes the gradient of [`{name}`] by `{input}`.\n\n{equation}");
         let gradient = Loop { operator, formulas, elements: Elements::Floats, formula: &gradient.formula };
         gradient.function(&format!("{name}_{out}"), &out, &summary)
     });

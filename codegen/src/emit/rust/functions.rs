@@ -42,7 +42,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             /// Every function, in the order of the spec.
             pub const ALL: [Self; #count] = [#(#all)*];
 
-            /// Its name in the spec.
+            /// Returns its name in the spec.
             pub const fn name(self) -> &'static str {
                 const NAMES: [&str; #count] = [#(#texts),*];
                 NAMES[self as usize]
@@ -73,7 +73,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
         pub struct Provided([bool; #count]);
 
         impl Provided {
-            /// Exactly these.
+            /// Makes the set of exactly these functions.
             pub const fn of(functions: &[Function]) -> Self {
                 let mut provided = [false; #count];
                 let mut index = 0;

@@ -59,7 +59,7 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
                 unsafe { Self { #(#loads)* } }
             }
 
-            /// The names of the symbols that were not found.
+            /// Returns the names of the symbols that were not found.
             pub fn missing(&self) -> ::std::vec::Vec<&'static str> {
                 let mut missing = ::std::vec::Vec::new();
                 #(#missing)*

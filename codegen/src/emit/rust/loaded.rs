@@ -117,7 +117,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 Self { name: ::core::option::Option::Some(name.into()), ..self }
             }
 
-            /// The release whose table layout the plugin filled.
+            /// Returns the release whose table layout the plugin filled.
             pub fn release(&self) -> Release {
                 self.release
             }

@@ -43,7 +43,7 @@ pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
 pub(super) fn of_functions() -> TokenStream {
     quote! {
         impl Function {
-            /// Its description in the spec.
+            /// Returns its description in the spec.
             pub fn info(self) -> &'static ::tenon::reflect::FunctionInfo {
                 &reflection::FUNCTIONS[self as usize]
             }

@@ -93,7 +93,7 @@ pub(super) fn release_enum(context: Context, table: &Table, layouts: &[Layout]) 
             quote!(#size)
         });
         quote! {
-            /// Size in bytes of the params that are passed with the table.
+            /// Returns the size in bytes of the params that are passed with the table.
             pub const fn params_size(self) -> usize {
                 match self { #(#sizes)* }
             }
@@ -128,14 +128,14 @@ pub(super) fn release_enum(context: Context, table: &Table, layouts: &[Layout]) 
             /// The newest release.
             pub const NEWEST: Self = Self::#newest;
 
-            /// Its name in the spec.
+            /// Returns its name in the spec.
             pub const fn name(self) -> &'static str {
                 match self { #(#names_)* }
             }
 
             #params_size
 
-            /// Size of its table in bytes.
+            /// Returns the size of its table in bytes.
             pub const fn table_size(self) -> usize {
                 match self { #(#sizes)* }
             }

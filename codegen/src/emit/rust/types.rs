@@ -138,7 +138,7 @@ fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
         impl #name {
             #(#constants)*
 
-            /// Its name in the spec, if it has one.
+            /// Returns its name in the spec, if it has one.
             pub const fn name(self) -> ::core::option::Option<&'static str> {
                 match self.0 {
                     #(#known)*

@@ -17,7 +17,7 @@ pub const NAME: &str = "bench";
 #[repr(transparent)]
 pub struct BoardHandle(usize);
 
-/// Begins. It need not be called: #bench_open_board does it, and may fail with #BENCH_INVALID_ARGUMENT or
+/// Begins the work. It need not be called: #bench_open_board does it, and may fail with #BENCH_INVALID_ARGUMENT or
 /// #BENCH_BUSY.
 ///
 /// Boards that are broken are none.

@@ -57,7 +57,7 @@ pub unsafe extern "C" fn bench_figures(board: BoardHandle, figures: *mut Figures
     todo!()
 }
 
-/// The same as a text.
+/// Returns the same as a text.
 ///
 /// @param[in] board The board.
 /// @param[out] text The text. [C] May be `null`.
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn bench_figures_text(board: BoardHandle, text: *mut c_cha
     todo!()
 }
 
-/// The name of a level.
+/// Returns the name of a level.
 ///
 /// @param[in] level Any number.
 /// @return A text that stays for ever.

@@ -52,7 +52,7 @@ typedef struct bench_statistics {
 } bench_statistics;
 
 /**
- * @brief Begins. It need not be called: #bench_open_board does it, and may fail with #BENCH_INVALID_ARGUMENT or
+ * @brief Begins the work. It need not be called: #bench_open_board does it, and may fail with #BENCH_INVALID_ARGUMENT or
  * #BENCH_BUSY.
  *
  * Boards that are broken are none.
@@ -99,7 +99,7 @@ bench_status bench_figures(bench_device board,
                            size_t* count);
 
 /**
- * @brief The same as a text.
+ * @brief Returns the same as a text.
  *
  * @param[in] board The board.
  * @param[out] text The text. May be `NULL`.
@@ -111,7 +111,7 @@ bench_status bench_figures(bench_device board,
 bench_status bench_figures_text(bench_device board, char* text, size_t* size);
 
 /**
- * @brief The name of a level.
+ * @brief Returns the name of a level.
  *
  * @param[in] level Any number.
  * @return A text that stays for ever.

@@ -33,7 +33,7 @@ pub fn relu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`relu`] by `x`.
+/// Computes the gradient of [`relu`] by `x`.
 ///
 /// `dx = dout if out > 0 else 0`.
 ///
@@ -79,7 +79,7 @@ pub fn relu6(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`relu6`] by `x`.
+/// Computes the gradient of [`relu6`] by `x`.
 ///
 /// `dx = dout if out > 0 and out < 6 else 0`.
 ///
@@ -126,7 +126,7 @@ pub fn leaky_relu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()>
     )
 }
 
-/// Gradient of [`leaky_relu`] by `x`.
+/// Computes the gradient of [`leaky_relu`] by `x`.
 ///
 /// `dx = alpha * dout if x < 0 else dout`.
 ///
@@ -178,7 +178,7 @@ pub fn prelu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: &View<'_>) -> Result<()
     )
 }
 
-/// Gradient of [`prelu`] by `x`.
+/// Computes the gradient of [`prelu`] by `x`.
 ///
 /// `dx = dout if x > 0 else alpha * dout`.
 ///
@@ -206,7 +206,7 @@ pub fn prelu_dx(
     )
 }
 
-/// Gradient of [`prelu`] by `alpha`.
+/// Computes the gradient of [`prelu`] by `alpha`.
 ///
 /// `dalpha = 0 if x > 0 else x * dout`.
 ///
@@ -263,7 +263,7 @@ pub fn thresholded_relu(
     )
 }
 
-/// Gradient of [`thresholded_relu`] by `x`.
+/// Computes the gradient of [`thresholded_relu`] by `x`.
 ///
 /// `dx = 0 if x <= threshold else dout`.
 ///
@@ -316,7 +316,7 @@ pub fn elu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
     )
 }
 
-/// Gradient of [`elu`] by `x`.
+/// Computes the gradient of [`elu`] by `x`.
 ///
 /// `dx = dout if x > 0 else dout * (out + alpha)`.
 ///
@@ -371,7 +371,7 @@ pub fn selu(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64, alpha: f64) -> Resu
     )
 }
 
-/// Gradient of [`selu`] by `x`.
+/// Computes the gradient of [`selu`] by `x`.
 ///
 /// `dx = scale * dout if out > 0 else dout * (out + scale * alpha)`.
 ///
@@ -430,7 +430,7 @@ pub fn celu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
     )
 }
 
-/// Gradient of [`celu`] by `x`.
+/// Computes the gradient of [`celu`] by `x`.
 ///
 /// `dx = dout if x > 0 else dout * exp(x / alpha)`.
 ///
@@ -500,7 +500,7 @@ pub fn gelu(out: &mut ViewMut<'_>, x: &View<'_>, approximate: bool) -> Result<()
     )
 }
 
-/// Gradient of [`gelu`] by `x`.
+/// Computes the gradient of [`gelu`] by `x`.
 ///
 /// `dx = dout * (cdf + x * density)`, where `cdf = sigmoid(1.5957691216057308 * x * (1 + 0.044715 * x * x)) if approximate else 0.5 * erfc(-sqrt(0.5) * x)` and `density = 1.5957691216057308 * (1 + 0.134145 * x * x) * cdf * (1 - cdf) if approximate else 0.3989422804014327 * exp(-0.5 * x * x)`.
 ///
@@ -576,7 +576,7 @@ pub fn silu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`silu`] by `x`.
+/// Computes the gradient of [`silu`] by `x`.
 ///
 /// `dx = dout * s * (1 + x * (1 - s))`, where `s = sigmoid(x)`.
 ///
@@ -625,7 +625,7 @@ pub fn swish(out: &mut ViewMut<'_>, x: &View<'_>, beta: f64) -> Result<()> {
     )
 }
 
-/// Gradient of [`swish`] by `x`.
+/// Computes the gradient of [`swish`] by `x`.
 ///
 /// `dx = dout * s * (1 + beta * x * (1 - s))`, where `s = sigmoid(beta * x)`.
 ///
@@ -679,7 +679,7 @@ pub fn swiglu(out: &mut ViewMut<'_>, x: &View<'_>, gate: &View<'_>) -> Result<()
     )
 }
 
-/// Gradient of [`swiglu`] by `x`.
+/// Computes the gradient of [`swiglu`] by `x`.
 ///
 /// `dx = dout * gate * s * (1 + x * (1 - s))`, where `s = sigmoid(x)`.
 ///
@@ -708,7 +708,7 @@ pub fn swiglu_dx(
     )
 }
 
-/// Gradient of [`swiglu`] by `gate`.
+/// Computes the gradient of [`swiglu`] by `gate`.
 ///
 /// `dgate = dout * x * s`, where `s = sigmoid(x)`.
 ///
@@ -760,7 +760,7 @@ pub fn mish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`mish`] by `x`.
+/// Computes the gradient of [`mish`] by `x`.
 ///
 /// `dx = dout * (t + x * (1 - t * t) * sigmoid(x))`, where `t = tanh(softplus(x))`.
 ///
@@ -814,7 +814,7 @@ pub fn softplus(
     )
 }
 
-/// Gradient of [`softplus`] by `x`.
+/// Computes the gradient of [`softplus`] by `x`.
 ///
 /// `dx = dout if beta * x > threshold else dout * sigmoid(beta * x)`.
 ///
@@ -869,7 +869,7 @@ pub fn soft_relu(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<
     )
 }
 
-/// Gradient of [`soft_relu`] by `x`.
+/// Computes the gradient of [`soft_relu`] by `x`.
 ///
 /// `dx = dout * sigmoid(x) if x > -threshold and x < threshold else 0`.
 ///
@@ -925,7 +925,7 @@ pub fn softsign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`softsign`] by `x`.
+/// Computes the gradient of [`softsign`] by `x`.
 ///
 /// `dx = dout / square(1 + abs(x))`.
 ///
@@ -971,7 +971,7 @@ pub fn sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`sigmoid`] by `x`.
+/// Computes the gradient of [`sigmoid`] by `x`.
 ///
 /// `dx = dout * out * (1 - out)`.
 ///
@@ -1017,7 +1017,7 @@ pub fn log_sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`log_sigmoid`] by `x`.
+/// Computes the gradient of [`log_sigmoid`] by `x`.
 ///
 /// `dx = dout * sigmoid(-x)`.
 ///
@@ -1067,7 +1067,7 @@ pub fn tanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`tanh`] by `x`.
+/// Computes the gradient of [`tanh`] by `x`.
 ///
 /// `dx = dout * (1 - out * out)`.
 ///
@@ -1121,7 +1121,7 @@ pub fn stanh(
     )
 }
 
-/// Gradient of [`stanh`] by `x`.
+/// Computes the gradient of [`stanh`] by `x`.
 ///
 /// `dx = dout * scale_a * scale_b * (1 - t * t)`, where `t = tanh(scale_a * x)`.
 ///
@@ -1190,7 +1190,7 @@ pub fn hard_sigmoid(
     )
 }
 
-/// Gradient of [`hard_sigmoid`] by `x`.
+/// Computes the gradient of [`hard_sigmoid`] by `x`.
 ///
 /// `dx = slope * dout if out > 0 and out < 1 else 0`.
 ///
@@ -1246,7 +1246,7 @@ pub fn hard_swish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`hard_swish`] by `x`.
+/// Computes the gradient of [`hard_swish`] by `x`.
 ///
 /// `dx = dout if x >= 3 else dout * (2 * x + 3) / 6 if x > -3 else 0`.
 ///
@@ -1305,7 +1305,7 @@ pub fn hard_tanh(
     )
 }
 
-/// Gradient of [`hard_tanh`] by `x`.
+/// Computes the gradient of [`hard_tanh`] by `x`.
 ///
 /// `dx = dout if x > lower and x < upper else 0`.
 ///
@@ -1360,7 +1360,7 @@ pub fn hard_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
     )
 }
 
-/// Gradient of [`hard_shrink`] by `x`.
+/// Computes the gradient of [`hard_shrink`] by `x`.
 ///
 /// `dx = 0 if x > -threshold and x < threshold else dout`.
 ///
@@ -1413,7 +1413,7 @@ pub fn soft_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
     )
 }
 
-/// Gradient of [`soft_shrink`] by `x`.
+/// Computes the gradient of [`soft_shrink`] by `x`.
 ///
 /// `dx = dout if x > threshold or x < -threshold else 0`.
 ///
@@ -1466,7 +1466,7 @@ pub fn tanh_shrink(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`tanh_shrink`] by `x`.
+/// Computes the gradient of [`tanh_shrink`] by `x`.
 ///
 /// `dx = dout * t * t`, where `t = tanh(x)`.
 ///

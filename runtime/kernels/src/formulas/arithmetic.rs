@@ -33,7 +33,7 @@ pub fn add(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`add`] by `a`.
+/// Computes the gradient of [`add`] by `a`.
 ///
 /// `da = dout`.
 ///
@@ -56,7 +56,7 @@ pub fn add_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`add`] by `b`.
+/// Computes the gradient of [`add`] by `b`.
 ///
 /// `db = dout`.
 ///
@@ -104,7 +104,7 @@ pub fn subtract(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
     )
 }
 
-/// Gradient of [`subtract`] by `a`.
+/// Computes the gradient of [`subtract`] by `a`.
 ///
 /// `da = dout`.
 ///
@@ -127,7 +127,7 @@ pub fn subtract_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`subtract`] by `b`.
+/// Computes the gradient of [`subtract`] by `b`.
 ///
 /// `db = -dout`.
 ///
@@ -175,7 +175,7 @@ pub fn multiply(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
     )
 }
 
-/// Gradient of [`multiply`] by `a`.
+/// Computes the gradient of [`multiply`] by `a`.
 ///
 /// `da = dout * b`.
 ///
@@ -198,7 +198,7 @@ pub fn multiply_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Resul
     )
 }
 
-/// Gradient of [`multiply`] by `b`.
+/// Computes the gradient of [`multiply`] by `b`.
 ///
 /// `db = dout * a`.
 ///
@@ -244,7 +244,7 @@ pub fn divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`divide`] by `a`.
+/// Computes the gradient of [`divide`] by `a`.
 ///
 /// `da = dout / b`.
 ///
@@ -267,7 +267,7 @@ pub fn divide_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Result<
     )
 }
 
-/// Gradient of [`divide`] by `b`.
+/// Computes the gradient of [`divide`] by `b`.
 ///
 /// `db = -dout * out / b`.
 ///
@@ -320,7 +320,7 @@ pub fn trunc_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
     )
 }
 
-/// Gradient of [`trunc_divide`] by `a`.
+/// Computes the gradient of [`trunc_divide`] by `a`.
 ///
 /// `da = 0 * dout`.
 ///
@@ -343,7 +343,7 @@ pub fn trunc_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`trunc_divide`] by `b`.
+/// Computes the gradient of [`trunc_divide`] by `b`.
 ///
 /// `db = 0 * dout`.
 ///
@@ -391,7 +391,7 @@ pub fn floor_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
     )
 }
 
-/// Gradient of [`floor_divide`] by `a`.
+/// Computes the gradient of [`floor_divide`] by `a`.
 ///
 /// `da = 0 * dout`.
 ///
@@ -414,7 +414,7 @@ pub fn floor_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`floor_divide`] by `b`.
+/// Computes the gradient of [`floor_divide`] by `b`.
 ///
 /// `db = 0 * dout`.
 ///
@@ -462,7 +462,7 @@ pub fn remainder(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
     )
 }
 
-/// Gradient of [`remainder`] by `a`.
+/// Computes the gradient of [`remainder`] by `a`.
 ///
 /// `da = dout`.
 ///
@@ -485,7 +485,7 @@ pub fn remainder_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`remainder`] by `b`.
+/// Computes the gradient of [`remainder`] by `b`.
 ///
 /// `db = -dout * floor_div(a, b)`.
 ///
@@ -538,7 +538,7 @@ pub fn fmod(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`fmod`] by `a`.
+/// Computes the gradient of [`fmod`] by `a`.
 ///
 /// `da = dout`.
 ///
@@ -561,7 +561,7 @@ pub fn fmod_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`fmod`] by `b`.
+/// Computes the gradient of [`fmod`] by `b`.
 ///
 /// `db = -dout * trunc_div(a, b)`.
 ///
@@ -614,7 +614,7 @@ pub fn elementwise_pow(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Res
     )
 }
 
-/// Gradient of [`elementwise_pow`] by `a`.
+/// Computes the gradient of [`elementwise_pow`] by `a`.
 ///
 /// `da = 0 * dout if b == 0 else dout * b * pow(a, b - 1)`.
 ///
@@ -646,7 +646,7 @@ pub fn elementwise_pow_da(
     )
 }
 
-/// Gradient of [`elementwise_pow`] by `b`.
+/// Computes the gradient of [`elementwise_pow`] by `b`.
 ///
 /// `db = 0 * dout if a == 0 and b >= 0 else dout * log(a) * pow(a, b)`.
 ///
@@ -703,7 +703,7 @@ pub fn maximum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> 
     )
 }
 
-/// Gradient of [`maximum`] by `a`.
+/// Computes the gradient of [`maximum`] by `a`.
 ///
 /// `da = dout if a > b else 0.5 * dout if a == b else 0`.
 ///
@@ -737,7 +737,7 @@ pub fn maximum_da(
     )
 }
 
-/// Gradient of [`maximum`] by `b`.
+/// Computes the gradient of [`maximum`] by `b`.
 ///
 /// `db = dout if b > a else 0.5 * dout if a == b else 0`.
 ///
@@ -796,7 +796,7 @@ pub fn minimum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> 
     )
 }
 
-/// Gradient of [`minimum`] by `a`.
+/// Computes the gradient of [`minimum`] by `a`.
 ///
 /// `da = dout if a < b else 0.5 * dout if a == b else 0`.
 ///
@@ -830,7 +830,7 @@ pub fn minimum_da(
     )
 }
 
-/// Gradient of [`minimum`] by `b`.
+/// Computes the gradient of [`minimum`] by `b`.
 ///
 /// `db = dout if b < a else 0.5 * dout if a == b else 0`.
 ///
@@ -888,7 +888,7 @@ pub fn fmax(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`fmax`] by `a`.
+/// Computes the gradient of [`fmax`] by `a`.
 ///
 /// `da = dout if left else 0`, where `left = a >= b or is_nan(b)`.
 ///
@@ -917,7 +917,7 @@ pub fn fmax_da(
     )
 }
 
-/// Gradient of [`fmax`] by `b`.
+/// Computes the gradient of [`fmax`] by `b`.
 ///
 /// `db = 0 if left else dout`, where `left = a >= b or is_nan(b)`.
 ///
@@ -970,7 +970,7 @@ pub fn fmin(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`fmin`] by `a`.
+/// Computes the gradient of [`fmin`] by `a`.
 ///
 /// `da = dout if left else 0`, where `left = a <= b or is_nan(b)`.
 ///
@@ -999,7 +999,7 @@ pub fn fmin_da(
     )
 }
 
-/// Gradient of [`fmin`] by `b`.
+/// Computes the gradient of [`fmin`] by `b`.
 ///
 /// `db = 0 if left else dout`, where `left = a <= b or is_nan(b)`.
 ///
@@ -1059,7 +1059,7 @@ pub fn heaviside(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
     )
 }
 
-/// Gradient of [`heaviside`] by `a`.
+/// Computes the gradient of [`heaviside`] by `a`.
 ///
 /// `da = 0 * dout`.
 ///
@@ -1082,7 +1082,7 @@ pub fn heaviside_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`heaviside`] by `b`.
+/// Computes the gradient of [`heaviside`] by `b`.
 ///
 /// `db = dout if a == 0 else 0`.
 ///
@@ -1128,7 +1128,7 @@ pub fn atan2(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`atan2`] by `a`.
+/// Computes the gradient of [`atan2`] by `a`.
 ///
 /// `da = dout * b / (a * a + b * b)`.
 ///
@@ -1156,7 +1156,7 @@ pub fn atan2_da(
     )
 }
 
-/// Gradient of [`atan2`] by `b`.
+/// Computes the gradient of [`atan2`] by `b`.
 ///
 /// `db = -dout * a / (a * a + b * b)`.
 ///
@@ -1207,7 +1207,7 @@ pub fn hypot(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`hypot`] by `a`.
+/// Computes the gradient of [`hypot`] by `a`.
 ///
 /// `da = dout * a / out`.
 ///
@@ -1235,7 +1235,7 @@ pub fn hypot_da(
     )
 }
 
-/// Gradient of [`hypot`] by `b`.
+/// Computes the gradient of [`hypot`] by `b`.
 ///
 /// `db = dout * b / out`.
 ///
@@ -1286,7 +1286,7 @@ pub fn copysign(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
     )
 }
 
-/// Gradient of [`copysign`] by `a`.
+/// Computes the gradient of [`copysign`] by `a`.
 ///
 /// `da = dout * sign(a) * copysign(1, b)`.
 ///
@@ -1314,7 +1314,7 @@ pub fn copysign_da(
     )
 }
 
-/// Gradient of [`copysign`] by `b`.
+/// Computes the gradient of [`copysign`] by `b`.
 ///
 /// `db = 0 * dout`.
 ///
@@ -1365,7 +1365,7 @@ pub fn lerp(
     )
 }
 
-/// Gradient of [`lerp`] by `a`.
+/// Computes the gradient of [`lerp`] by `a`.
 ///
 /// `da = dout * (1 - weight)`.
 ///
@@ -1388,7 +1388,7 @@ pub fn lerp_da(da: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Resu
     )
 }
 
-/// Gradient of [`lerp`] by `b`.
+/// Computes the gradient of [`lerp`] by `b`.
 ///
 /// `db = dout * weight`.
 ///
@@ -1411,7 +1411,7 @@ pub fn lerp_db(db: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Resu
     )
 }
 
-/// Gradient of [`lerp`] by `weight`.
+/// Computes the gradient of [`lerp`] by `weight`.
 ///
 /// `dweight = dout * (b - a)`.
 ///
@@ -1471,7 +1471,7 @@ pub fn addcmul(
     )
 }
 
-/// Gradient of [`addcmul`] by `x`.
+/// Computes the gradient of [`addcmul`] by `x`.
 ///
 /// `dx = dout`.
 ///
@@ -1494,7 +1494,7 @@ pub fn addcmul_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`addcmul`] by `a`.
+/// Computes the gradient of [`addcmul`] by `a`.
 ///
 /// `da = scale * dout * b`.
 ///
@@ -1523,7 +1523,7 @@ pub fn addcmul_da(
     )
 }
 
-/// Gradient of [`addcmul`] by `b`.
+/// Computes the gradient of [`addcmul`] by `b`.
 ///
 /// `db = scale * dout * a`.
 ///
@@ -1582,7 +1582,7 @@ pub fn addcdiv(
     )
 }
 
-/// Gradient of [`addcdiv`] by `x`.
+/// Computes the gradient of [`addcdiv`] by `x`.
 ///
 /// `dx = dout`.
 ///
@@ -1605,7 +1605,7 @@ pub fn addcdiv_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`addcdiv`] by `a`.
+/// Computes the gradient of [`addcdiv`] by `a`.
 ///
 /// `da = scale * dout / b`.
 ///
@@ -1634,7 +1634,7 @@ pub fn addcdiv_da(
     )
 }
 
-/// Gradient of [`addcdiv`] by `b`.
+/// Computes the gradient of [`addcdiv`] by `b`.
 ///
 /// `db = -scale * dout * (a / b) / b`.
 ///
@@ -1688,7 +1688,7 @@ pub fn logaddexp(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
     )
 }
 
-/// Gradient of [`logaddexp`] by `a`.
+/// Computes the gradient of [`logaddexp`] by `a`.
 ///
 /// `da = dout * sigmoid(d)`, where `d = 0 if a == b else a - b`.
 ///
@@ -1717,7 +1717,7 @@ pub fn logaddexp_da(
     )
 }
 
-/// Gradient of [`logaddexp`] by `b`.
+/// Computes the gradient of [`logaddexp`] by `b`.
 ///
 /// `db = dout * sigmoid(-d)`, where `d = 0 if a == b else a - b`.
 ///

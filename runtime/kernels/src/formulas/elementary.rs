@@ -33,7 +33,7 @@ pub fn copy(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`copy`] by `x`.
+/// Computes the gradient of [`copy`] by `x`.
 ///
 /// `dx = dout`.
 ///
@@ -81,7 +81,7 @@ pub fn negative(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`negative`] by `x`.
+/// Computes the gradient of [`negative`] by `x`.
 ///
 /// `dx = -dout`.
 ///
@@ -129,7 +129,7 @@ pub fn abs(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`abs`] by `x`.
+/// Computes the gradient of [`abs`] by `x`.
 ///
 /// `dx = dout * sign(x)`.
 ///
@@ -177,7 +177,7 @@ pub fn sign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`sign`] by `x`.
+/// Computes the gradient of [`sign`] by `x`.
 ///
 /// `dx = 0 * dout`.
 ///
@@ -229,7 +229,7 @@ pub fn angle(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`angle`] by `x`.
+/// Computes the gradient of [`angle`] by `x`.
 ///
 /// `dx = 0 * dout`.
 ///
@@ -277,7 +277,7 @@ pub fn square(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`square`] by `x`.
+/// Computes the gradient of [`square`] by `x`.
 ///
 /// `dx = 2 * x * dout`.
 ///
@@ -323,7 +323,7 @@ pub fn reciprocal(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`reciprocal`] by `x`.
+/// Computes the gradient of [`reciprocal`] by `x`.
 ///
 /// `dx = -dout * out * out`.
 ///
@@ -373,7 +373,7 @@ pub fn sqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`sqrt`] by `x`.
+/// Computes the gradient of [`sqrt`] by `x`.
 ///
 /// `dx = 0.5 * dout / out`.
 ///
@@ -417,7 +417,7 @@ pub fn rsqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`rsqrt`] by `x`.
+/// Computes the gradient of [`rsqrt`] by `x`.
 ///
 /// `dx = -0.5 * dout * out * out * out`.
 ///
@@ -463,7 +463,7 @@ pub fn exp(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`exp`] by `x`.
+/// Computes the gradient of [`exp`] by `x`.
 ///
 /// `dx = dout * out`.
 ///
@@ -509,7 +509,7 @@ pub fn expm1(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`expm1`] by `x`.
+/// Computes the gradient of [`expm1`] by `x`.
 ///
 /// `dx = dout * out + dout`.
 ///
@@ -555,7 +555,7 @@ pub fn log(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`log`] by `x`.
+/// Computes the gradient of [`log`] by `x`.
 ///
 /// `dx = dout / x`.
 ///
@@ -601,7 +601,7 @@ pub fn log2(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`log2`] by `x`.
+/// Computes the gradient of [`log2`] by `x`.
 ///
 /// `dx = dout / (log(2) * x)`.
 ///
@@ -647,7 +647,7 @@ pub fn log10(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`log10`] by `x`.
+/// Computes the gradient of [`log10`] by `x`.
 ///
 /// `dx = dout / (log(10) * x)`.
 ///
@@ -693,7 +693,7 @@ pub fn log1p(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`log1p`] by `x`.
+/// Computes the gradient of [`log1p`] by `x`.
 ///
 /// `dx = dout / (1 + x)`.
 ///
@@ -741,7 +741,7 @@ pub fn logit(out: &mut ViewMut<'_>, x: &View<'_>, eps: f64) -> Result<()> {
     )
 }
 
-/// Gradient of [`logit`] by `x`.
+/// Computes the gradient of [`logit`] by `x`.
 ///
 /// `dx = 0 * dout if eps > 0 and (x < eps or x > 1 - eps) else dout / (x * (1 - x)) if x >= 0 and x <= 1 else nan`.
 ///
@@ -797,7 +797,7 @@ pub fn sin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`sin`] by `x`.
+/// Computes the gradient of [`sin`] by `x`.
 ///
 /// `dx = dout * cos(x)`.
 ///
@@ -841,7 +841,7 @@ pub fn cos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`cos`] by `x`.
+/// Computes the gradient of [`cos`] by `x`.
 ///
 /// `dx = -dout * sin(x)`.
 ///
@@ -887,7 +887,7 @@ pub fn tan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`tan`] by `x`.
+/// Computes the gradient of [`tan`] by `x`.
 ///
 /// `dx = dout / square(cos(x))`.
 ///
@@ -933,7 +933,7 @@ pub fn asin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`asin`] by `x`.
+/// Computes the gradient of [`asin`] by `x`.
 ///
 /// `dx = dout / sqrt((1 - x) * (1 + x))`.
 ///
@@ -979,7 +979,7 @@ pub fn acos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`acos`] by `x`.
+/// Computes the gradient of [`acos`] by `x`.
 ///
 /// `dx = -dout / sqrt((1 - x) * (1 + x))`.
 ///
@@ -1025,7 +1025,7 @@ pub fn atan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`atan`] by `x`.
+/// Computes the gradient of [`atan`] by `x`.
 ///
 /// `dx = dout / (1 + x * x)`.
 ///
@@ -1071,7 +1071,7 @@ pub fn sinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`sinh`] by `x`.
+/// Computes the gradient of [`sinh`] by `x`.
 ///
 /// `dx = dout * cosh(x)`.
 ///
@@ -1117,7 +1117,7 @@ pub fn cosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`cosh`] by `x`.
+/// Computes the gradient of [`cosh`] by `x`.
 ///
 /// `dx = dout * sinh(x)`.
 ///
@@ -1163,7 +1163,7 @@ pub fn asinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`asinh`] by `x`.
+/// Computes the gradient of [`asinh`] by `x`.
 ///
 /// `dx = dout / sqrt(1 + x * x)`.
 ///
@@ -1209,7 +1209,7 @@ pub fn acosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`acosh`] by `x`.
+/// Computes the gradient of [`acosh`] by `x`.
 ///
 /// `dx = dout / sqrt((x - 1) * (x + 1))`.
 ///
@@ -1255,7 +1255,7 @@ pub fn atanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`atanh`] by `x`.
+/// Computes the gradient of [`atanh`] by `x`.
 ///
 /// `dx = dout / ((1 - x) * (1 + x))`.
 ///
@@ -1301,7 +1301,7 @@ pub fn erf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`erf`] by `x`.
+/// Computes the gradient of [`erf`] by `x`.
 ///
 /// `dx = 2 / sqrt(pi) * dout * exp(-x * x)`.
 ///
@@ -1348,7 +1348,7 @@ pub fn lgamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`lgamma`] by `x`.
+/// Computes the gradient of [`lgamma`] by `x`.
 ///
 /// `dx = dout * digamma(x)`.
 ///
@@ -1417,7 +1417,7 @@ pub fn floor(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`floor`] by `x`.
+/// Computes the gradient of [`floor`] by `x`.
 ///
 /// `dx = 0 * dout`.
 ///
@@ -1463,7 +1463,7 @@ pub fn ceil(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`ceil`] by `x`.
+/// Computes the gradient of [`ceil`] by `x`.
 ///
 /// `dx = 0 * dout`.
 ///
@@ -1509,7 +1509,7 @@ pub fn trunc(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     )
 }
 
-/// Gradient of [`trunc`] by `x`.
+/// Computes the gradient of [`trunc`] by `x`.
 ///
 /// `dx = 0 * dout`.
 ///
@@ -1562,7 +1562,7 @@ pub fn round(out: &mut ViewMut<'_>, x: &View<'_>, decimals: f64) -> Result<()> {
     )
 }
 
-/// Gradient of [`round`] by `x`.
+/// Computes the gradient of [`round`] by `x`.
 ///
 /// `dx = 0 * dout`.
 ///
@@ -1643,7 +1643,7 @@ pub fn scale(
     )
 }
 
-/// Gradient of [`scale`] by `x`.
+/// Computes the gradient of [`scale`] by `x`.
 ///
 /// `dx = scale * dout`.
 ///
@@ -1691,7 +1691,7 @@ pub fn div_scale(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64) -> Result<()> 
     )
 }
 
-/// Gradient of [`div_scale`] by `x`.
+/// Computes the gradient of [`div_scale`] by `x`.
 ///
 /// `dx = dout / scale`.
 ///
@@ -1741,7 +1741,7 @@ pub fn increment(out: &mut ViewMut<'_>, x: &View<'_>, value: f64) -> Result<()> 
     )
 }
 
-/// Gradient of [`increment`] by `x`.
+/// Computes the gradient of [`increment`] by `x`.
 ///
 /// `dx = dout`.
 ///
@@ -1790,7 +1790,7 @@ pub fn pow(out: &mut ViewMut<'_>, x: &View<'_>, exponent: f64) -> Result<()> {
     )
 }
 
-/// Gradient of [`pow`] by `x`.
+/// Computes the gradient of [`pow`] by `x`.
 ///
 /// `dx = 0 * dout if exponent == 0 else exponent * dout * pow(x, exponent - 1)`.
 ///
@@ -1850,7 +1850,7 @@ pub fn clip(out: &mut ViewMut<'_>, x: &View<'_>, lower: f64, upper: f64) -> Resu
     )
 }
 
-/// Gradient of [`clip`] by `x`.
+/// Computes the gradient of [`clip`] by `x`.
 ///
 /// `dx = dout if x >= lower and x <= upper else 0`.
 ///

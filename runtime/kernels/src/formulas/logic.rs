@@ -316,7 +316,7 @@ pub fn select(
     )
 }
 
-/// Gradient of [`select`] by `a`.
+/// Computes the gradient of [`select`] by `a`.
 ///
 /// `da = dout if condition != 0 else 0`.
 ///
@@ -343,7 +343,7 @@ pub fn select_da(
     )
 }
 
-/// Gradient of [`select`] by `b`.
+/// Computes the gradient of [`select`] by `b`.
 ///
 /// `db = 0 if condition != 0 else dout`.
 ///
@@ -400,7 +400,7 @@ pub fn masked_fill(
     )
 }
 
-/// Gradient of [`masked_fill`] by `x`.
+/// Computes the gradient of [`masked_fill`] by `x`.
 ///
 /// `dx = 0 if mask != 0 else dout`.
 ///
@@ -427,7 +427,7 @@ pub fn masked_fill_dx(
     )
 }
 
-/// Gradient of [`masked_fill`] by `value`.
+/// Computes the gradient of [`masked_fill`] by `value`.
 ///
 /// `dvalue = dout if mask != 0 else 0`.
 ///

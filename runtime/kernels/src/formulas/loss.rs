@@ -34,7 +34,7 @@ pub fn squared_error(
     )
 }
 
-/// Gradient of [`squared_error`] by `x`.
+/// Computes the gradient of [`squared_error`] by `x`.
 ///
 /// `dx = 2 * dout * (x - label)`.
 ///
@@ -62,7 +62,7 @@ pub fn squared_error_dx(
     )
 }
 
-/// Gradient of [`squared_error`] by `label`.
+/// Computes the gradient of [`squared_error`] by `label`.
 ///
 /// `dlabel = 2 * dout * (label - x)`.
 ///
@@ -123,7 +123,7 @@ pub fn huber(out: &mut ViewMut<'_>, x: &View<'_>, delta: f64) -> Result<()> {
     )
 }
 
-/// Gradient of [`huber`] by `x`.
+/// Computes the gradient of [`huber`] by `x`.
 ///
 /// `dx = dout * clamp(x, -delta, delta)`.
 ///
@@ -186,7 +186,7 @@ pub fn smooth_l1_loss(
     )
 }
 
-/// Gradient of [`smooth_l1_loss`] by `x`.
+/// Computes the gradient of [`smooth_l1_loss`] by `x`.
 ///
 /// `dx = dout * slope`, where `r = x - label` and `slope = r / beta if abs(r) < beta else sign(r)`.
 ///
@@ -218,7 +218,7 @@ pub fn smooth_l1_loss_dx(
     )
 }
 
-/// Gradient of [`smooth_l1_loss`] by `label`.
+/// Computes the gradient of [`smooth_l1_loss`] by `label`.
 ///
 /// `dlabel = -dout * slope`, where `r = x - label` and `slope = r / beta if abs(r) < beta else sign(r)`.
 ///
@@ -280,7 +280,7 @@ pub fn bce_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result
     )
 }
 
-/// Gradient of [`bce_loss`] by `x`.
+/// Computes the gradient of [`bce_loss`] by `x`.
 ///
 /// `dx = dout * (x - label) / max(x * (1 - x), 1e-12)`.
 ///
@@ -308,7 +308,7 @@ pub fn bce_loss_dx(
     )
 }
 
-/// Gradient of [`bce_loss`] by `label`.
+/// Computes the gradient of [`bce_loss`] by `label`.
 ///
 /// `dlabel = dout * (log_false - log_true)`, where `log_true = max(log(x), -100)` and `log_false = max(log1p(-x), -100)`.
 ///
@@ -371,7 +371,7 @@ pub fn sigmoid_cross_entropy(
     )
 }
 
-/// Gradient of [`sigmoid_cross_entropy`] by `x`.
+/// Computes the gradient of [`sigmoid_cross_entropy`] by `x`.
 ///
 /// `dx = 0 if ignored else dout * (sigmoid(x) - label)`, where `ignored = trunc(label) == ignore_index`.
 ///
@@ -402,7 +402,7 @@ pub fn sigmoid_cross_entropy_dx(
     )
 }
 
-/// Gradient of [`sigmoid_cross_entropy`] by `label`.
+/// Computes the gradient of [`sigmoid_cross_entropy`] by `label`.
 ///
 /// `dlabel = 0 if ignored else -dout * x`, where `ignored = trunc(label) == ignore_index`.
 ///
@@ -492,7 +492,7 @@ pub fn weighted_sigmoid_cross_entropy(
     )
 }
 
-/// Gradient of [`weighted_sigmoid_cross_entropy`] by `x`.
+/// Computes the gradient of [`weighted_sigmoid_cross_entropy`] by `x`.
 ///
 /// `dx = 0 if ignored else dout * (1 - label - weight * sigmoid(-x))`, where `ignored = trunc(label) == ignore_index`.
 ///
@@ -581,7 +581,7 @@ pub fn sigmoid_focal_loss(
     )
 }
 
-/// Gradient of [`sigmoid_focal_loss`] by `x`.
+/// Computes the gradient of [`sigmoid_focal_loss`] by `x`.
 ///
 /// `dx = dout * weight * ((p - label) * pow(q, gamma) + entropy * slope)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 - p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1` and `slope = 0 if gamma == 0 else gamma * pow(q, gamma - 1) * p * (1 - p) * (1 - 2 * label)`.
 ///
@@ -665,7 +665,7 @@ pub fn log_loss(
     )
 }
 
-/// Gradient of [`log_loss`] by `x`.
+/// Computes the gradient of [`log_loss`] by `x`.
 ///
 /// `dx = dout * ((1 - label) / (1 - x + epsilon) - label / (x + epsilon))`.
 ///
@@ -743,7 +743,7 @@ pub fn kldiv_loss(
     )
 }
 
-/// Gradient of [`kldiv_loss`] by `x`.
+/// Computes the gradient of [`kldiv_loss`] by `x`.
 ///
 /// `dx = -dout * exp(label) if log_target else 0 if label <= 0 else -dout * label`.
 ///
@@ -813,7 +813,7 @@ pub fn hinge_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Resu
     )
 }
 
-/// Gradient of [`hinge_loss`] by `x`.
+/// Computes the gradient of [`hinge_loss`] by `x`.
 ///
 /// `dx = -dout * side if x * side < 1 else 0`, where `side = 2 * label - 1`.
 ///
@@ -871,7 +871,7 @@ pub fn label_smooth(
     )
 }
 
-/// Gradient of [`label_smooth`] by `label`.
+/// Computes the gradient of [`label_smooth`] by `label`.
 ///
 /// `dlabel = (1 - epsilon) * dout`.
 ///

@@ -247,7 +247,7 @@ impl Plan {
         [self.parts(), self.batch, self.hidden]
     }
 
-    /// The elements of a layer's output.
+    /// Returns the number of elements of a layer's output.
     fn out_len(&self) -> usize {
         self.time * self.batch * self.width()
     }
@@ -264,12 +264,13 @@ impl Plan {
         Cow::Owned(part)
     }
 
-    /// The values of a part that the gradient needs.
+    /// Returns the number of values of a part that the gradient needs.
     fn trace_len(&self) -> usize {
         TRACED * self.time * self.batch * self.hidden
     }
 
-    /// The values that the gradient needs: those of each part, and the inputs of all layers but the first.
+    /// Returns the number of values that the gradient needs: those of each part, and the inputs of all layers but
+    /// the first.
     fn reserve_len(&self) -> usize {
         self.parts() * self.trace_len() + (self.layers - 1) * self.out_len()
     }

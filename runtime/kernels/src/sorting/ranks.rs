@@ -72,7 +72,7 @@ ranked! {
     Wrapping<i64>: u64, u128, |value| value.0.cast_unsigned() ^ 1 << 63;
 }
 
-/// The ranks of a row of elements.
+/// Computes the ranks of a row of elements.
 ///
 /// # Errors
 /// [`Error::Overflow`] if the row is too long for the indices.

@@ -195,7 +195,7 @@ fn plan(
     Ok(Some((Copy { dst, to, src, from }, rows)))
 }
 
-/// Copies, and returns when the copy is complete.
+/// Copies memory and waits until the copy is complete.
 pub(crate) fn copy(state: &State, dst: usize, src: usize, rows: Rows, direction: Direction) -> Result<()> {
     let Some((copy, rows)) = plan(state, dst, src, rows, direction)? else { return Ok(()) };
     copy.rows(rows, Copy::now)

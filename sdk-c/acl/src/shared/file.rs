@@ -11,7 +11,7 @@ use super::record::{LENGTH, Record};
 use crate::api::AclError;
 use crate::error::{Error, Result, refuse};
 
-/// The error of a failed system call.
+/// Returns the error of a failed system call.
 #[cold]
 pub(crate) fn failed(code: AclError, what: &str) -> Error {
     Error::new(code, format!("the system could not {what}: {}", io::Error::last_os_error()))

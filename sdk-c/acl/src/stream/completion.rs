@@ -18,7 +18,7 @@ type Job = Box<dyn FnOnce() + Send>;
 
 static JOBS: Kept<Job> = Kept::new();
 
-/// Is the callback that devices call. The status is success until a callback writes it.
+/// Runs a job when a device calls back. The status is success until a callback writes it.
 unsafe extern "C-unwind" fn completed(
     _: ffi::C_Device,
     _: ffi::C_Stream,

@@ -140,7 +140,7 @@ impl std::ops::Deref for World {
 }
 
 impl World {
-    /// For other threads.
+    /// Returns the runtime, for other threads.
     pub fn shared(&self) -> Arc<Runtime> {
         self.acl.clone().unwrap()
     }

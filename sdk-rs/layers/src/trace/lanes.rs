@@ -167,7 +167,7 @@ impl Mark {
     }
 }
 
-/// Is the callback of a stream that reaches a mark.
+/// Runs when a stream reaches a mark.
 unsafe extern "C-unwind" fn passed(
     _: ffi::C_Device,
     _: ffi::C_Stream,

@@ -125,7 +125,8 @@ impl CallCheck<'_> {
         }
     }
 
-    /// If a parameter does not state its device, it may belong to any device of the call.
+    /// Returns true if the handle has no device, or if its parameter states none and the handle is of a device of the
+    /// call.
     fn fits_anyway(&self, param: &HandleParam, known: i32) -> bool {
         known == NO_DEVICE
             || param.of.is_none()

@@ -259,7 +259,7 @@ impl MemoryLookup<'_> {
         }
     }
 
-    /// Most host memory is not known to the layer.
+    /// Checks host memory, as far as the layer knows it.
     fn on_host(&self, memory: &Memory) -> Option<Box<Finding>> {
         let Self { address, bytes, .. } = *self;
         match memory.on_any_device(address).or_else(|| memory.on_host(address)) {

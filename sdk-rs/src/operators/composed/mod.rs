@@ -133,7 +133,7 @@ impl<'c> Composed<'c> {
     }
 }
 
-/// The common shape of some operands.
+/// Computes the common shape of some operands.
 fn common_shape(operands: &[&TensorRef<'_>]) -> Result<Vec<usize>> {
     let mut dims = Vec::new();
     let mut numbers = None;
@@ -175,7 +175,7 @@ impl From<f64> for Operand<'_> {
 
 /// A shape, or a tensor with one.
 pub(super) trait Shaped {
-    /// The length of each dimension.
+    /// Returns the length of each dimension.
     fn shape(&self) -> &[usize];
 }
 

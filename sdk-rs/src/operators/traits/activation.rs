@@ -459,8 +459,8 @@ pub trait Activation: Send + Sync {
     ///
     /// `out = x * t`, where `t = tanh(softplus(x))`.
     ///
-    /// Elementwise (Misra, 2019). PaddlePaddle's kernel has a threshold, 20, above which softplus is the input itself.
-    /// That avoids an overflow that does not occur here, so there is no such attribute. Minus infinity gives NaN.
+    /// Elementwise (Misra, 2019). PaddlePaddle's kernel has a threshold, 20, above which softplus is the input itself,
+    /// to avoid an overflow. None occurs here, so there is no such attribute. Minus infinity gives NaN.
     ///
     /// * `out`: The result.
     /// * `x`: The input.

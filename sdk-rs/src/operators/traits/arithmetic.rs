@@ -785,7 +785,8 @@ pub trait Arithmetic: Send + Sync {
     /// `out = copysign(a, b)`.
     ///
     /// Elementwise, with broadcasting. Negative zero counts as negative, and so does NaN with its sign bit set. Where `a`
-    /// is 0 the gradient of `a` is 0, as in PaddlePaddle and PyTorch. That of `b` is 0 everywhere.
+    /// is 0 the gradient of `a` is 0, as in PaddlePaddle and PyTorch. The
+    /// gradient of `b` is 0 everywhere.
     ///
     /// * `out`: The result.
     /// * `a`: The number.

@@ -252,10 +252,10 @@ pub trait Convolution: Send + Sync {
     /// * `out`: The maxima.
     /// * `mask`: The index of each maximum in its image, counted over all dimensions.
     /// * `x`: The images, in the order `NCHW` or its like.
-    /// * `kernel_size`: How many elements a window has along each dimension.
+    /// * `kernel_size`: The number of elements of a window along each dimension.
     /// * `strides`: Step of the window along each dimension.
     /// * `paddings`: Elements before and after each dimension that do not count.
-    /// * `dilations`: How far apart the elements of a window are along each dimension.
+    /// * `dilations`: The distance between the elements of a window along each dimension.
     fn dilated_max_pool(
         &self,
         launch: Launch,

@@ -1011,7 +1011,7 @@ pub trait Elementary: Send + Sync {
     /// 0, 1.5 and 2.5 give 2. PaddlePaddle before 3.1 rounds halves away from 0.
     ///
     /// With `decimals` the input is multiplied by a power of ten, rounded and divided again; with a negative number of
-    /// decimals it is divided first. That can overflow to infinity for large inputs. The gradient is 0 everywhere.
+    /// decimals it is divided first. The product can overflow to infinity for large inputs. The gradient is 0 everywhere.
     ///
     /// * `out`: The result.
     /// * `x`: The input.

@@ -145,7 +145,7 @@ pub trait Normalization: Send + Sync {
     /// * `x`: The input.
     /// * `scale`: A factor for each element of the normalised dimensions.
     /// * `bias`: A summand for each element of the normalised dimensions.
-    /// * `epsilon`: What is added to the mean square.
+    /// * `epsilon`: The number that is added to the mean square.
     /// * `begin_norm_axis`: The first dimension that is normalised.
     fn rms_norm(
         &self,

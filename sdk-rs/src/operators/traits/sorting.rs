@@ -215,7 +215,7 @@ pub trait Sorting: Send + Sync {
     /// * `out`: The elements.
     /// * `indices`: The index of the first of equal ones.
     /// * `inverse`: The place in `out` of each element, in row-major order.
-    /// * `counts`: How often each of them occurs.
+    /// * `counts`: The number of times that each of them occurs.
     /// * `x`: The input.
     /// * `axis`: The dimension, or none.
     /// * `equal_nan`: True if all NaN are the same element.

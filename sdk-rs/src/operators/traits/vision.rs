@@ -79,7 +79,7 @@ pub trait Vision: Send + Sync {
     /// * `out`: The means, `[regions, channels, pooled_height, pooled_width]`.
     /// * `x`: The images.
     /// * `boxes`: The regions, a row for each: the index of its image and its corners, or only its corners with `boxes_num`.
-    /// * `boxes_num`: How many rows of `boxes` belong to each image, as integers.
+    /// * `boxes_num`: The number of rows of `boxes` that belong to each image, as integers.
     /// * `pooled_height`: The number of cells in a column.
     /// * `pooled_width`: The number of cells in a row.
     /// * `spatial_scale`: The factor from corners to pixels.

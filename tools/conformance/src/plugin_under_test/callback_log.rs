@@ -77,7 +77,7 @@ impl CallbackLog {
     }
 }
 
-/// Is the callback of the stream.
+/// Notes that a stream has called back.
 unsafe extern "C" fn note(
     device: ffi::C_Device,
     stream: ffi::C_Stream,

@@ -173,7 +173,7 @@ impl PluginUnderTest {
         seen
     }
 
-    /// Fails, in every case, unless bytes that are copied to the device and back are the same.
+    /// Fails unless bytes that are copied to the device and back are the same.
     fn round_trip(&self, device: i32, len: usize) -> Verdict {
         let bytes = pattern(len, 0xB1);
         let memory = self.filled(device, &bytes)?;

@@ -315,7 +315,7 @@ pub(crate) fn linger(condition: impl Fn() -> bool) -> bool {
     wait(GRACE, condition)
 }
 
-/// As [`linger`], short enough to be over before the `linger` of somebody who waits for the caller.
+/// Waits as [`linger`], but for a shorter time than a [`linger`] that waits for the caller.
 pub(crate) fn linger_briefly(condition: impl Fn() -> bool) -> bool {
     wait(GRACE / 4, condition)
 }

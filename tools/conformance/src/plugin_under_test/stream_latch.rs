@@ -80,7 +80,7 @@ impl Shared {
 
 type Entered = unsafe extern "C" fn(ffi::C_Device, ffi::C_Stream, *mut c_void, *mut Status);
 
-/// Is the callback of the stream.
+/// Blocks the stream that calls back until the latch is opened, or for [`AT_MOST`].
 unsafe extern "C" fn enter(_: ffi::C_Device, _: ffi::C_Stream, context: *mut c_void, _: *mut Status) {
     // SAFETY: the pointer is that of a `Shared` which is never freed.
     let shared = unsafe { &*context.cast::<Shared>() };

@@ -52,7 +52,7 @@ impl Exports<'_> {
                 /// Every status, in the order of the numbers.
                 pub const ALL: [Self; #count] = [#(Self::#known),*];
 
-                /// Its name in C, if it is a known one.
+                /// Returns its name in C, if it is a known one.
                 pub const fn name(self) -> ::core::option::Option<&'static ::core::ffi::CStr> {
                     match self.0 {
                         #(#c_names)*
@@ -68,7 +68,7 @@ impl Exports<'_> {
                     }
                 }
 
-                /// The status of a device; an unknown number counts as an internal failure of the device.
+                /// Converts the status of a device; an unknown number counts as an internal failure of the device.
                 #[allow(clippy::manual_range_patterns, reason = "each number is a status of the spec")]
                 pub const fn of_device(status: #device_status) -> Self {
                     match status.0 {
@@ -77,7 +77,7 @@ impl Exports<'_> {
                     }
                 }
 
-                /// The status for a device that called a callback; devices only know their own statuses.
+                /// Returns the status for a device that called a callback; devices only know their own statuses.
                 #[allow(clippy::manual_range_patterns, reason = "each number is a status of the spec")]
                 pub const fn to_device(self) -> #device_status {
                     match self.0 {

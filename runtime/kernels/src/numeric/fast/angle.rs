@@ -67,13 +67,13 @@ const QUARTER_TURN: [f64; 2] = {
     [high, FRAC_PI_2 - high + REST]
 };
 
-/// The bits of positive numbers have their order, and those of NaN are above all others.
+/// Returns bits that order absolute values, with NaN above all others.
 #[inline(always)]
 fn key(x: f32) -> u32 {
     x.abs().to_bits()
 }
 
-/// As [`reduced`], for angles up to [`NEAR`].
+/// Computes [`reduced`] for angles up to [`NEAR`].
 #[inline(always)]
 fn reduced_near(x: f32) -> (u32, f32) {
     let x = f64::from(x.abs());

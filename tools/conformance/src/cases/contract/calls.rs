@@ -222,7 +222,7 @@ fn nothing(plugin: &PluginUnderTest, function: Function, length: usize) -> Verdi
     Ok(())
 }
 
-/// An allocation of 0 bytes can be freed like any other memory.
+/// Frees an allocation of 0 bytes like any other memory.
 fn give_back_nothing(plugin: &PluginUnderTest, arguments: &Arguments) -> Verdict {
     let Some(place) = arguments.places.iter().flatten().next() else { return Ok(()) };
     let address = u64::from_ne_bytes(place.bytes().try_into().unwrap_or_default());

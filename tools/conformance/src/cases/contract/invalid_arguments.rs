@@ -125,7 +125,7 @@ fn unknown_device(plugin: &PluginUnderTest, function: Function, index: usize) ->
     Ok(())
 }
 
-/// The parameter may have come in a later release than the plugin's.
+/// Skips the case if its parameter came in a later release than the plugin's.
 fn is_passed(plugin: &PluginUnderTest, function: Function, index: usize) -> Verdict {
     let since = function.info().params[index].since;
     match since.filter(|since| plugin.release().name() < *since) {

@@ -91,7 +91,7 @@ _start = bind("bench_start", POINTER(Options))
 
 
 def start(options: Options | None = None) -> None:
-    """Begins.
+    """Begins the work.
 
     It need not be called: ``open_board`` does it, and may fail with ``InvalidArgumentError`` or
     ``BusyError``.
@@ -160,7 +160,7 @@ _figures_text = bind("bench_figures_text", c_void_p, c_char_p, POINTER(c_size_t)
 
 
 def figures_text(board: int) -> str:
-    """The same as a text.
+    """Returns the same as a text.
 
     Args:
         board: The board.
@@ -178,7 +178,7 @@ _level_name = bind("bench_level_name", c_int, restype=c_char_p)
 
 
 def level_name(level: int) -> str:
-    """The name of a level.
+    """Returns the name of a level.
 
     Args:
         level: Any number. A ``Level``.
