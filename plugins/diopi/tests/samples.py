@@ -7,7 +7,7 @@ import numpy as np
 
 from tensors import Array, bfloat16
 
-__all__ = ["HALF", "REAL", "Draw", "gradient", "near"]
+__all__ = ["HALF", "REAL", "Draw", "gradient", "near", "near_slope"]
 
 HALF = [np.dtype("float16"), bfloat16]
 REAL = [np.dtype("float32"), np.dtype("float64"), *HALF]
@@ -58,6 +58,11 @@ def near(actual: Array, expected: Any, factor: float = 1) -> None:
     np.testing.assert_allclose(
         np.asarray(actual, "f8"), np.asarray(expected, "f8"), tolerance, tolerance
     )
+
+
+def near_slope(actual: Array, expected: Any, factor: float = 1) -> None:
+    """Checks a gradient against differences, which have fewer digits than float64."""
+    near(actual, expected, 1e5 if actual.dtype == np.float64 else factor)
 
 
 def gradient(of: Callable[..., Any], inputs: Sequence[Array], weight: Array) -> list[Array]:

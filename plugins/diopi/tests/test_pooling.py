@@ -119,8 +119,8 @@ def scatter(dy: Array, x: Array, indices: Array, space: int) -> Array:
 
 
 def mean_factor(include_pad: bool, divisor: int | None) -> Callable[[Any, int], float]:
-    return lambda inner, size: 1 / (
-        divisor or (size if include_pad else int(np.prod([len(it.ravel()) for it in inner])))
+    return lambda inner, size: (
+        1 / (divisor or (size if include_pad else int(np.prod([len(it.ravel()) for it in inner]))))
     )
 
 

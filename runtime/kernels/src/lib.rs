@@ -42,6 +42,7 @@ mod movement;
 pub mod norm;
 pub mod numeric;
 pub mod optimizer;
+pub mod points;
 pub mod pool;
 mod product;
 pub mod provider;

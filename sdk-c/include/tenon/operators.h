@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xea4ad4741f45d443)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0x892b81d47a234064)
 
 /**
  * @brief The operators of a device.
@@ -9100,8 +9100,239 @@ typedef struct TenonOperators {
   } nms_out_shape;
 
   /** @} */
+
+  /**
+   * @name Points: Neighbours, samples, boxes and voxels of points in space.
+   *
+   * Clouds of points are `[batch, points, coordinates]`, unless an entry says otherwise.
+   * @{
+   */
+
+  /**
+   * @brief Finds the nearest points of each query.
+   *
+   * Distances are squared and ascend; of equal ones the first point comes first. Where there are fewer points, distances are
+   * infinite, and indices 0.
+   *
+   * @param[out] distances The squared distances, `[batch, queries, k]`.
+   * @param[out] indices The indices of the points, `[batch, queries, k]`.
+   * @param[in] queries The places to search from.
+   * @param[in] x The points.
+   * @param[in] k The number of points.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* distances, const TenonTensor* indices,
+        const TenonTensor* queries, const TenonTensor* x, int64_t k);
+    uint64_t data_types;
+  } nearest_points;
+
+  /**
+   * @brief Computes the shape of an output of `nearest_points`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* distances_shape, const TenonTensor* queries,
+        const TenonTensor* x, int64_t k);
+    uint64_t data_types;
+  } nearest_points_distances_shape;
+
+  /**
+   * @brief Computes the shape of an output of `nearest_points`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* indices_shape, const TenonTensor* queries,
+        const TenonTensor* x, int64_t k);
+    uint64_t data_types;
+  } nearest_points_indices_shape;
+
+  /**
+   * @brief Finds the first points in a ball around each centre.
+   *
+   * A point belongs to a ball if its distance is at least `min_radius` and less than `max_radius`, or zero. Where a ball has
+   * fewer points than `count`, its first point takes the other places.
+   *
+   * Clouds of different sizes come one after the other, `[points, 3]`, with the number of centres and points of each cloud.
+   * Indices count from the first point of the cloud.
+   *
+   * @param[out] out The indices, `[…, count]`.
+   * @param[in] centers The centres, `[batch, centres, 3]` or `[centres, 3]`.
+   * @param[in] x The points, `[batch, points, 3]` or `[points, 3]`.
+   * @param[in] centers_num The number of centres of each cloud. NULL if there is none.
+   * @param[in] points_num The number of points of each cloud. NULL if there is none.
+   * @param[in] min_radius The least distance.
+   * @param[in] max_radius The distance from which on points are outside.
+   * @param[in] count The number of indices for each centre.
+   * @param[in] absent The first index for a ball without points; the others are 0.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* centers,
+        const TenonTensor* x, const TenonTensor* centers_num, const TenonTensor* points_num,
+        double min_radius, double max_radius, int64_t count, int64_t absent);
+    uint64_t data_types;
+  } ball_query;
+
+  /**
+   * @brief Computes the shape of an output of `ball_query`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* centers,
+        const TenonTensor* x, const TenonTensor* centers_num, const TenonTensor* points_num,
+        double min_radius, double max_radius, int64_t count, int64_t absent);
+    uint64_t data_types;
+  } ball_query_out_shape;
+
+  /**
+   * @brief Samples points that are far from each other.
+   *
+   * Farthest point sampling: the first sample is the first point, and each further one is the point with the largest squared
+   * distance to the samples before it, the first of equal ones.
+   *
+   * @param[out] indices The samples, `[batch, count]`.
+   * @param[out] distances The squared distance of each point to the nearest sample but the last,
+   *     `[batch, points]`; infinite for one sample.
+   * @param[in] x The points, or with `pairwise` the squared distances of all pairs, `[batch,
+   *     points, points]`.
+   * @param[in] count The number of samples.
+   * @param[in] pairwise True if the input has distances.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* indices, const TenonTensor* distances,
+        const TenonTensor* x, int64_t count, bool pairwise);
+    uint64_t data_types;
+  } farthest_points;
+
+  /**
+   * @brief Computes the shape of an output of `farthest_points`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* indices_shape, const TenonTensor* x, int64_t count,
+        bool pairwise);
+    uint64_t data_types;
+  } farthest_points_indices_shape;
+
+  /**
+   * @brief Tells which points are in which boxes.
+   *
+   * A box is `x, y, z, x_size, y_size, z_size, angle`: the centre of its bottom, its sizes, and its rotation about the vertical
+   * axis. The sides of a box are outside, its top and its bottom inside.
+   *
+   * @param[out] out 1 for a point in a box and 0 otherwise, `[batch, points, boxes]`; with
+   *     `first` the index of the first box, or -1, `[batch, points]`.
+   * @param[in] boxes The boxes, `[batch, boxes, 7]`.
+   * @param[in] x The points, `[batch, points, 3]`.
+   * @param[in] first True for the first box of each point.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* boxes,
+        const TenonTensor* x, bool first);
+    uint64_t data_types;
+  } points_in_boxes;
+
+  /**
+   * @brief Computes the shape of an output of `points_in_boxes`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* boxes,
+        const TenonTensor* x, bool first);
+    uint64_t data_types;
+  } points_in_boxes_out_shape;
+
+  /**
+   * @brief Tells which points are in which quadrangles.
+   *
+   * A quadrangle is `x1, y1, …, x4, y4`. A point is inside if a ray from it crosses an odd number of edges. Corners are inside.
+   *
+   * @param[out] out 1 for a point inside and 0 otherwise, `[points, polygons]`.
+   * @param[in] x The points, `[points, 2]`.
+   * @param[in] polygons The quadrangles, `[polygons, 8]`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* polygons);
+    uint64_t data_types;
+  } points_in_polygons;
+
+  /**
+   * @brief Computes the shape of an output of `points_in_polygons`, which may depend on elements of
+   * the inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* polygons);
+    uint64_t data_types;
+  } points_in_polygons_out_shape;
+
+  /**
+   * @brief Computes the voxel of each point.
+   *
+   * The range of coordinates is divided into equal voxels, whose number is rounded to the nearest integer, halves away from
+   * zero. The coordinates of a voxel are in the opposite order: z before y before x. They are all -1 for a point outside of
+   * the range.
+   *
+   * @param[out] out The voxels, `[points, coordinates]`.
+   * @param[in] x The points, `[points, features]`: coordinates, then other features.
+   * @param[in] voxel_size The size of a voxel, `[coordinates]`.
+   * @param[in] range The least coordinates of the range, then the greatest, `[2 * coordinates]`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* voxel_size, const TenonTensor* range);
+    uint64_t data_types;
+  } voxel_coordinates;
+
+  /**
+   * @brief Computes the shape of an output of `voxel_coordinates`, which may depend on elements of
+   * the inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* voxel_size, const TenonTensor* range);
+    uint64_t data_types;
+  } voxel_coordinates_out_shape;
+
+  /**
+   * @brief Groups points by voxels.
+   *
+   * Voxels are in the order of their first points. A point is left out if it is outside of the range, if its voxel is full, or
+   * if it would need a voxel more than there are. Unused places are zero.
+   *
+   * @param[out] voxels The points of each voxel, `[voxels, points, features]`.
+   * @param[out] coordinates The coordinates of each voxel, as `voxel_coordinates` has them,
+   *     `[voxels, coordinates]`.
+   * @param[out] counts The number of points of each voxel, `[voxels]`.
+   * @param[out] used The number of voxels, one element.
+   * @param[in] x The points, `[points, features]`: coordinates, then other features.
+   * @param[in] voxel_size The size of a voxel, `[coordinates]`.
+   * @param[in] range The least coordinates of the range, then the greatest, `[2 * coordinates]`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* voxels, const TenonTensor* coordinates,
+        const TenonTensor* counts, const TenonTensor* used, const TenonTensor* x,
+        const TenonTensor* voxel_size, const TenonTensor* range);
+    uint64_t data_types;
+  } voxelize;
+
+  /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 8224, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 8448, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -813,4 +813,23 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "nms_out_shape",
         ],
     ),
+    (
+        "Points",
+        &[
+            "nearest_points",
+            "nearest_points_distances_shape",
+            "nearest_points_indices_shape",
+            "ball_query",
+            "ball_query_out_shape",
+            "farthest_points",
+            "farthest_points_indices_shape",
+            "points_in_boxes",
+            "points_in_boxes_out_shape",
+            "points_in_polygons",
+            "points_in_polygons_out_shape",
+            "voxel_coordinates",
+            "voxel_coordinates_out_shape",
+            "voxelize",
+        ],
+    ),
 ];

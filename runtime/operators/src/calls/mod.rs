@@ -33,3 +33,4 @@ mod optimizer_lists;
 mod creation;
 mod special;
 mod vision;
+mod points;

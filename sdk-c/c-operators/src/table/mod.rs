@@ -33,6 +33,7 @@ mod optimizer_lists;
 mod creation;
 mod special;
 mod vision;
+mod points;
 
 /// The table of a plugin.
 #[repr(C)]
@@ -70,9 +71,10 @@ pub struct TenonOperators {
     creation: creation::Functions,
     special: special::Functions,
     vision: vision::Functions,
+    points: points::Functions,
 }
 
-const _: [(); 8224] = [(); size_of::<TenonOperators>()];
+const _: [(); 8448] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -589,4 +591,18 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("roi_align_grad", 1915328536602065398),
     ("nms", 6434074932368318312),
     ("nms_out_shape", 7539260293236208466),
+    ("nearest_points", 8462399158310132734),
+    ("nearest_points_distances_shape", 5211783047217042453),
+    ("nearest_points_indices_shape", 4812990116897431989),
+    ("ball_query", 13387959968943066383),
+    ("ball_query_out_shape", 4182777220296860237),
+    ("farthest_points", 5665988568968019379),
+    ("farthest_points_indices_shape", 12266045660691483864),
+    ("points_in_boxes", 15180590355399112304),
+    ("points_in_boxes_out_shape", 6090684870583963412),
+    ("points_in_polygons", 9056125858171293984),
+    ("points_in_polygons_out_shape", 8205201836534182236),
+    ("voxel_coordinates", 5444691980986125987),
+    ("voxel_coordinates_out_shape", 13312869983875995937),
+    ("voxelize", 12015482732102588094),
 ];

@@ -33,6 +33,7 @@ mod optimizer_lists;
 mod creation;
 mod special;
 mod vision;
+mod points;
 
 /// A method that other methods can compute.
 pub(super) struct Composition {

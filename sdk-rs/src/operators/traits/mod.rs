@@ -33,6 +33,7 @@ mod optimizer_lists;
 mod creation;
 mod special;
 mod vision;
+mod points;
 pub use self::activation::Activation;
 pub use self::elementary::Elementary;
 pub use self::arithmetic::Arithmetic;
@@ -64,13 +65,14 @@ pub use self::optimizer_lists::OptimizerLists;
 pub use self::creation::Creation;
 pub use self::special::Special;
 pub use self::vision::Vision;
+pub use self::points::Points;
 use tenon::device::DataType;
 
 /// All operators of the spec.
 ///
 /// `#[tenon::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
 /// `impl` has. Hosts use these, and compute all other operators by themselves.
-pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision {
+pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points {
     /// Returns true if a method is implemented for elements of a type.
     fn provides(&self, method: &str, ty: DataType) -> bool;
 }

@@ -24,6 +24,7 @@ pub(crate) mod norms;
 mod optimizer;
 mod optional;
 pub(crate) mod places;
+pub(crate) mod points;
 pub(crate) mod pooling;
 mod prompts;
 pub(crate) mod random;

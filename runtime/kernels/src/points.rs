@@ -1,0 +1,36 @@
+//! Neighbours, samples, boxes and voxels of points in space.
+//!
+//! Clouds of points are `[batch, points, coordinates]`, unless an operator says otherwise.
+
+mod balls;
+mod boxes;
+mod farthest;
+mod nearest;
+mod polygons;
+mod voxels;
+
+pub use balls::{ball_query, ball_query_shape};
+pub use boxes::{points_in_boxes, points_in_boxes_shape};
+pub use farthest::{farthest_points, farthest_points_shape};
+pub use nearest::{nearest_points, nearest_points_shape};
+pub use polygons::{points_in_polygons, points_in_polygons_shape};
+pub use voxels::{voxel_coordinates, voxel_coordinates_shape, voxelize};
+
+use crate::error::{Error, Result};
+use crate::float::Float;
+use crate::tensor::View;
+
+/// Returns the dimensions of a tensor that has three.
+fn cloud(x: &View<'_>) -> Result<[usize; 3]> {
+    x.dims().try_into().map_err(|_| Error::Rank { dims: x.dims().len(), strides: 3 })
+}
+
+/// Returns a number of elements that an attribute gives.
+fn count(name: &'static str, value: i64) -> Result<usize> {
+    usize::try_from(value).map_err(|_| Error::Attribute { name, value: value.to_string() })
+}
+
+/// Computes the squared distance of two points.
+fn squared_distance<T: Float>(a: &[T], b: &[T]) -> T {
+    a.iter().zip(b).fold(T::ZERO, |sum, (&a, &b)| sum + (a - b) * (a - b))
+}

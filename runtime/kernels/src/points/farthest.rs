@@ -1,0 +1,83 @@
+//! Samples of points that are far from each other.
+
+use super::{cloud, count, squared_distance};
+use crate::accumulate::with_float;
+use crate::error::{Error, Result, expect_shape};
+use crate::float::Float;
+use crate::slices::{Slot, elements, store_integers};
+use crate::tensor::{View, ViewMut};
+
+/// Computes the shape of the indices of [`farthest_points`].
+///
+/// # Errors
+/// [`Error::Rank`] and [`Error::Attribute`] for a negative number of samples.
+pub fn farthest_points_shape(x: &View<'_>, samples: i64, _pairwise: bool) -> Result<Vec<usize>> {
+    Ok(vec![cloud(x)?[0], count("count", samples)?])
+}
+
+/// Samples points by their distance: the first point, then always the one with the largest squared distance to the samples
+/// so far, the first of equal ones.
+///
+/// `distances` is the squared distance of each point to the nearest sample but the last. With `pairwise`, `x` has the squared
+/// distances of all pairs instead of the points.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a negative number of samples, [`Error::Empty`] for samples of
+/// no points, and [`Error::Type`] unless points are of floats.
+pub fn farthest_points(
+    indices: &mut ViewMut<'_>,
+    distances: &mut ViewMut<'_>,
+    x: &View<'_>,
+    samples: i64,
+    pairwise: bool,
+) -> Result<()> {
+    let shape = farthest_points_shape(x, samples, pairwise)?;
+    let [batch, points, width] = cloud(x)?;
+    expect_shape(&shape, indices.dims())?;
+    expect_shape(&[batch, points], distances.dims())?;
+    if pairwise {
+        expect_shape(&[batch, points, points], x.dims())?;
+    }
+    if points == 0 && shape.iter().all(|&len| len > 0) {
+        return Err(Error::Empty);
+    }
+    with_float!(x.dtype(), T => {
+        let mut left = vec![T::INFINITY; batch * points];
+        let mut chosen = Vec::with_capacity(batch * shape[1]);
+        {
+            let x = elements::<T>(x)?;
+            for (cloud, left) in x.chunks(points.max(1) * width.max(1)).zip(left.chunks_mut(points.max(1))) {
+                let distance = |a: usize, b: usize| match pairwise {
+                    true => cloud[a * width + b],
+                    false => squared_distance(&cloud[a * width..][..width], &cloud[b * width..][..width]),
+                };
+                sample(left, &mut chosen, shape[1], distance);
+            }
+        }
+        chosen.resize(batch * shape[1], 0);
+        T::store(distances, &left)?;
+        store_integers(indices, &chosen)
+    })
+}
+
+fn sample<T: Float>(
+    left: &mut [T],
+    chosen: &mut Vec<i64>,
+    count: usize,
+    distance: impl Fn(usize, usize) -> T,
+) {
+    let mut last = 0;
+    for number in 0..count {
+        if number > 0 {
+            let (mut best, mut farthest) = (-T::ONE, 0);
+            for (point, left) in left.iter_mut().enumerate() {
+                *left = left.min(distance(last, point));
+                if *left > best {
+                    (best, farthest) = (*left, point);
+                }
+            }
+            last = farthest;
+        }
+        chosen.push(last as i64);
+    }
+}

@@ -1,0 +1,71 @@
+//! The nearest points of queries.
+
+use super::{cloud, count, squared_distance};
+use crate::accumulate::with_float;
+use crate::error::{Result, expect_shape};
+use crate::float::Float;
+use crate::slices::{Slot, elements, store_integers};
+use crate::tensor::{View, ViewMut};
+
+/// Computes the shape of the outputs of [`nearest_points`].
+///
+/// # Errors
+/// [`Error::Rank`](crate::Error::Rank) and [`Error::Attribute`](crate::Error::Attribute) for a negative number of points.
+pub fn nearest_points_shape(queries: &View<'_>, _x: &View<'_>, k: i64) -> Result<Vec<usize>> {
+    let [batch, queries, _] = cloud(queries)?;
+    Ok(vec![batch, queries, count("k", k)?])
+}
+
+/// Finds the `k` nearest points of each query, with ascending squared distances; of equal ones, the first point comes first.
+///
+/// Where there are fewer points, distances are infinite, and indices 0.
+///
+/// # Errors
+/// [`Error::Rank`](crate::Error::Rank), [`Error::Shape`](crate::Error::Shape),
+/// [`Error::Attribute`](crate::Error::Attribute) for a negative number of points, and [`Error::Type`](crate::Error::Type)
+/// unless points are of floats.
+pub fn nearest_points(
+    distances: &mut ViewMut<'_>,
+    indices: &mut ViewMut<'_>,
+    queries: &View<'_>,
+    x: &View<'_>,
+    k: i64,
+) -> Result<()> {
+    let shape = nearest_points_shape(queries, x, k)?;
+    expect_shape(&shape, distances.dims())?;
+    expect_shape(&shape, indices.dims())?;
+    let ([batch, _, coordinates], [_, points, _]) = (cloud(queries)?, cloud(x)?);
+    expect_shape(&[batch, points, coordinates], x.dims())?;
+    with_float!(queries.dtype(), T => {
+        let (mut nearest, mut places) = (vec![], vec![]);
+        {
+            let (queries_per_cloud, k) = (shape[1], shape[2]);
+            let (queries, x) = (elements::<T>(queries)?, elements::<T>(x)?);
+            for query in 0..batch * queries_per_cloud {
+                let place = &queries[query * coordinates..][..coordinates];
+                let cloud = &x[query / queries_per_cloud * points * coordinates..][..points * coordinates];
+                let squares = (0..points).map(|n| squared_distance(place, &cloud[n * coordinates..][..coordinates]));
+                for (distance, index) in smallest(squares, k) {
+                    nearest.push(distance);
+                    places.push(index);
+                }
+            }
+        }
+        T::store(distances, &nearest)?;
+        store_integers(indices, &places)
+    })
+}
+
+/// Returns the smallest numbers with their indices, filled up with infinity and 0.
+fn smallest<T: Float>(numbers: impl Iterator<Item = T>, k: usize) -> Vec<(T, i64)> {
+    let mut found = vec![(T::of(f64::INFINITY), 0); k];
+    for (index, number) in numbers.enumerate() {
+        let place = found.partition_point(|&(other, _)| other <= number);
+        // NaN is less than no number, and comes last.
+        if place < k && number < found[place].0 {
+            found.pop();
+            found.insert(place, (number, index as i64));
+        }
+    }
+    found
+}
