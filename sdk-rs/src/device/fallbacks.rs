@@ -2,9 +2,13 @@
 
 use core::ffi::CStr;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{
+    Allocator, BlasHandle, BlasLtHandle, CaptureMode, CollectiveComm,
+    CudaGraphInstantiate, CudaStreamCaptureInfo, DataType, Device, DeviceId,
+    DeviceMemoryStats, EigenDevice, Error, Event, Function, Graph, GraphExec,
+    GraphHookManager, GraphNode, Place, Profiler, ReduceOp, Result, Status, Stream,
+    StreamCallback, strategy,
+};
 
 /// An implementation that knows which functions it has.
 pub trait Partial: Device {

@@ -2,9 +2,7 @@
 
 use core::mem;
 use core::ffi::{c_char, c_void};
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{Status, ffi, signature};
 
 /// The number of a device, counted from 0.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,13 @@
 
 use core::ffi::CStr;
 use std::sync::Arc;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{
+    Allocator, BlasHandle, BlasLtHandle, CaptureMode, CollectiveComm,
+    CudaGraphInstantiate, CudaStreamCaptureInfo, DataType, Device, DeviceId,
+    DeviceMemoryStats, EigenDevice, Error, Event, Function, Graph, GraphExec,
+    GraphHookManager, GraphNode, Partial, Place, Profiler, ReduceOp, Result, Stream,
+    StreamCallback,
+};
 
 /// Observes every call before and after it reaches the implementation.
 ///

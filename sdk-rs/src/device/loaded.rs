@@ -4,9 +4,13 @@ use core::ffi::{CStr, c_char, c_void};
 use core::mem::MaybeUninit;
 use std::sync::Arc;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{
+    Allocator, BlasHandle, BlasLtHandle, CaptureMode, CollectiveComm,
+    CudaGraphInstantiate, CudaStreamCaptureInfo, DataType, Device, DeviceId,
+    DeviceMemoryStats, EigenDevice, Error, Event, Function, Graph, GraphExec,
+    GraphHookManager, GraphNode, Partial, Place, Profiler, ReduceOp, Release, Result,
+    Status, Stream, StreamCallback, ffi, signature,
+};
 
 /// Returns the message of the last failed call on the calling thread; null if there is none.
 pub type LastError = unsafe extern "C" fn() -> *const c_char;

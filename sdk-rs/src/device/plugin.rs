@@ -3,9 +3,7 @@
 use core::mem;
 use core::ffi::{CStr, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{Device, Function, Partial, Provided, WithFallbacks, ffi, signature, thunk};
 
 /// An implementation that a host can call: its instance, and the slots that it fills.
 pub trait Plugin: 'static {

@@ -2,9 +2,11 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{
+    Allocator, BlasHandle, BlasLtHandle, CaptureMode, CaptureStatus, CollectiveComm,
+    DataType, Device, DeviceId, EigenDevice, Event, Graph, GraphExec, GraphNode, Place,
+    Plugin, Profiler, ReduceOp, Status, Stream, StreamCallback, ffi,
+};
 
 pub(super) unsafe extern "C" fn initialize<D: Plugin>() -> Status {
     let body = || { Device::initialize(&D::whole()) };

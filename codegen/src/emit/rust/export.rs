@@ -79,8 +79,8 @@ pub(super) fn failures(context: Context) -> TokenStream {
 /// Emits the names that the exported functions use.
 pub(super) fn head() -> TokenStream {
     quote! {
-        #[allow(unused_imports, reason = "the spec determines which of the names are used")]
-        use super::{api::{self, *}, instance as __instance};
+        use super::api;
+        use super::instance as __instance;
     }
 }
 

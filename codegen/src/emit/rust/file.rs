@@ -79,7 +79,8 @@ fn needs_blank_line(last: &str, line: &str) -> bool {
         && (code.starts_with("///") || code.starts_with("impl"))
         && !before.starts_with("//")
         && !before.starts_with("__comment!");
-    let follows_use = before.starts_with("use ") && before.ends_with(';') && !code.starts_with("use ");
+    let ends_use = before.starts_with("use ") && before.ends_with(';') || last == "};";
+    let follows_use = ends_use && !code.starts_with("use ");
     let follows_head = before.starts_with("//!") && !code.starts_with("//!");
     (is_item && follows_block) || follows_docs || follows_use || follows_head
 }

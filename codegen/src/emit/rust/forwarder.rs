@@ -38,8 +38,8 @@ pub(super) fn is_forwarded(context: Context) -> bool {
 /// Emits the names that forwarders use.
 pub(super) fn head() -> TokenStream {
     quote! {
-        #[allow(unused_imports, reason = "the spec determines which of the names are used")]
-        use super::{Function as __Function, api::*};
+        use super::api;
+        use super::Function as __Function;
     }
 }
 

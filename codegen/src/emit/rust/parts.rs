@@ -1,8 +1,11 @@
 //! The parts of a module, written to one file or to one file each.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
+use super::imports::{Used, defined};
 use super::{
     Context, export, fallback, ffi, file, forwarder, functions, import, layer, loaded, names, plugin,
     raw_call, reflection, signature, thunk, traits, types,
@@ -32,8 +35,12 @@ pub struct RustFile {
 pub(super) struct Module {
     /// Lines that are only needed if the module is a file.
     of_file: TokenStream,
+    /// Lines that are only needed if the parts have no files.
+    of_one: TokenStream,
     root: TokenStream,
     parts: Vec<Part>,
+    /// The names of the module `api` that the parts may use.
+    of_api: BTreeSet<String>,
 }
 
 /// A part of a module, which may have its own file.
@@ -41,7 +48,18 @@ struct Part {
     name: Ident,
     /// The attributes and the visibility of the part; `None` if it is a module only when it has its own file.
     module: Option<TokenStream>,
+    /// True if it uses no names of the root.
+    is_alone: bool,
     content: TokenStream,
+}
+
+impl Part {
+    /// Returns the content with its imports.
+    fn with(&self, imports: impl FnOnce() -> TokenStream) -> TokenStream {
+        let imports = (!self.is_alone).then(imports);
+        let content = &self.content;
+        quote! { #imports #content }
+    }
 }
 
 impl Module {
@@ -53,29 +71,37 @@ impl Module {
     /// Adds a part whose content belongs to the module itself.
     fn push(&mut self, name: &str, content: TokenStream) {
         if !content.is_empty() {
-            self.parts.push(Part { name: names::snake(name), module: None, content });
+            self.parts.push(Part { name: names::snake(name), module: None, is_alone: false, content });
         }
     }
 
     /// Adds a part that is always a module, and uses the names of the root.
     fn push_module(&mut self, name: &str, (module, content): (TokenStream, TokenStream)) {
-        let parent = parent();
-        self.push_alone(name, (module, quote! { #parent #content }));
+        let module = Some(module);
+        self.parts.push(Part { name: names::snake(name), module, is_alone: false, content });
     }
 
     /// Adds a part that is always a module: the tokens before `mod`, and its content.
     fn push_alone(&mut self, name: &str, (module, content): (TokenStream, TokenStream)) {
-        self.parts.push(Part { name: names::snake(name), module: Some(module), content });
+        self.parts.push(Part { name: names::snake(name), module: Some(module), is_alone: true, content });
     }
 
     /// Returns the whole module as tokens, without `of_file`.
     pub(super) fn flat(&self) -> TokenStream {
-        let parts = self.parts.iter().map(|Part { name, module, content }| match module {
-            None => content.clone(),
-            Some(module) => quote! { #module mod #name { #content } },
+        // The module may also use what its file imports, such as `core::ffi::c_void`.
+        let parent = quote! {
+            #[allow(unused_imports, reason = "an interface may name no type but its own")]
+            use super::*;
+        };
+        let parts = self.parts.iter().map(|part| match &part.module {
+            None => part.content.clone(),
+            Some(module) => {
+                let (name, content) = (&part.name, part.with(|| parent.clone()));
+                quote! { #module mod #name { #content } }
+            }
         });
-        let root = &self.root;
-        quote! { #root #(#parts)* }
+        let (root, of_one) = (&self.root, &self.of_one);
+        quote! { #of_one #root #(#parts)* }
     }
 
     /// Returns the whole module as tokens, for one file.
@@ -97,22 +123,40 @@ impl Module {
         let public = self.parts.iter().filter(|part| part.module.is_none()).map(|part| &part.name);
         let mut paths = vec!["mod.rs".to_owned()];
         let mut modules = vec![quote! { #(#modules)* #of_file #(pub use self::#public::*;)* #root }];
-        for Part { name, module, content } in &self.parts {
-            let name = name.to_string();
+        let names = self.names();
+        for part in &self.parts {
+            let name = part.name.to_string();
             paths.push(format!("{}.rs", name.strip_prefix("r#").unwrap_or(&name)));
-            let parent = module.is_none().then(parent);
-            modules.push(quote! { #parent #content });
+            modules.push(part.with(|| self.imports(part, &names)));
         }
         let texts = file::texts(modules)?;
         Ok(paths.into_iter().zip(texts).map(|(path, text)| RustFile { path, text }).collect())
     }
-}
 
-/// Returns the first lines of a part.
-fn parent() -> TokenStream {
-    quote! {
-        #[allow(unused_imports, reason = "an interface may name no type but its own")]
-        use super::*;
+    /// Returns the names that a part which is a module can import from the root.
+    fn names(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        defined(&self.of_file, &mut names);
+        defined(&self.root, &mut names);
+        for part in &self.parts {
+            match part.module {
+                Some(_) => names.extend([part.name.to_string()]),
+                None => defined(&part.content, &mut names),
+            }
+        }
+        names
+    }
+
+    /// Returns the imports of a part.
+    fn imports(&self, part: &Part, names: &BTreeSet<String>) -> TokenStream {
+        let used = Used::by(&part.content);
+        let mut own = BTreeSet::new();
+        defined(&part.content, &mut own);
+        let foreign = |names: &BTreeSet<String>| names.difference(&own).cloned().collect::<Vec<_>>();
+        let (root, api) = (foreign(names), foreign(&self.of_api));
+        let root = used.import_of(quote!(super), root.iter().map(String::as_str));
+        let api = used.import_of(quote!(super::api), api.iter().map(String::as_str));
+        quote! { #root #api }
     }
 }
 
@@ -194,7 +238,11 @@ pub(super) fn forwarders(context: Context) -> Module {
 
 /// Assembles a module with a part for each group that has functions.
 fn by_group(context: Context, root: TokenStream, functions: fn(Context, GroupId) -> TokenStream) -> Module {
-    let mut module = Module::of(root);
+    let of_one = quote! {
+        #[allow(unused_imports, reason = "the spec determines which of the names are used")]
+        use super::api::*;
+    };
+    let mut module = Module { of_one, of_api: names_of_api(context), ..Module::of(root) };
     for (id, group) in groups(context.interface) {
         if context.interface.in_group(id).next().is_some() {
             module.push_module(&part_name(context, group), (TokenStream::new(), functions(context, id)));
@@ -223,4 +271,16 @@ pub(super) fn part_name(context: Context, group: &Group) -> String {
         }
         name => name.to_owned(),
     }
+}
+
+/// Returns the names of an interface that its exported functions may use.
+fn names_of_api(context: Context) -> BTreeSet<String> {
+    let interface = context.interface;
+    let types = interface.types.iter().map(|ty| names::symbol(&ty.name.value));
+    let traits =
+        interface.trait_groups().into_iter().map(|(_, group)| names::symbol(&interface.group_trait(group)));
+    let modules = interface.uses.iter().map(|id| context.spec.interfaces[id.0].ident());
+    let names = types.chain(traits).chain(modules).chain([names::trait_of(interface)]);
+    let names = names.map(|name| name.to_string());
+    names.chain(["Error", "Result", "ffi"].map(str::to_owned)).collect()
 }

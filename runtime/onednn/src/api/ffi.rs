@@ -2,9 +2,7 @@
 
 use core::mem;
 use core::ffi::c_char;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::ffi;
 
 /// The version of the library.
 #[derive(Clone, Copy, Debug)]

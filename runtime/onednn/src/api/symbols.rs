@@ -3,9 +3,11 @@
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{
+    AlgKind, Attributes, DnnlStatus, ElementType, Engine, EngineKind, Error,
+    ExecutionStream, FormatTag, Memory, MemoryDesc, Primitive, PrimitiveDesc, PropKind,
+    Query, Result, ScratchpadMode, ffi,
+};
 
 /// The part of oneDNN that the CPU device calls, if the library is there.
 ///

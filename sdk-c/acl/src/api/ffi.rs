@@ -2,9 +2,14 @@
 
 use core::mem;
 use core::ffi::{c_char, c_void};
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{
+    AclError, AicoreErrorType, BinaryLoadOptionType, CmoType, CntNotifyRecordMode,
+    CntNotifyWaitMode, DataType, DeviceState, DeviceTaskAbortStage,
+    DumpTensorAddressType, DumpTensorPlacement, DumpTensorType, EngineType, ErrorType,
+    LaunchKernelAttrId, MallocAttrType, MemAccessFlags, MemAllocationType, MemAttr,
+    MemHandleType, MemLocationType, MemManagedLocationType, RandomNumFuncType,
+    RiCondTaskType, StreamState, UpdateTaskAttrId, ffi,
+};
 
 /// The version of a package; each member is zero-terminated text.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,8 @@
 
 use core::mem;
 use core::ffi::c_void;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::__Function;
+use super::api::{AclError, ffi};
 
 /// Creates a description of an allocator.
 #[unsafe(no_mangle)]

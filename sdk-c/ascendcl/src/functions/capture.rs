@@ -2,9 +2,10 @@
 
 use core::mem;
 use core::ffi::{c_char, c_void};
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::__Function;
+use super::api::{
+    AclError, LaunchKernelAttrId, RiCaptureMode, RiCondHandleFlag, RiTaskType, ffi,
+};
 
 /// Begins building a model instance.
 #[unsafe(no_mangle)]

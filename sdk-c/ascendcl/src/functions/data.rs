@@ -2,9 +2,8 @@
 
 use core::mem;
 use core::ffi::{c_char, c_void};
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::__Function;
+use super::api::{AclError, DataType, Format, MemType, ffi};
 
 /// Converts a 16-bit floating point number to `float`.
 #[unsafe(no_mangle)]

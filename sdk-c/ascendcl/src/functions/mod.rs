@@ -39,5 +39,5 @@ mod dump;
 mod allocator;
 mod platform;
 mod media;
-#[allow(unused_imports, reason = "the spec determines which of the names are used")]
-use super::{Function as __Function, api::*};
+use super::api;
+use super::Function as __Function;

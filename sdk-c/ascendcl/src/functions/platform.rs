@@ -2,9 +2,8 @@
 
 use core::mem;
 use core::ffi::c_char;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::__Function;
+use super::api::{AclError, PlatformCoreType, PlatformDevInfo};
 
 /// Gets a property of the chip.
 #[unsafe(no_mangle)]

@@ -2,9 +2,11 @@
 
 use core::mem;
 use core::ffi::c_void;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::__Function;
+use super::api::{
+    AclError, TdtQueueAttrType, TdtQueueRouteParamType, TdtQueueRouteQueryInfoParamType,
+    ffi,
+};
 
 /// Creates a queue.
 #[unsafe(no_mangle)]

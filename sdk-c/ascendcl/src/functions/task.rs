@@ -2,9 +2,8 @@
 
 use core::mem;
 use core::ffi::{c_char, c_void};
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::__Function;
+use super::api::{AclError, MemcpyKind, ffi};
 
 /// Copies between addresses that are stored in memory, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]

@@ -2,9 +2,11 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclAllocator, AclError, Allocator, AllocatorAllocAdviseFunc, AllocatorAllocFunc,
+    AllocatorDesc, AllocatorFreeFunc, AllocatorGetAddrFromBlockFunc, Error, Stream, ffi,
+};
 
 /// Creates a description of an allocator.
 pub unsafe extern "C" fn aclrtAllocatorCreateDesc() -> ffi::aclrtAllocatorDesc {

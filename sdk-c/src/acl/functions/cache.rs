@@ -2,9 +2,8 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{AclCache, AclError, BarrierTaskInfo, CmoType, Stream, ffi};
 
 /// Queues a cache hint that a barrier can wait for.
 pub unsafe extern "C" fn aclrtCmoAsyncWithBarrier(

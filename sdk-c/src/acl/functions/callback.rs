@@ -2,9 +2,10 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclCallback, AclError, Callback, CallbackBlockType, HostFunc, Stream, ffi,
+};
 
 /// Subscribes a thread to the callbacks of a stream.
 pub unsafe extern "C" fn aclrtSubscribeReport(

@@ -2,9 +2,12 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclCapture, AclError, Callback, LaunchKernelAttrId, ModelRi, RiCaptureMode,
+    RiCondHandle, RiCondHandleFlag, RiTask, RiTaskParams, RiTaskType, Stream, TaskGrp,
+    ffi,
+};
 
 /// Begins building a model instance.
 pub unsafe extern "C" fn aclmdlRIBuildBegin(

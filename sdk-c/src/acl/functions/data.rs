@@ -2,9 +2,10 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclData, AclError, DataBuffer, DataType, Error, Format, MemType, TensorDesc, ffi,
+};
 
 /// Converts a 16-bit floating point number to `float`.
 pub unsafe extern "C" fn aclFloat16ToFloat(value: u16) -> f32 {

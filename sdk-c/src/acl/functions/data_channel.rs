@@ -2,9 +2,11 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclDataChannel, AclError, DataType, Error, TdtChannelHandle, TdtDataItem, TdtDataset,
+    TdtTensorType, ffi,
+};
 
 /// Creates an item.
 pub unsafe extern "C" fn acltdtCreateDataItem(

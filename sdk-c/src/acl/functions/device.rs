@@ -2,9 +2,8 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{AclDevice, AclError, DeviceLimit, RunMode, TsId};
 
 /// Sets the current device of the calling thread.
 pub unsafe extern "C" fn aclrtSetDevice(device_id: i32) -> AclError {

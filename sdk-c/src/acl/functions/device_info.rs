@@ -2,9 +2,10 @@
 
 use core::ffi::c_char;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclDeviceInfo, AclError, DevAttr, DevFeatureType, DeviceStatus, Error, ffi,
+};
 
 /// Gets the version of the ACL interface.
 pub unsafe extern "C" fn aclrtGetVersion(

@@ -2,9 +2,8 @@
 
 use core::ffi::c_char;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{AclDump, AclError, DumpCallback, DumpTensorInfo, DumpType, Error, ffi};
 
 /// Registers a callback for dumps.
 pub unsafe extern "C" fn acldumpRegCallback(

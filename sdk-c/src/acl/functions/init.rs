@@ -2,9 +2,10 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclInit, CannAttr, CannPackageName, DeviceInfo, Error, LogLevel, ffi,
+};
 
 /// Initialises the library.
 pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> AclError {

@@ -2,9 +2,10 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclIpc, DrvMemHandle, MemHandleType, MemSharedHandleType, Stream, ffi,
+};
 
 /// Exports physical memory as a shareable handle.
 pub unsafe extern "C" fn aclrtMemExportToShareableHandle(

@@ -2,9 +2,12 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclKernel, ArgsHandle, BinHandle, Binary, BinaryLoadOptions, Error,
+    ExceptionInfo, FuncAttribute, FuncHandle, GroupAttr, GroupInfo, LaunchKernelCfg,
+    OpExceptionCallback, ParamHandle, PlaceHolderInfo, Stream, ffi,
+};
 
 /// Creates a binary of compiled kernels in memory.
 pub unsafe extern "C" fn aclrtCreateBinary(

@@ -2,9 +2,10 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclLabel, CompareDataType, Condition, Label, LabelList, Stream, ffi,
+};
 
 /// Creates a label.
 pub unsafe extern "C" fn aclrtCreateLabel(label: *mut ffi::aclrtLabel) -> AclError {

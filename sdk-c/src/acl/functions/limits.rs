@@ -2,9 +2,11 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclLimits, CmoType, DataType, DevResLimitType, FloatOverflowMode,
+    MemcpyKind, ReduceKind, Stream, StreamAttr, StreamAttrValue, ffi,
+};
 
 /// Sets the timeout of queued waits.
 pub unsafe extern "C" fn aclrtSetOpWaitTimeout(timeout: u32) -> AclError {

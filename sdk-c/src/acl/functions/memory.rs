@@ -2,9 +2,11 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclMemory, HostRegisterType, MallocConfig, MemAttr, MemMallocPolicy,
+    MemUsageInfo, ffi,
+};
 
 /// Allocates device memory.
 pub unsafe extern "C" fn aclrtMalloc(

@@ -2,9 +2,11 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclMemoryAccess, AtomicOperation, DrvMemHandle, HacType,
+    HostMemMapCapability, IpcMemAttrType, MemLinkType, Notify, ServerPid, ffi,
+};
 
 /// Checks the types of addresses.
 pub unsafe extern "C" fn aclrtCheckMemType(

@@ -41,11 +41,8 @@ mod dump;
 mod allocator;
 mod platform;
 mod media;
-#[allow(unused_imports, reason = "the spec determines which of the names are used")]
-use super::{
-    api::{self, *},
-    instance as __instance,
-};
+use super::api;
+use super::instance as __instance;
 
 /// Returns the address of a function by its name in C; null if there is none.
 pub fn address(name: &str) -> *const c_void {

@@ -2,9 +2,12 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclModel, DataBuffer, DataType, Dataset, Error, Format, IoDims,
+    ModelConfig, ModelDesc, ModelRi, RiCaptureMode, RiCaptureStatus, Stream, TensorDesc,
+    ffi,
+};
 
 /// Loads a model from a file.
 pub unsafe extern "C" fn aclmdlLoadFromFile(

@@ -2,9 +2,11 @@
 
 use core::ffi::c_char;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclNotify, CntNotify, CntNotifyRecordInfo, CntNotifyWaitInfo, Notify,
+    Stream, ffi,
+};
 
 /// Creates a notify.
 pub unsafe extern "C" fn aclrtCreateNotify(

@@ -2,9 +2,11 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclObserver, DeviceStateCallback, DeviceTaskAbortCallback,
+    FinalizeCallback, InitCallback, RegisterCallbackType, StreamStateCallback, ffi,
+};
 
 /// Registers a callback for the initialisation of the library.
 pub unsafe extern "C" fn aclInitCallbackRegister(

@@ -2,9 +2,11 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclOperator, ComputeType, DataBuffer, DataType, Error, OpAttr, OpHandle,
+    Stream, TensorDesc, TransType, ffi,
+};
 
 /// Sets the folder of the compiled operators.
 pub unsafe extern "C" fn aclopSetModelDir(model_dir: *const c_char) -> AclError {

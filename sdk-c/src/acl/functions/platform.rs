@@ -2,9 +2,8 @@
 
 use core::ffi::c_char;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{AclError, AclPlatform, PlatformCoreType, PlatformDevInfo};
 
 /// Gets a property of the chip.
 pub unsafe extern "C" fn aclplatformGetDeviceInfo(

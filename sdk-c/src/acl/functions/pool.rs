@@ -2,9 +2,8 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{AclError, AclPool, MemPool, MemPoolAttr, MemPoolProps, Stream, ffi};
 
 /// Creates a pool of device memory.
 pub unsafe extern "C" fn aclrtMemPoolCreate(

@@ -2,9 +2,12 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclProfiling, Error, ProfAicoreEvents, ProfAicoreMetrics, ProfConfig,
+    ProfConfigType, ProfEventAttributes, ProfStepInfo, ProfStepTag, ProfSubscribeConfig,
+    ProfSubscribeOpAttri, ProfSubscribeOpFlag, Stream, ffi,
+};
 
 /// Initialises the profiler.
 pub unsafe extern "C" fn aclprofInit(

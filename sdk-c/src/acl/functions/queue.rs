@@ -2,9 +2,12 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclQueue, Error, TdtBuf, TdtQueueAttr, TdtQueueAttrType, TdtQueueRoute,
+    TdtQueueRouteList, TdtQueueRouteParamType, TdtQueueRouteQueryInfo,
+    TdtQueueRouteQueryInfoParamType, ffi,
+};
 
 /// Creates a queue.
 pub unsafe extern "C" fn acltdtCreateQueue(

@@ -2,9 +2,11 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclStream, Error, Event, Stream, StreamConfigAttr, StreamConfigHandle,
+    StreamStatus, ffi,
+};
 
 /// Creates a stream.
 pub unsafe extern "C" fn aclrtCreateStream(stream: *mut ffi::aclrtStream) -> AclError {

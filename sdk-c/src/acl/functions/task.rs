@@ -2,9 +2,8 @@
 
 use core::ffi::{c_char, c_void};
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{AclError, AclTask, MemcpyKind, Stream, TaskUpdateInfo, ffi};
 
 /// Copies between addresses that are stored in memory, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]

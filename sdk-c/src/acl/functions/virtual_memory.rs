@@ -2,9 +2,11 @@
 
 use core::ffi::c_void;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{__instance, api};
+use super::api::{
+    AclError, AclVirtualMemory, DrvMemHandle, MemAccessDesc, MemGranularityOptions,
+    MemLocation, PhysicalMemProp, ffi,
+};
 
 /// Reserves a range of addresses.
 pub unsafe extern "C" fn aclrtReserveMemAddress(

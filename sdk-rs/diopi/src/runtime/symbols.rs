@@ -3,9 +3,10 @@
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::MaybeUninit;
 use tenon::support;
-
-#[allow(unused_imports, reason = "an interface may name no type but its own")]
-use super::*;
+use super::{
+    Context, DeviceKind, DiopiError, Dtype, Error, Generator, Record, Result, Size,
+    Stream, Tensor, ffi,
+};
 
 /// The functions that a host of DIOPI offers to a library of operators.
 ///
