@@ -33,6 +33,7 @@ mod float;
 #[rustfmt::skip]
 #[expect(clippy::redundant_closure, reason = "the shim that calls a function instead is not inlined into `simd::wide`")]
 pub mod formulas;
+pub mod images;
 pub mod indexing;
 pub mod interpolate;
 mod lines;

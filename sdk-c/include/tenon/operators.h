@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x892b81d47a234064)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0x469b128193811964)
 
 /**
  * @brief The operators of a device.
@@ -4114,6 +4114,56 @@ typedef struct TenonOperators {
         const TenonTensor* gradient, const TenonTensor* dloss, bool norm_by_times);
     uint64_t data_types;
   } ctc_loss_of_logits_grad;
+
+  /**
+   * @brief Computes the focal loss of probabilities, one for each class.
+   *
+   * `-alpha * weight * (1 - p) ** gamma * log(p)` with the probability p of the right class and the weight of that class. The
+   * loss of Lin et al., "Focal Loss for Dense Object Detection", 2017, as MMCV has it. A negative label has the loss 0.
+   *
+   * @param[out] out The losses, `[batch]`.
+   * @param[in] x The probabilities, `[batch, classes]`.
+   * @param[in] label The label of each row.
+   * @param[in] weight The weight of each class. NULL if there is none.
+   * @param[in] alpha The factor.
+   * @param[in] gamma The exponent.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* label, const TenonTensor* weight, double alpha, double gamma);
+    uint64_t data_types;
+  } softmax_focal_loss;
+
+  /**
+   * @brief Computes the shape of an output of `softmax_focal_loss`, which may depend on elements of
+   * the inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* label, const TenonTensor* weight, double alpha, double gamma);
+    uint64_t data_types;
+  } softmax_focal_loss_out_shape;
+
+  /**
+   * @brief Computes the gradient of `softmax_focal_loss` with respect to the logits.
+   *
+   * @param[out] dx The gradient of the logits that the probabilities come from.
+   * @param[out] slopes The gradient of each loss by the logarithm of its probability, `[batch]`.
+   * @param[in] x The probabilities.
+   * @param[in] label The label of each row.
+   * @param[in] weight The weight of each class. NULL if there is none.
+   * @param[in] alpha The factor.
+   * @param[in] gamma The exponent.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* slopes,
+        const TenonTensor* x, const TenonTensor* label, const TenonTensor* weight, double alpha,
+        double gamma);
+    uint64_t data_types;
+  } softmax_focal_loss_grad;
 
   /** @} */
 
@@ -9331,8 +9381,264 @@ typedef struct TenonOperators {
   } voxelize;
 
   /** @} */
+
+  /**
+   * @name Images: Regions, masks, shifts and filters of images.
+   *
+   * Images are `[batch, channels, height, width]`. A box is its corners `x1, y1, x2, y2`.
+   * @{
+   */
+
+  /**
+   * @brief Finds the largest pixel in each cell of regions.
+   *
+   * RoI pooling of Girshick, "Fast R-CNN", 2015. Corners are multiplied by `spatial_scale`, after the right and lower ones
+   * were moved by a pixel. The borders of cells are rounded outwards. A cell without pixels has the result 0 and the index -1.
+   *
+   * @param[out] out The pixels, `[regions, channels, pooled_height, pooled_width]`.
+   * @param[out] indices The indices of the pixels in their channel, row by row.
+   * @param[in] x The images.
+   * @param[in] boxes The regions, a row for each: the index of its image and its corners.
+   * @param[in] pooled_height The number of cells in a column.
+   * @param[in] pooled_width The number of cells in a row.
+   * @param[in] spatial_scale The factor from corners to pixels.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* indices,
+        const TenonTensor* x, const TenonTensor* boxes, int64_t pooled_height,
+        int64_t pooled_width, double spatial_scale);
+    uint64_t data_types;
+  } roi_pool;
+
+  /**
+   * @brief Computes the shape of an output of `roi_pool`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale);
+    uint64_t data_types;
+  } roi_pool_out_shape;
+
+  /**
+   * @brief Computes the shape of an output of `roi_pool`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* indices_shape, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale);
+    uint64_t data_types;
+  } roi_pool_indices_shape;
+
+  /**
+   * @brief Computes the gradient of `roi_pool`.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[in] boxes As for `roi_pool`.
+   * @param[in] indices The indices of the pixels.
+   * @param[in] dout The gradient of the result.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* boxes,
+        const TenonTensor* indices, const TenonTensor* dout);
+    uint64_t data_types;
+  } roi_pool_grad;
+
+  /**
+   * @brief Computes how much boxes overlap.
+   *
+   * The area of the intersection, divided by that of the union or, with `over_first`, by that of the first box. The divisor is
+   * at least `offset`. An offset of 1 is for corners that are pixels: a box from 0 to 0 has the width 1.
+   *
+   * @param[out] out The quotients, `[first, second]`, or `[boxes]` for aligned boxes.
+   * @param[in] x The first boxes, `[boxes, 4]`.
+   * @param[in] y The second boxes, `[boxes, 4]`.
+   * @param[in] over_first True if the divisor is the area of the first box.
+   * @param[in] offset What is added to widths and heights.
+   * @param[in] aligned True if only boxes with the same index are compared.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* y, bool over_first, double offset, bool aligned);
+    uint64_t data_types;
+  } box_overlaps;
+
+  /**
+   * @brief Computes the shape of an output of `box_overlaps`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* y, bool over_first, double offset, bool aligned);
+    uint64_t data_types;
+  } box_overlaps_out_shape;
+
+  /**
+   * @brief Collects the windows around some pixels of an image.
+   *
+   * Beyond the image, pixels are zero.
+   *
+   * @param[out] out The windows, `[channels * kernel_height * kernel_width, pixels]`.
+   * @param[in] x The image, `[1, channels, height, width]`.
+   * @param[in] rows The row of each pixel.
+   * @param[in] columns The column of each pixel.
+   * @param[in] kernel_height The height of a window.
+   * @param[in] kernel_width The width of a window.
+   * @param[in] pad_height How many rows before its pixel a window begins.
+   * @param[in] pad_width How many columns before its pixel a window begins.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* rows, const TenonTensor* columns, int64_t kernel_height,
+        int64_t kernel_width, int64_t pad_height, int64_t pad_width);
+    uint64_t data_types;
+  } masked_im2col;
+
+  /**
+   * @brief Computes the shape of an output of `masked_im2col`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* rows, const TenonTensor* columns, int64_t kernel_height,
+        int64_t kernel_width, int64_t pad_height, int64_t pad_width);
+    uint64_t data_types;
+  } masked_im2col_out_shape;
+
+  /**
+   * @brief Writes columns to some pixels of an image.
+   *
+   * The other pixels are zero.
+   *
+   * @param[out] out The image, `[1, channels, height, width]`.
+   * @param[in] x The columns, `[channels, pixels]`.
+   * @param[in] rows The row of each pixel.
+   * @param[in] columns The column of each pixel.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* rows, const TenonTensor* columns);
+    uint64_t data_types;
+  } masked_col2im;
+
+  /**
+   * @brief Spreads the attention mask of each pixel over the image.
+   *
+   * The attention of Zhao et al., "PSANet", 2018. A mask has the weights of a window of pixels around its own one, and the
+   * result has a weight for each pair of pixels. What is beyond the image is left out, and pixels beyond the window have the
+   * weight 0.
+   *
+   * By default, channel `p` of pixel `q` is the weight that the mask of `q` has for `p`. With `distribute`, it is the weight
+   * that the mask of `p` has for `q`.
+   *
+   * @param[out] out The weights, `[batch, height * width, height, width]`.
+   * @param[in] x The masks, `[batch, mask_height * mask_width, height, width]`.
+   * @param[in] distribute True to exchange the pixels of a pair.
+   * @param[in] mask_height The height of a mask.
+   * @param[in] mask_width The width of a mask.
+   * @param[in] half_height The row of the mask that belongs to its own pixel.
+   * @param[in] half_width The column of the mask that belongs to its own pixel.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x, bool distribute,
+        int64_t mask_height, int64_t mask_width, int64_t half_height, int64_t half_width);
+    uint64_t data_types;
+  } psa_mask;
+
+  /**
+   * @brief Computes the shape of an output of `psa_mask`, which may depend on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x, bool distribute,
+        int64_t mask_height, int64_t mask_width, int64_t half_height, int64_t half_width);
+    uint64_t data_types;
+  } psa_mask_out_shape;
+
+  /**
+   * @brief Computes the gradient of `psa_mask`.
+   *
+   * @param[out] dx The gradient of the masks.
+   * @param[in] dout The gradient of the weights.
+   * @param[in] distribute As for `psa_mask`.
+   * @param[in] mask_height As for `psa_mask`.
+   * @param[in] mask_width As for `psa_mask`.
+   * @param[in] half_height As for `psa_mask`.
+   * @param[in] half_width As for `psa_mask`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout,
+        bool distribute, int64_t mask_height, int64_t mask_width, int64_t half_height,
+        int64_t half_width);
+    uint64_t data_types;
+  } psa_mask_grad;
+
+  /**
+   * @brief Shifts the frames of groups of channels in time.
+   *
+   * The shift of Shao et al., "Temporal Interlacing Network", 2020. Frames that leave the video are lost, and those that no
+   * frame comes to are zero.
+   *
+   * @param[out] out The shifted videos.
+   * @param[in] x The videos, `[batch, frames, channels, pixels]`.
+   * @param[in] shifts How many frames each group of channels is moved, `[batch, groups]`.
+   * @param[in] back True to shift in the opposite direction.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* shifts, bool back);
+    uint64_t data_types;
+  } shift_frames;
+
+  /**
+   * @brief Enlarges images with zeros, filters and shrinks them.
+   *
+   * Each pixel is followed by zeros, `up - 1` in each direction. Then the image is padded with zeros, or cut where the padding
+   * is negative, and convolved with the filter, which is mirrored. Of the result, every `down`-th pixel stays. The method is
+   * that of Karras et al., "StyleGAN 2", 2020.
+   *
+   * @param[out] out The result.
+   * @param[in] x The images.
+   * @param[in] filter The filter, `[height, width]`.
+   * @param[in] up The factors of width and height.
+   * @param[in] down The divisors of width and height.
+   * @param[in] padding The padding on the left, on the right, at the top and at the bottom.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* filter, const int64_t* up, size_t up_count, const int64_t* down,
+        size_t down_count, const int64_t* padding, size_t padding_count);
+    uint64_t data_types;
+  } upfirdn;
+
+  /** @brief Computes the shape of an output of `upfirdn`, which may depend on elements of the inputs. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* filter, const int64_t* up, size_t up_count, const int64_t* down,
+        size_t down_count, const int64_t* padding, size_t padding_count);
+    uint64_t data_types;
+  } upfirdn_out_shape;
+
+  /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 8448, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 8736, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -930,4 +930,73 @@ impl Loss for CpuOperators {
             ),
         )
     }
+
+    fn softmax_focal_loss(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::loss::softmax_focal_loss(
+                &mut view_mut(out)?,
+                &view(x)?,
+                &view(label)?,
+                optional(weight)?.as_ref(),
+                alpha,
+                gamma,
+            ),
+        )
+    }
+
+    fn softmax_focal_loss_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<Vec<usize>> {
+        ready(launch)?;
+        done(
+            tenon_kernels::loss::softmax_focal_loss_shape(
+                &view(x)?,
+                &view(label)?,
+                optional(weight)?.as_ref(),
+                alpha,
+                gamma,
+            ),
+        )
+    }
+
+    fn softmax_focal_loss_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        slopes: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        ready(launch)?;
+        done(
+            tenon_kernels::loss::softmax_focal_loss_grad(
+                &mut view_mut(dx)?,
+                &mut view_mut(slopes)?,
+                &view(x)?,
+                &view(label)?,
+                optional(weight)?.as_ref(),
+                alpha,
+                gamma,
+            ),
+        )
+    }
 }

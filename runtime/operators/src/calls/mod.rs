@@ -34,3 +34,4 @@ mod creation;
 mod special;
 mod vision;
 mod points;
+mod images;

@@ -379,6 +379,40 @@ pub(crate) struct Functions {
             bool,
         ) -> Status,
     >,
+    softmax_focal_loss: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            f64,
+            f64,
+        ) -> Status,
+    >,
+    softmax_focal_loss_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            f64,
+            f64,
+        ) -> Status,
+    >,
+    softmax_focal_loss_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            f64,
+            f64,
+        ) -> Status,
+    >,
 }
 
 impl Loss for CTable {
@@ -1650,6 +1684,123 @@ impl Loss for CTable {
                         &raw const gradient,
                         &raw const dloss,
                         norm_by_times,
+                    )
+                }
+            },
+        )
+    }
+
+    fn softmax_focal_loss(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        let callee = self.functions().loss.softmax_focal_loss.get("softmax_focal_loss")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let label = tensor(label);
+        let weight = optional(weight);
+        self.call(
+            "softmax_focal_loss",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const x,
+                        &raw const label,
+                        weight.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        alpha,
+                        gamma,
+                    )
+                }
+            },
+        )
+    }
+
+    fn softmax_focal_loss_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .loss
+            .softmax_focal_loss_out_shape
+            .get("softmax_focal_loss_out_shape")?;
+        let x = tensor(x);
+        let label = tensor(label);
+        let weight = optional(weight);
+        self.shape(
+            "softmax_focal_loss_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        out_shape,
+                        &raw const x,
+                        &raw const label,
+                        weight.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        alpha,
+                        gamma,
+                    )
+                }
+            },
+        )
+    }
+
+    fn softmax_focal_loss_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        slopes: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .loss
+            .softmax_focal_loss_grad
+            .get("softmax_focal_loss_grad")?;
+        let dx = tensor(dx);
+        let slopes = tensor(slopes);
+        let x = tensor(x);
+        let label = tensor(label);
+        let weight = optional(weight);
+        self.call(
+            "softmax_focal_loss_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const slopes,
+                        &raw const x,
+                        &raw const label,
+                        weight.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        alpha,
+                        gamma,
                     )
                 }
             },

@@ -34,6 +34,7 @@ mod creation;
 mod special;
 mod vision;
 mod points;
+mod images;
 
 /// The table of a plugin.
 #[repr(C)]
@@ -72,9 +73,10 @@ pub struct TenonOperators {
     special: special::Functions,
     vision: vision::Functions,
     points: points::Functions,
+    images: images::Functions,
 }
 
-const _: [(); 8448] = [(); size_of::<TenonOperators>()];
+const _: [(); 8736] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -339,6 +341,9 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("ctc_loss_of_logits_loss_shape", 15355876650507720202),
     ("ctc_loss_of_logits_gradient_shape", 9934813645356410084),
     ("ctc_loss_of_logits_grad", 1755558113951238577),
+    ("softmax_focal_loss", 7343333170020991195),
+    ("softmax_focal_loss_out_shape", 987580602145286025),
+    ("softmax_focal_loss_grad", 10611491623643416480),
     ("cast", 10844334972199298543),
     ("matmul", 9128834253471300752),
     ("matmul_out_shape", 11361591245260330574),
@@ -605,4 +610,19 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("voxel_coordinates", 5444691980986125987),
     ("voxel_coordinates_out_shape", 13312869983875995937),
     ("voxelize", 12015482732102588094),
+    ("roi_pool", 1227205274464234164),
+    ("roi_pool_out_shape", 15067365806876116275),
+    ("roi_pool_indices_shape", 13652193280929522503),
+    ("roi_pool_grad", 4795414826425293924),
+    ("box_overlaps", 2125709809355461706),
+    ("box_overlaps_out_shape", 17960612672578650640),
+    ("masked_im2col", 13831699254124201468),
+    ("masked_im2col_out_shape", 3006923013303993474),
+    ("masked_col2im", 4547444759649575968),
+    ("psa_mask", 2551827111763365738),
+    ("psa_mask_out_shape", 9413009785564896270),
+    ("psa_mask_grad", 263763013659352613),
+    ("shift_frames", 7014867794004221383),
+    ("upfirdn", 10392751087687383271),
+    ("upfirdn_out_shape", 8537999138886314189),
 ];

@@ -2094,4 +2094,59 @@ impl Loss for Composed<'_> {
                 )
         })
     }
+
+    fn softmax_focal_loss(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        self.own(|own| {
+            own.softmax_focal_loss(launch, out, x, label, weight, alpha, gamma)
+        })
+    }
+
+    fn softmax_focal_loss_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own.softmax_focal_loss_out_shape(launch, x, label, weight, alpha, gamma)
+        })
+    }
+
+    fn softmax_focal_loss_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        slopes: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .softmax_focal_loss_grad(
+                    launch,
+                    dx,
+                    slopes,
+                    x,
+                    label,
+                    weight,
+                    alpha,
+                    gamma,
+                )
+        })
+    }
 }

@@ -34,6 +34,7 @@ mod creation;
 mod special;
 mod vision;
 mod points;
+mod images;
 
 /// A method that other methods can compute.
 pub(super) struct Composition {

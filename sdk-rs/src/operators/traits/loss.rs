@@ -732,4 +732,64 @@ pub trait Loss: Send + Sync {
     ) -> Result<()> {
         Err(Error::unsupported("ctc_loss_of_logits_grad"))
     }
+
+    /// Computes the focal loss of probabilities, one for each class.
+    ///
+    /// `-alpha * weight * (1 - p) ** gamma * log(p)` with the probability p of the right class and the weight of that class. The
+    /// loss of Lin et al., "Focal Loss for Dense Object Detection", 2017, as MMCV has it. A negative label has the loss 0.
+    ///
+    /// * `out`: The losses, `[batch]`.
+    /// * `x`: The probabilities, `[batch, classes]`.
+    /// * `label`: The label of each row.
+    /// * `weight`: The weight of each class.
+    /// * `alpha`: The factor.
+    /// * `gamma`: The exponent.
+    fn softmax_focal_loss(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        Err(Error::unsupported("softmax_focal_loss"))
+    }
+
+    /// Computes the shape of an output of [`softmax_focal_loss`](Self::softmax_focal_loss), which may depend on elements of the inputs.
+    fn softmax_focal_loss_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("softmax_focal_loss_out_shape"))
+    }
+
+    /// Computes the gradient of `softmax_focal_loss` with respect to the logits.
+    ///
+    /// * `dx`: The gradient of the logits that the probabilities come from.
+    /// * `slopes`: The gradient of each loss by the logarithm of its probability, `[batch]`.
+    /// * `x`: The probabilities.
+    /// * `label`: The label of each row.
+    /// * `weight`: The weight of each class.
+    /// * `alpha`: The factor.
+    /// * `gamma`: The exponent.
+    fn softmax_focal_loss_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        slopes: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        alpha: f64,
+        gamma: f64,
+    ) -> Result<()> {
+        Err(Error::unsupported("softmax_focal_loss_grad"))
+    }
 }

@@ -34,6 +34,7 @@ mod creation;
 mod special;
 mod vision;
 mod points;
+mod images;
 pub use self::activation::Activation;
 pub use self::elementary::Elementary;
 pub use self::arithmetic::Arithmetic;
@@ -66,13 +67,14 @@ pub use self::creation::Creation;
 pub use self::special::Special;
 pub use self::vision::Vision;
 pub use self::points::Points;
+pub use self::images::Images;
 use tenon::device::DataType;
 
 /// All operators of the spec.
 ///
 /// `#[tenon::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
 /// `impl` has. Hosts use these, and compute all other operators by themselves.
-pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points {
+pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points + Images {
     /// Returns true if a method is implemented for elements of a type.
     fn provides(&self, method: &str, ty: DataType) -> bool;
 }

@@ -36,7 +36,7 @@ fn spans(call: &Call, starts: &Tensor<'_>, lengths: &Tensor<'_>) -> Result<Vec<(
 }
 
 /// Returns rows of a tensor.
-fn rows<'c>(call: &'c Call, x: &Tensor<'_>, indices: &Tensor<'_>) -> Result<Tensor<'c>> {
+pub(super) fn rows<'c>(call: &'c Call, x: &Tensor<'_>, indices: &Tensor<'_>) -> Result<Tensor<'c>> {
     let dims = [indices.dims(), &x.dims()[1.min(x.rank())..]].concat();
     let out = call.temporary(x.data_type(), &dims)?;
     let method = Method::new("gather", FLOAT | INTEGER | BOOL);

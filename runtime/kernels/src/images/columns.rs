@@ -1,0 +1,99 @@
+//! Windows around some pixels of an image.
+
+use super::{image, size};
+use crate::accumulate::with_float;
+use crate::error::{Error, Result, expect_shape};
+use crate::slices::{integers, with_slices};
+use crate::tensor::{View, ViewMut};
+
+/// Computes the shape of the output of [`masked_im2col`].
+///
+/// # Errors
+/// [`Error::Rank`] and [`Error::Attribute`] for a size that is not positive.
+pub fn masked_im2col_shape(
+    x: &View<'_>,
+    rows: &View<'_>,
+    _columns: &View<'_>,
+    kernel_height: i64,
+    kernel_width: i64,
+    _pad_height: i64,
+    _pad_width: i64,
+) -> Result<Vec<usize>> {
+    let window = size("kernel_height", kernel_height)? * size("kernel_width", kernel_width)?;
+    Ok(vec![image(x.dims())?[1] * window, rows.len()])
+}
+
+/// Collects the windows around some pixels of an image, `[channels * kernel_height * kernel_width, pixels]`.
+///
+/// A window begins as many rows and columns before its pixel as the padding says. Beyond the image, pixels are zero.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a size that is not positive, and [`Error::Type`].
+pub fn masked_im2col(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    rows: &View<'_>,
+    columns: &View<'_>,
+    kernel_height: i64,
+    kernel_width: i64,
+    pad_height: i64,
+    pad_width: i64,
+) -> Result<()> {
+    let shape = masked_im2col_shape(x, rows, columns, kernel_height, kernel_width, pad_height, pad_width)?;
+    let [_, channels, height, width] = image(x.dims())?;
+    expect_shape(&[1, channels, height, width], x.dims())?;
+    expect_shape(&shape, out.dims())?;
+    expect_shape(rows.dims(), columns.dims())?;
+    let (rows, columns) = (integers(rows)?, integers(columns)?);
+    with_float!(x.dtype(), T => {
+        with_slices::<T, 1, 1>([out.reborrow()], [x], |[out], [x]| {
+            let mut out = out.iter_mut();
+            for pixels in x.chunks(height * width.max(1)) {
+                for i in 0..kernel_height {
+                    for j in 0..kernel_width {
+                        for ((&row, &column), out) in rows.iter().zip(&columns).zip(&mut out) {
+                            let place = at(row - pad_height + i, column - pad_width + j, height, width);
+                            *out = place.map_or(0.0, |place| pixels[place]);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Writes columns `[channels, pixels]` to some pixels of an image. The others are zero.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Index`] for a pixel beyond the image, and [`Error::Type`].
+pub fn masked_col2im(out: &mut ViewMut<'_>, x: &View<'_>, rows: &View<'_>, columns: &View<'_>) -> Result<()> {
+    let [_, channels, height, width] = image(out.dims())?;
+    expect_shape(&[1, channels, height, width], out.dims())?;
+    expect_shape(&[channels, rows.len()], x.dims())?;
+    expect_shape(rows.dims(), columns.dims())?;
+    let mut places = Vec::with_capacity(rows.len());
+    for (row, column) in integers(rows)?.into_iter().zip(integers(columns)?) {
+        let outside = || match (0..height as i64).contains(&row) {
+            true => Error::Index { index: column, len: width },
+            false => Error::Index { index: row, len: height },
+        };
+        places.push(at(row, column, height, width).ok_or_else(outside)?);
+    }
+    with_float!(x.dtype(), T => {
+        with_slices::<T, 1, 1>([out.reborrow()], [x], |[out], [x]| {
+            out.fill(0.0);
+            let len = places.len().max(1);
+            for (pixels, values) in out.chunks_mut((height * width).max(1)).zip(x.chunks(len)) {
+                places.iter().zip(values).for_each(|(&place, &value)| pixels[place] = value);
+            }
+            Ok(())
+        })
+    })
+}
+
+fn at(row: i64, column: i64, height: usize, width: usize) -> Option<usize> {
+    let row = usize::try_from(row).ok().filter(|&row| row < height)?;
+    let column = usize::try_from(column).ok().filter(|&column| column < width)?;
+    Some(row * width + column)
+}

@@ -1,0 +1,121 @@
+//! Images that are enlarged with zeros, filtered and made smaller (Karras et al., "StyleGAN 2", 2020).
+
+use super::image;
+use crate::accumulate::with_float;
+use crate::error::{Error, Result, expect_length, expect_shape};
+use crate::float::Float;
+use crate::slices::with_slices;
+use crate::tensor::{View, ViewMut};
+
+/// Computes the shape of the output of [`upfirdn`].
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Length`], and [`Error::Attribute`] for a factor that is not positive, or if no pixel is left.
+pub fn upfirdn_shape(
+    x: &View<'_>,
+    filter: &View<'_>,
+    up: &[i64],
+    down: &[i64],
+    padding: &[i64],
+) -> Result<Vec<usize>> {
+    let [rows, columns] = axes(x.dims(), filter.dims(), up, down, padding)?;
+    Ok([&x.dims()[..2], &[rows.len, columns.len]].concat())
+}
+
+/// Enlarges images with `up - 1` zeros behind each pixel, pads them with zeros, convolves them with a filter, and takes every
+/// `down`-th pixel.
+///
+/// Factors are those of width and height; the padding is that on the left, on the right, at the top and at the bottom. A
+/// negative one cuts.
+///
+/// # Errors
+/// As [`upfirdn_shape`], [`Error::Shape`], and [`Error::Type`] unless images are of floats.
+pub fn upfirdn(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    filter: &View<'_>,
+    up: &[i64],
+    down: &[i64],
+    padding: &[i64],
+) -> Result<()> {
+    let [rows, columns] = axes(x.dims(), filter.dims(), up, down, padding)?;
+    expect_shape(&upfirdn_shape(x, filter, up, down, padding)?, out.dims())?;
+    let [_, _, height, width] = image(x.dims())?;
+    with_float!(x.dtype(), T => {
+        with_slices::<T, 1, 2>([out.reborrow()], [x, filter], |[out], [x, filter]| {
+            let sizes = (rows.len * columns.len, height * width);
+            for (number, out) in out.chunks_mut(sizes.0.max(1)).enumerate() {
+                let image = &x[number * sizes.1..][..sizes.1];
+                for (place, out) in out.iter_mut().enumerate() {
+                    *out = sum(image, filter, &rows, &columns, place);
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+fn sum<T: Float>(image: &[T], filter: &[T], rows: &Axis, columns: &Axis, place: usize) -> T {
+    let mut sum = T::ZERO;
+    for i in 0..rows.taps {
+        let Some(row) = rows.source(place / columns.len, i) else { continue };
+        for j in 0..columns.taps {
+            let Some(column) = columns.source(place % columns.len, j) else { continue };
+            // The filter is mirrored.
+            let weight = filter[(rows.taps - 1 - i) * columns.taps + columns.taps - 1 - j];
+            sum += image[row * columns.from + column] * weight;
+        }
+    }
+    sum
+}
+
+/// The rules of one direction.
+struct Axis {
+    /// The number of pixels before and after.
+    from: usize,
+    len: usize,
+    up: i64,
+    down: i64,
+    padding: i64,
+    /// The number of elements of the filter.
+    taps: usize,
+}
+
+impl Axis {
+    fn new(from: usize, taps: usize, up: i64, down: i64, padding: [i64; 2]) -> Result<Self> {
+        for (name, factor) in [("up", up), ("down", down)] {
+            if factor < 1 {
+                return Err(Error::Attribute { name, value: factor.to_string() });
+            }
+        }
+        let padded = (from as i64)
+            .checked_mul(up)
+            .and_then(|len| len.checked_add(padding[0])?.checked_add(padding[1])?.checked_sub(taps as i64));
+        let padded = padded.filter(|&len| len >= 0);
+        let padded =
+            padded.ok_or_else(|| Error::Attribute { name: "padding", value: format!("{padding:?}") })?;
+        Ok(Self { from, len: (padded / down) as usize + 1, up, down, padding: padding[0], taps })
+    }
+
+    /// Returns the pixel that an element of the filter sees, unless it sees a zero.
+    fn source(&self, place: usize, tap: usize) -> Option<usize> {
+        let place = place as i64 * self.down + tap as i64 - self.padding;
+        let source = usize::try_from(place / self.up).ok()?;
+        (place >= 0 && place % self.up == 0 && source < self.from).then_some(source)
+    }
+}
+
+/// Returns the rules of rows and of columns.
+fn axes(x: &[usize], filter: &[usize], up: &[i64], down: &[i64], padding: &[i64]) -> Result<[Axis; 2]> {
+    let [_, _, height, width] = image(x)?;
+    let &[filter_height, filter_width] = filter else {
+        return Err(Error::Rank { dims: filter.len(), strides: 2 });
+    };
+    expect_length("up", 2, up.len())?;
+    expect_length("down", 2, down.len())?;
+    expect_length("padding", 4, padding.len())?;
+    Ok([
+        Axis::new(height, filter_height, up[1], down[1], [padding[2], padding[3]])?,
+        Axis::new(width, filter_width, up[0], down[0], [padding[0], padding[1]])?,
+    ])
+}
