@@ -9,6 +9,7 @@ mod cli;
 mod diagnostics;
 mod outputs;
 mod published;
+mod specs;
 mod texts;
 mod tools;
 

@@ -5,12 +5,23 @@ use quote::{ToTokens, quote};
 
 use super::attribute::{constant, number};
 use super::names;
-use crate::model::{AttributeType, Callee, ComputeValue, Method, OperatorCall, TensorName};
+use crate::model::{AttributeType, Callee, ComputeValue, Method, OperatorCall, ParamId, TensorName};
 
 /// A writer of steps: it knows what a name stands for, and stores the results of nested calls.
 pub(super) trait Values {
+    /// Emits a parameter as it is passed to a function.
+    fn param(&self, id: ParamId) -> TokenStream;
+
     /// Emits a name as it is passed to a function.
-    fn passed(&self, name: &TensorName) -> TokenStream;
+    fn passed(&self, name: &TensorName) -> TokenStream {
+        match name {
+            TensorName::Local(name) => {
+                let name = names::snake(name);
+                quote!(&#name)
+            }
+            TensorName::Param(id) => self.param(*id),
+        }
+    }
 
     /// Emits a nested call and stores its result in a variable. Returns the variable.
     fn part(&mut self, call: &OperatorCall) -> Ident;

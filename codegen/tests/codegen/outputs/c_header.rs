@@ -3,25 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use codegen::source::Folder;
+
+use crate::specs::{headers, load};
 use crate::{data, root};
 
-/// Writes the headers of a spec to a temporary folder.
+/// Writes the headers of a spec in the repository.
 fn generate(spec: &str, name: &str) -> PathBuf {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let spec = root().join(spec);
-    let mut loaded = match codegen::load(&codegen::source::Folder::new(&spec)) {
-        Ok(loaded) => loaded,
-        Err(mistakes) => panic!("{}", mistakes.render(false)),
-    };
-    loaded.spec.outputs.places.retain(|place| ["header", "c_operators"].contains(&place.key));
-    let inputs = codegen::emit::Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
-    let files = codegen::emit::emit(&inputs).expect("the outputs can be emitted");
-    let target = codegen::out::Target::new(&out, &spec, &loaded.spec);
-    if out.exists() {
-        std::fs::remove_dir_all(&out).expect("the folder for tests can be written");
-    }
-    files.write(&target, codegen::out::Edits::Refuse).expect("the folder for tests can be written");
-    out.join(&loaded.spec.outputs.place("header").expect("the spec asks for headers").path.value)
+    headers(load(&Folder::new(root().join(spec))).spec, name)
 }
 
 /// A compiler, and the standards that a header must support.

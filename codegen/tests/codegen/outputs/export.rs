@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use codegen::out::Edits;
+use crate::specs::write;
 
 use crate::{data, root};
 
@@ -30,10 +30,7 @@ fn the_outputs_are_as_expected() {
 fn a_python_program_calls_the_library() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("export");
     let (files, target) = super::outputs(&here(), &folder);
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("the folder for tests can be written");
-    }
-    files.write(&target, Edits::Refuse).expect("the folder for tests can be written");
+    write(&files, &target, &folder);
     let library = folder.join("libkit.so");
     let mut compiler = Command::new("cc");
     compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I"]);

@@ -6,6 +6,8 @@ use codegen::emit::{Inputs, emit};
 use codegen::out::{Edits, FileMap, Target};
 use codegen::source::Folder;
 
+use crate::specs::load;
+
 mod c_header;
 mod export;
 mod library;
@@ -19,10 +21,7 @@ mod sdk;
 /// Emits the outputs of `spec` in a folder, and creates their target below another folder.
 fn outputs(folder: &Path, root: &Path) -> (FileMap, Target) {
     let spec = folder.join("spec");
-    let loaded = match codegen::load(&Folder::new(&spec)) {
-        Ok(loaded) => loaded,
-        Err(mistakes) => panic!("{}", mistakes.render(false)),
-    };
+    let loaded = load(&Folder::new(&spec));
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
     let files = emit(&inputs).expect("the outputs can be emitted");
     (files, Target::new(root, &spec, &loaded.spec))

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use crate::specs::project;
 use crate::{data, root};
 
 fn read(path: &str) -> String {
@@ -103,9 +104,8 @@ fn fits(c: &str, python: &str) -> bool {
 
 #[test]
 fn each_function_of_the_headers_is_bound_with_the_types_of_c() {
-    let loaded = codegen::load(&codegen::source::Folder::new(root().join("spec")));
-    let loaded = loaded.unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
-    let functions = &loaded.spec.interface("device").expect("the spec has it").functions;
+    let spec = project();
+    let functions = &spec.interface("device").expect("the spec has it").functions;
     for (header, module, number) in [("functions", "functions", functions.len()), ("core", "core", 37)] {
         let prototypes = prototypes(&read(&format!("sdk-c/include/tenon/{header}.h")));
         let bound = bound(&read(&format!("sdk-py/src/tenon/_native/{module}.py")));

@@ -9,13 +9,11 @@ use codegen::out::FileMap;
 use codegen::source::Folder;
 
 use crate::root;
+use crate::specs::load;
 
 /// Emits the outputs of a spec, in memory.
 fn outputs(project: &Path) -> FileMap {
-    let loaded = match codegen::load(&Folder::new(project.join("spec"))) {
-        Ok(loaded) => loaded,
-        Err(mistakes) => panic!("{}", mistakes.render(false)),
-    };
+    let loaded = load(&Folder::new(project.join("spec")));
     let template = loaded.spec.outputs.place("summary").map(|place| project.join(place.read("template")));
     let summary = template.map(|path| std::fs::read_to_string(path).expect("the template is there"));
     emit(&Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref(), exports: None })

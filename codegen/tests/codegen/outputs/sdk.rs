@@ -5,18 +5,9 @@ use std::collections::BTreeMap;
 use codegen::emit::rust::{FileForm, export_files};
 use codegen::model::{Function, Spec};
 use codegen::sdk::Face;
-use codegen::source::Folder;
 use quote::ToTokens;
 
-use crate::root;
-
-fn spec() -> Spec {
-    let root = root();
-    match codegen::load(&Folder::new(root.join("spec"))) {
-        Ok(loaded) => loaded.spec,
-        Err(mistakes) => panic!("{}", mistakes.render(false)),
-    }
-}
+use crate::specs::project;
 
 fn face(spec: &Spec) -> Face<'_> {
     let interface = spec.interface("device").expect("the spec has the interface");
@@ -89,7 +80,7 @@ fn spelled(face: Face, ty: &syn::Type) -> String {
 
 #[test]
 fn each_function_has_a_prototype_and_an_export_with_the_same_parameters() {
-    let spec = spec();
+    let spec = project();
     let (prototypes, exports) = (prototypes(face(&spec)), exports(face(&spec)));
     assert_eq!(prototypes.len(), face(&spec).interface.functions.len());
     assert_eq!(prototypes.keys().collect::<Vec<_>>(), exports.keys().collect::<Vec<_>>());
@@ -100,7 +91,7 @@ fn each_function_has_a_prototype_and_an_export_with_the_same_parameters() {
 
 #[test]
 fn statuses_keep_their_numbers() {
-    let spec = spec();
+    let spec = project();
     let statuses = face(&spec).statuses();
     let known: Vec<(i64, &str)> = statuses.iter().map(|status| (status.value, &*status.name)).collect();
     let expected = [
@@ -130,7 +121,7 @@ fn told(function: &Function) -> impl Iterator<Item = (String, String)> {
 
 #[test]
 fn callers_read_nothing_of_the_host() {
-    let spec = spec();
+    let spec = project();
     for function in &face(&spec).interface.functions {
         let returned = function.returns.iter().map(|(_, when)| (function.name.value.clone(), when.callers()));
         for (name, text) in told(function).chain(returned) {
@@ -142,7 +133,7 @@ fn callers_read_nothing_of_the_host() {
 
 #[test]
 fn callers_read_something_of_everything() {
-    let spec = spec();
+    let spec = project();
     for function in &face(&spec).interface.functions {
         for (name, text) in told(function) {
             assert!(!text.is_empty(), "nothing is left to say of `{name}` of `{}`", function.name.value);

@@ -4,13 +4,12 @@
 //! let swapped ones pass. Constants and structs are compared in the generated headers, by a compiler.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use codegen::emit::c::{Dialect, Speller};
 use codegen::model::{FallbackKind, Function, Interface, Spec, Type, TypeKind};
-use codegen::source::{Files, Folder};
 
+use crate::specs::{self, changed, headers, project};
 use crate::{data, root};
 
 /// Functions and members whose type differs from the newest release. A difference that no longer exists fails the test.
@@ -51,48 +50,6 @@ const NOT_DECLARED: &[(&str, &str)] = &[
 
 /// Structs that the data has under their tag.
 const TAGS: &[(&str, &str)] = &[("aclmdlRICondTaskParams", "tagAclmdlRICondTaskParams")];
-
-/// The project's spec with one replacement in one file.
-struct Changed {
-    files: Folder,
-    path: &'static str,
-    from: &'static str,
-    to: &'static str,
-}
-
-impl Files for Changed {
-    fn read(&self, path: &str) -> std::io::Result<String> {
-        let text = self.files.read(path)?;
-        if path != self.path {
-            return Ok(text);
-        }
-        assert!(text.contains(self.from), "`{path}` no longer says `{}`", self.from);
-        Ok(text.replacen(self.from, self.to, 1))
-    }
-
-    fn display(&self, path: &str) -> PathBuf {
-        self.files.display(path)
-    }
-
-    fn list(&self, folder: &str) -> Vec<String> {
-        self.files.list(folder)
-    }
-}
-
-fn load(files: &dyn Files) -> Spec {
-    match codegen::load(files) {
-        Ok(loaded) => loaded.spec,
-        Err(mistakes) => panic!("{}", mistakes.render(false)),
-    }
-}
-
-fn spec() -> Spec {
-    load(&Folder::new(root().join("spec")))
-}
-
-fn changed(path: &'static str, from: &'static str, to: &'static str) -> Spec {
-    load(&Changed { files: Folder::new(root().join("spec")), path, from, to })
-}
 
 fn acl(spec: &Spec) -> &Interface {
     spec.interface("acl").expect("the spec has ACL")
@@ -271,46 +228,19 @@ fn macro_claims() -> String {
     names.map(|name| format!("#ifndef {name}\n#error \"{name} is no macro\"\n#endif\n")).collect()
 }
 
-/// Writes the headers of a spec. Returns the folder for `-I`.
-fn headers(spec: Spec, test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acl-{test}"));
-    let header = spec.outputs.place("header").expect("the spec asks for headers").path.clone();
-    let loaded = codegen::Loaded { spec, sources: codegen::source::Sources::default() };
-    let inputs = codegen::emit::Inputs {
-        loaded: &loaded,
-        folder: "spec",
-        summary: Some("{{ reference }}\n"),
-        exports: None,
-    };
-    let files = codegen::emit::emit(&inputs).expect("the outputs can be emitted");
-    let target = codegen::out::Target::new(&folder, &root().join("spec"), &loaded.spec);
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("the folder for tests can be written");
-    }
-    files.write(&target, codegen::out::Edits::Refuse).expect("the folder for tests can be written");
-    folder.join(header.value)
-}
-
 /// Compiles a program that includes headers; returns the compiler's message if that fails.
 fn compile_with(include: &Path, headers: &[&str], flags: &[&str], claims: &str) -> Result<(), String> {
     let is_c = flags.contains(&"-xc");
     let file = include.join(if is_c { "claims.c" } else { "claims.cc" });
     let includes: String = headers.iter().map(|header| format!("#include \"acl/{header}\"\n")).collect();
     std::fs::write(&file, includes + claims).expect("the folder for tests can be written");
-    let output = Command::new(if is_c { "cc" } else { "c++" })
-        .args(flags)
-        .args(["-fsyntax-only", "-I"])
-        .arg(include)
-        .arg(&file)
-        .output()
-        .unwrap_or_else(|_| panic!("`cc` and `c++` are not installed: apt-get install g++"));
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+    specs::compile(if is_c { "cc" } else { "c++" }, flags, include, &file)
 }
 
 /// Compiles assertions with all headers of a spec.
 fn compile(spec: Spec, test: &str, claims: &str) -> Result<(), String> {
     let names = header_names(&spec);
-    let include = headers(spec, test);
+    let include = headers(spec, &format!("acl-{test}"));
     let claims = format!("#include <cstddef>\n#include <type_traits>\n{claims}");
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     compile_with(&include, &names, &["-std=c++17", "-w"], &claims)
@@ -325,13 +255,13 @@ fn header_names(spec: &Spec) -> BTreeSet<String> {
 
 #[test]
 fn functions_are_as_the_newest_release_declares_them() {
-    let wrong = function_differences(&spec());
+    let wrong = function_differences(&project());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn constants_and_structs_are_as_the_newest_release_has_them() {
-    let spec = spec();
+    let spec = project();
     let (claims, absent) = claims(&spec);
     let mut excused: Vec<&str> = NOT_IN_DATA.iter().map(|(name, _)| *name).collect();
     let mut absent: Vec<&str> = absent.iter().map(String::as_str).collect();
@@ -346,7 +276,7 @@ fn constants_and_structs_are_as_the_newest_release_has_them() {
 
 #[test]
 fn every_name_of_the_headers_is_declared_or_excused() {
-    let missing = missing(&spec());
+    let missing = missing(&project());
     assert!(missing.is_empty(), "declared and excused, or neither: {}", missing.join(", "));
 }
 
@@ -358,9 +288,9 @@ fn a_missing_function_is_named() {
 
 #[test]
 fn headers_compile_alone_and_together() {
-    let spec = spec();
+    let spec = project();
     let names = header_names(&spec);
-    let include = headers(spec, "alone");
+    let include = headers(spec, "acl-alone");
     let together: Vec<&str> = names.iter().map(String::as_str).collect();
     let alone = together.iter().map(std::slice::from_ref);
     for headers in alone.chain([&together[..]]) {
@@ -459,6 +389,6 @@ fn table(spec: &Spec) -> String {
 #[test]
 fn the_guide_counts_the_functions_of_each_header() {
     let guide = std::fs::read_to_string(root().join("docs/src/guide/acl.md")).expect("there is a guide");
-    let table = table(&spec());
+    let table = table(&project());
     assert!(guide.contains(&table), "the table in the guide should be\n{table}");
 }

@@ -4,13 +4,13 @@
 //! parameters are compared as text, because tensors that change places have the same type.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use codegen::model::{Coverage, Function, Interface, Spec, Type};
 use heck::ToSnakeCase;
 
-use crate::texts::Texts;
+use crate::specs::{self, changed, headers, project};
 use crate::{data, root};
 
 /// Functions of the headers that the generated headers declare elsewhere: where, and the reason.
@@ -38,27 +38,6 @@ struct Declared {
     result: String,
     /// `None`: not verified.
     params: Option<Vec<String>>,
-}
-
-fn spec_of(texts: &Texts) -> Spec {
-    match codegen::load(texts) {
-        Ok(loaded) => loaded.spec,
-        Err(mistakes) => panic!("{}", mistakes.render(false)),
-    }
-}
-
-/// Loads the project's spec.
-fn spec() -> Spec {
-    spec_of(&Texts::of_folder(&root().join("spec")))
-}
-
-/// Loads the project's spec with one replacement in one file.
-fn changed(path: &str, from: &str, to: &str) -> Spec {
-    let mut texts = Texts::of_folder(&root().join("spec"));
-    let text = texts.0.get_mut(path).expect("the file is part of the spec");
-    assert!(text.contains(from), "`{path}` no longer says `{from}`");
-    *text = text.replacen(from, to, 1);
-    spec_of(&texts)
 }
 
 fn rows(file: &str) -> Vec<Vec<String>> {
@@ -176,42 +155,23 @@ fn claims() -> String {
     lines.join("\n") + "\n"
 }
 
-/// Writes the headers of a spec; returns the folder to include them from.
-fn headers(mut spec: Spec, test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("diopi-{test}"));
-    let header = spec.outputs.place("header").expect("the spec asks for headers").path.clone();
-    spec.outputs.places.retain(|place| place.key == "header");
-    let loaded = codegen::Loaded { spec, sources: codegen::source::Sources::default() };
-    let inputs = codegen::emit::Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
-    let files = codegen::emit::emit(&inputs).expect("the outputs can be emitted");
-    let target = codegen::out::Target::new(&folder, &root().join("spec"), &loaded.spec);
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("the folder for tests can be written");
-    }
-    files.write(&target, codegen::out::Edits::Refuse).expect("the folder for tests can be written");
-    folder.join(header.value)
-}
-
 /// Compiles assertions with the headers of a spec; returns the compiler's message if they fail.
 fn compile(spec: Spec, test: &str) -> Result<(), String> {
-    let include = headers(spec, test);
+    let include = headers(spec, &format!("diopi-{test}"));
     let file = include.join("claims.cc");
     std::fs::write(&file, PRELUDE.to_owned() + &claims()).expect("the folder for tests can be written");
-    let mut command = Command::new("c++");
-    command.args(["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
-    let output = crate::tools::output(command.arg(include).arg(&file));
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+    specs::compile("c++", &["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"], &include, &file)
 }
 
 #[test]
 fn names_headers_and_linkage_are_as_published() {
-    let wrong = differences(&spec());
+    let wrong = differences(&project());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn types_and_numbers_are_as_published() {
-    if let Err(reason) = compile(spec(), "published") {
+    if let Err(reason) = compile(project(), "published") {
         panic!("{reason}");
     }
 }
@@ -220,7 +180,7 @@ fn types_and_numbers_are_as_published() {
 fn constants_are_all_in_the_data() {
     let known: BTreeSet<String> =
         rows("constants.tsv").into_iter().map(|mut row| row.swap_remove(0)).collect();
-    let spec = spec();
+    let spec = project();
     let types = interfaces(&spec).into_iter().flat_map(|interface| &interface.types);
     let ours: BTreeSet<String> =
         types.flat_map(Type::enum_values).map(|value| value.c_name.clone()).collect();
@@ -229,7 +189,7 @@ fn constants_are_all_in_the_data() {
 
 #[test]
 fn host_and_library_find_each_other() {
-    let include = headers(spec(), "programs");
+    let include = headers(project(), "diopi-programs");
     let files = data("c");
     for (compiler, language, standard) in [("cc", "c", "c11"), ("c++", "c++", "c++17")] {
         let compile = |file: &str, out: &Path, more: &[&str]| {
@@ -306,7 +266,7 @@ fn wrong_type_or_number_is_blamed() {
 
 #[test]
 fn documents_have_the_number_of_computed_operators() {
-    let spec = spec();
+    let spec = project();
     let [_, library] = interfaces(&spec);
     let (all, computed) = spec.computable(library).fold((0, 0), |(all, computed), function| {
         (all + 1, computed + usize::from(function.coverage() != Coverage::Missing))

@@ -5,13 +5,12 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use codegen::emit::c::asserts::assertions;
 use codegen::model::{Interface, ReleaseId, Spec};
-use codegen::source::Folder;
 
 use crate::root;
+use crate::specs::{self, project};
 
 /// Returns the headers that an interface describes, relative to `paddle/include` in a wheel.
 fn includes(interface: &str) -> &'static [&'static str] {
@@ -58,13 +57,6 @@ fn required_headers(version: &str) -> PathBuf {
     })
 }
 
-fn spec() -> Spec {
-    match codegen::load(&Folder::new(root().join("spec"))) {
-        Ok(loaded) => loaded.spec,
-        Err(mistakes) => panic!("{}", mistakes.render(false)),
-    }
-}
-
 /// Generates the C++ file for one release.
 fn claims(spec: &Spec, interface: &Interface, release: ReleaseId, include: &Path) -> String {
     let texts: Vec<String> = includes(&interface.name.value)
@@ -88,15 +80,11 @@ fn compile(name: &str, interface: &Interface, include: &Path, claims: &str) -> R
         includes(&interface.name.value).iter().map(|header| format!("#include \"{header}\"\n")).collect();
     std::fs::write(&file, format!("{PRELUDE}{includes}\n{claims}"))
         .expect("the folder for tests can be written");
-    let mut command = Command::new("c++");
-    let output = crate::tools::output(
-        command.args(["-std=c++17", "-fsyntax-only", "-w", "-I"]).arg(include).arg(&file),
-    );
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+    specs::compile("c++", &["-std=c++17", "-w"], include, &file)
 }
 
 fn hold(name: &str) {
-    let spec = spec();
+    let spec = project();
     let interface = spec.interface(name).expect("the spec has this interface");
     let mut failures = String::new();
     for (id, release) in interface.release_ids() {
@@ -125,7 +113,7 @@ fn the_kernel_functions_are_as_each_release_declares_them() {
 
 #[test]
 fn a_wrong_claim_is_found() {
-    let spec = spec();
+    let spec = project();
     let interface = spec.interface("device").expect("the spec has this interface");
     let newest = interface.newest().expect("the table has releases");
     let host = interface.releases[newest.0].hosts.last().expect("a release names a host");

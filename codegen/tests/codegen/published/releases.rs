@@ -6,16 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use codegen::abi;
-use codegen::load;
 use codegen::model::Interface;
-use codegen::source::Folder;
 
 use crate::root;
+use crate::specs::project;
 
 fn with_device<T>(read: impl FnOnce(&Interface) -> T) -> T {
-    let loaded = load(&Folder::new(root().join("spec")));
-    let loaded = loaded.unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
-    read(loaded.spec.interface("device").expect("the spec has it"))
+    read(project().interface("device").expect("the spec has it"))
 }
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

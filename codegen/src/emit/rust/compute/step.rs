@@ -10,8 +10,8 @@ use super::super::{Context, names};
 use super::argument::{Argument, argument, attribute};
 use crate::formula::Ty as FormulaTy;
 use crate::model::{
-    Arity, AttributeType, ComputeValue, ElementType, Function, Method, OperatorCall, OutputType, Step,
-    Target, TensorName, Work,
+    Arity, AttributeType, ComputeValue, ElementType, Function, Method, OperatorCall, OutputType, ParamId,
+    Step, Target, TensorName, Work,
 };
 
 /// Emits the statements of all steps.
@@ -280,21 +280,13 @@ impl<'a> Writer<'a> {
 }
 
 impl Values for Writer<'_> {
-    fn passed(&self, name: &TensorName) -> TokenStream {
-        match name {
-            TensorName::Local(name) => {
-                let name = names::snake(name);
-                quote!(&#name)
-            }
-            TensorName::Param(id) => {
-                let param = self.function.param(*id);
-                let name = param.ident();
-                match argument(self.context, param) {
-                    Argument::Tensor | Argument::Tensors => quote!(&#name),
-                    Argument::OptionalTensor => quote!(#name.as_ref()),
-                    Argument::Number | Argument::Value => quote!(#name),
-                }
-            }
+    fn param(&self, id: ParamId) -> TokenStream {
+        let param = self.function.param(id);
+        let name = param.ident();
+        match argument(self.context, param) {
+            Argument::Tensor | Argument::Tensors => quote!(&#name),
+            Argument::OptionalTensor => quote!(#name.as_ref()),
+            Argument::Number | Argument::Value => quote!(#name),
         }
     }
 

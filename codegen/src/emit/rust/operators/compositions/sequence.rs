@@ -203,20 +203,12 @@ impl<'a> Writer<'a> {
 }
 
 impl Values for Writer<'_> {
-    fn passed(&self, name: &TensorName) -> TokenStream {
-        match name {
-            TensorName::Local(name) => {
-                let name = names::snake(name);
-                quote!(&#name)
-            }
-            TensorName::Param(id) => {
-                let parameter = &self.params[id.0];
-                let name = names::snake(&parameter.name);
-                match parameter.kind {
-                    ParameterKind::Output(_) => quote!(&*#name),
-                    _ => name.into_token_stream(),
-                }
-            }
+    fn param(&self, id: ParamId) -> TokenStream {
+        let parameter = &self.params[id.0];
+        let name = names::snake(&parameter.name);
+        match parameter.kind {
+            ParameterKind::Output(_) => quote!(&*#name),
+            _ => name.into_token_stream(),
         }
     }
 
