@@ -79,7 +79,7 @@ impl Launch {
     ///
     /// # Errors
     /// The work has failed, or no device has the stream.
-    pub fn synchronize(self, devices: &impl Device) -> Result<()> {
+    pub fn synchronize(self, devices: &(impl Device + ?Sized)) -> Result<()> {
         let mut outcome = devices.synchronize_stream(self.device, self.stream);
         // Each device has a default stream, which the null handle means.
         if outcome.is_ok() && !self.stream.is_null() {

@@ -1,8 +1,7 @@
 //! The device of a library, and its operators.
 
-use tenon::DevicePtr;
-use tenon::device::{DataType, Device, DeviceId, Plugin, Result};
-use tenon::operators::{Launch, Operators};
+use tenon::device::{DataType, Device, Plugin};
+use tenon::operators::Operators;
 
 /// A device with its operators, as a library for hosts of DIOPI.
 #[allow(missing_debug_implementations, reason = "it consists of functions")]
@@ -11,10 +10,6 @@ pub struct Library {
     pub(crate) version: &'static str,
     pub(crate) device: &'static dyn Device,
     pub(crate) operators: &'static dyn Operators,
-    pub(crate) current_device: fn() -> Result<DeviceId>,
-    pub(crate) synchronize: fn(Launch) -> Result<()>,
-    pub(crate) copy_to_device: fn(DeviceId, DevicePtr, &[u8]) -> Result<()>,
-    pub(crate) copy_to_host: fn(DeviceId, &mut [u8], DevicePtr) -> Result<()>,
 }
 
 impl Library {
@@ -45,10 +40,6 @@ impl Library {
             version: "",
             device: Box::leak(Box::new(D::whole())),
             operators,
-            current_device: || D::whole().get_device(),
-            synchronize: |launch| launch.synchronize(&D::whole()),
-            copy_to_device: |device, target, source| D::whole().memory_copy_h2d(device, target, source),
-            copy_to_host: |device, target, source| D::whole().memory_copy_d2h(device, target, source),
         }
     }
 

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use tenon::DevicePtr;
-use tenon::device::{DataType, DeviceId, Error, Result, Status};
-
-use crate::provider::Functions;
+use tenon::device::{DataType, Device, DeviceId, Error, Result, Status};
 
 /// The number of constants after which no memory is allocated for further ones: attributes may differ in each call.
 const LIMIT: usize = 1024;
@@ -22,7 +20,7 @@ impl Constants {
     /// Returns the address of a number; `None` if there are too many others.
     pub(crate) fn find(
         &self,
-        functions: &dyn Functions,
+        devices: &dyn Device,
         device: DeviceId,
         ty: DataType,
         value: f64,
@@ -36,9 +34,12 @@ impl Constants {
             return Ok(None);
         }
         let bytes = bytes(ty, value)?;
-        let memory = functions.allocate(device, bytes.len())?;
+        let memory = devices.device_memory_allocate(device, bytes.len())?;
+        if memory.is_null() {
+            return Err(Error::new(Status::INTERNAL_ERROR, "the device has no memory for a number"));
+        }
         // No work uses new memory, so that the copy need not wait for a stream.
-        functions.copy_to_device(device, memory, &bytes)?;
+        devices.memory_copy_h2d(device, memory, &bytes)?;
         known.insert(key, memory);
         Ok(Some(memory))
     }

@@ -2,9 +2,8 @@
 
 use std::sync::OnceLock;
 
-use tenon::DevicePtr;
-use tenon::device::{DataType, Device, DeviceId, Error, Result, Status};
-use tenon::operators::{Compositions, Launch, Operators};
+use tenon::device::{DataType, Device};
+use tenon::operators::{Compositions, Operators};
 
 use crate::constants::Constants;
 
@@ -21,53 +20,18 @@ pub enum Memory {
 pub(crate) struct Provider {
     pub(crate) operators: &'static dyn Operators,
     pub(crate) memory: Memory,
-    pub(crate) functions: Box<dyn Functions>,
+    pub(crate) device: Box<dyn Device>,
     /// The operators that the device lacks and that are composed of its own; `None` if there are none.
     pub(crate) compositions: Option<Compositions>,
     /// The numbers in compositions.
     pub(crate) constants: Constants,
 }
 
-/// The functions of a device that kernels call.
-pub(crate) trait Functions: Send + Sync {
-    fn current_device(&self) -> Result<DeviceId>;
-    fn synchronize(&self, launch: Launch) -> Result<()>;
-    fn allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr>;
-    fn copy_to_device(&self, device: DeviceId, target: DevicePtr, source: &[u8]) -> Result<()>;
-    fn copy_to_host(&self, device: DeviceId, target: &mut [u8], source: DevicePtr) -> Result<()>;
-}
-
-impl<D: Device> Functions for D {
-    fn current_device(&self) -> Result<DeviceId> {
-        self.get_device()
-    }
-
-    fn synchronize(&self, launch: Launch) -> Result<()> {
-        launch.synchronize(self)
-    }
-
-    fn allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr> {
-        let memory = self.device_memory_allocate(device, size)?;
-        match memory.is_null() {
-            true => Err(Error::new(Status::INTERNAL_ERROR, "the device has no memory for a number")),
-            false => Ok(memory),
-        }
-    }
-
-    fn copy_to_device(&self, device: DeviceId, target: DevicePtr, source: &[u8]) -> Result<()> {
-        self.memory_copy_h2d(device, target, source)
-    }
-
-    fn copy_to_host(&self, device: DeviceId, target: &mut [u8], source: DevicePtr) -> Result<()> {
-        self.memory_copy_d2h(device, target, source)
-    }
-}
-
 impl Provider {
     pub(crate) fn new(device: impl Device, operators: &'static dyn Operators, memory: Memory) -> Self {
         let compositions = Some(Compositions::of(operators)).filter(|compositions| !compositions.is_empty());
         let constants = Constants::default();
-        Self { operators, memory, functions: Box::new(device), compositions, constants }
+        Self { operators, memory, device: Box::new(device), compositions, constants }
     }
 
     /// Returns true if the device has all of some methods for elements of a type, or they are composed.

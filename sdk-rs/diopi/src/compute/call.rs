@@ -46,13 +46,14 @@ impl Call {
         let library = library();
         // SAFETY: the host hands over a live context.
         let stream = unsafe { runtime().get_stream(context) }.map_err(refused)?;
-        let launch = Launch { device: (library.current_device)()?, stream: Stream::from_addr(stream.addr()) };
+        let launch =
+            Launch { device: library.device.get_device()?, stream: Stream::from_addr(stream.addr()) };
         Ok(Self { library, context, launch })
     }
 
     /// Waits for the work of the call's stream.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        (self.library.synchronize)(self.launch)
+        self.launch.synchronize(self.library.device)
     }
 
     /// Makes a tensor of the host that lives as long as the context.
@@ -103,7 +104,7 @@ impl Call {
         }
         // Earlier work of the stream may still use the memory.
         self.synchronize()?;
-        (self.library.copy_to_device)(self.launch.device, tensor.elements().first(), bytes)?;
+        self.library.device.memory_copy_h2d(self.launch.device, tensor.elements().first(), bytes)?;
         Ok(tensor)
     }
 
@@ -119,7 +120,7 @@ impl Call {
         let mut bytes = vec![0; packed.len() * packed.data_type().size().unwrap_or(0)];
         self.synchronize()?;
         if !bytes.is_empty() {
-            (self.library.copy_to_host)(self.launch.device, &mut bytes, packed.elements().first())?;
+            self.library.device.memory_copy_d2h(self.launch.device, &mut bytes, packed.elements().first())?;
         }
         Ok(bytes)
     }

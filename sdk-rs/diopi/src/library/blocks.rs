@@ -34,7 +34,7 @@ pub(crate) fn allocate(bytes: u64) -> Result<DevicePtr> {
         return Err(out_of_memory(bytes));
     }
     let library = library();
-    let device = (library.current_device)().map_err(failed)?;
+    let device = library.device.get_device().map_err(failed)?;
     let ptr = library.device.device_memory_allocate(device, size).map_err(failed)?;
     if ptr.is_null() {
         return Err(out_of_memory(bytes));

@@ -20,7 +20,7 @@ fn streams() -> MutexGuard<'static, BTreeMap<Stream, DeviceId>> {
 pub(crate) fn make() -> Result<Stream> {
     lifecycle::ready()?;
     let library = library();
-    let device = (library.current_device)().map_err(failed)?;
+    let device = library.device.get_device().map_err(failed)?;
     let stream = library.device.create_stream(device).map_err(failed)?;
     streams().insert(stream, device);
     Ok(stream)
@@ -49,7 +49,7 @@ pub(crate) fn device_of(stream: Stream) -> Result<DeviceId> {
     lifecycle::ready()?;
     match streams().get(&stream) {
         Some(device) => Ok(*device),
-        None if stream.is_null() => (library().current_device)().map_err(failed),
+        None if stream.is_null() => library().device.get_device().map_err(failed),
         None => Err(unknown(stream)),
     }
 }

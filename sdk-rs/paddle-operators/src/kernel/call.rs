@@ -30,7 +30,7 @@ impl Call {
     fn begin(host: &'static Host, provider: &'static Provider, context: DeviceContext) -> Result<Self> {
         // SAFETY: Paddle hands over a live context, or null, which the function reports.
         let stream = unsafe { host.api.device_context_get_stream(context) }?;
-        let launch = Launch { device: provider.functions.current_device()?, stream };
+        let launch = Launch { device: provider.device.get_device()?, stream };
         let (ledger, kept) = (Ledger::default(), RefCell::default());
         Ok(Self { host, provider, context, launch, is_settled: Cell::new(false), ledger, kept })
     }
@@ -39,7 +39,7 @@ impl Call {
     /// it.
     pub(crate) fn settle(&self) -> Result<()> {
         if !self.is_settled.replace(true) {
-            self.provider.functions.synchronize(self.launch)?;
+            self.launch.synchronize(&*self.provider.device)?;
         }
         Ok(())
     }
@@ -52,13 +52,13 @@ impl Call {
     /// Copies device memory to the host, after the work on the stream.
     pub(crate) fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
         self.settle()?;
-        Ok(self.provider.functions.copy_to_host(self.device(), target, source)?)
+        Ok(self.provider.device.memory_copy_d2h(self.device(), target, source)?)
     }
 
     /// Copies host memory to the device, after the work on the stream.
     pub(crate) fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
         self.settle()?;
-        Ok(self.provider.functions.copy_to_device(self.device(), target, source)?)
+        Ok(self.provider.device.memory_copy_h2d(self.device(), target, source)?)
     }
 
     fn device(&self) -> DeviceId {
@@ -95,7 +95,7 @@ impl Call {
 
     /// Returns the address of a number that is in device memory; `None` if there are too many.
     pub(super) fn find_constant(&self, ty: DataType, value: f64) -> device::Result<Option<DevicePtr>> {
-        self.provider.constants.find(&*self.provider.functions, self.device(), ty, value)
+        self.provider.constants.find(&*self.provider.device, self.device(), ty, value)
     }
 
     /// Calls the device's operators, or those that are composed of them. A panic in one becomes an error.
