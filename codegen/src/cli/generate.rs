@@ -92,7 +92,8 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
         summary: summary.as_deref(),
         exports: exports.as_ref(),
     };
-    let files = match emit::emit(&inputs) {
+    let emitted = if options.check { emit::emit_committed(&inputs) } else { emit::emit(&inputs) };
+    let files = match emitted {
         Err(EmitError::Duplicate(error)) => {
             return Ok(refused(common, loaded, vec![places::twice(&error)]));
         }

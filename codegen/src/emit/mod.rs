@@ -19,7 +19,7 @@ mod stamp;
 pub mod words;
 
 pub use emitter::{Emitter, Inputs, Job, Registered, Takes};
-pub use run::{EmitError, emit};
+pub use run::{EmitError, emit, emit_committed};
 pub use stamp::{Stamp, marker};
 
 use crate::grammar::optional;

@@ -2,6 +2,7 @@
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
+use rayon::prelude::*;
 
 use super::{EMITTERS, Inputs, Job, Stamp, python};
 use crate::out::{DuplicatePath, FileMap, Output, path};
@@ -31,20 +32,36 @@ pub enum EmitError {
 /// # Errors
 /// If two outputs have the same path. Other errors are bugs in the generator, or are in the table of contents.
 pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
+    emit_some(inputs, |_| true)
+}
+
+/// Writes the outputs that belong into version control.
+///
+/// # Errors
+/// As for [`emit`].
+pub fn emit_committed(inputs: &Inputs) -> Result<FileMap, EmitError> {
+    emit_some(inputs, |key| inputs.loaded.spec.outputs.is_committed(key))
+}
+
+fn emit_some(inputs: &Inputs, wanted: impl Fn(&str) -> bool) -> Result<FileMap, EmitError> {
     let spec = &inputs.loaded.spec;
     let job =
         Job { spec, stamp: &Stamp::new(inputs.loaded, inputs.folder), templates: &templates()?, inputs };
+    let places: Vec<_> = EMITTERS
+        .iter()
+        .filter(|emitter| wanted(emitter.key))
+        .flat_map(|emitter| spec.outputs.places(emitter.key).map(move |place| (emitter, place)))
+        .collect();
+    let outputs: Vec<_> = places.par_iter().map(|(emitter, place)| (emitter.emit)(&job, place)).collect();
     let mut files = FileMap::default();
-    for emitter in EMITTERS {
-        for place in spec.outputs.places(emitter.key) {
-            let uncommitted = !spec.outputs.is_committed(emitter.key);
-            for output in (emitter.emit)(&job, place)? {
-                let path = match output.path.as_str() {
-                    "" => place.path.value.clone(),
-                    below => path::join(&place.path.value, below),
-                };
-                files.add(Output { path, uncommitted, ..output }, place.path.span)?;
-            }
+    for ((emitter, place), outputs) in places.into_iter().zip(outputs) {
+        let uncommitted = !spec.outputs.is_committed(emitter.key);
+        for output in outputs? {
+            let path = match output.path.as_str() {
+                "" => place.path.value.clone(),
+                below => path::join(&place.path.value, below),
+            };
+            files.add(Output { path, uncommitted, ..output }, place.path.span)?;
         }
     }
     Ok(files)

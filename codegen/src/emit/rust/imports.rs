@@ -24,8 +24,10 @@ impl Used {
 
     fn add(&mut self, code: TokenStream) {
         let tokens: Vec<TokenTree> = code.into_iter().collect();
-        let is = |index: Option<usize>, text: &str| {
-            index.and_then(|index| tokens.get(index)).is_some_and(|token| token.to_string() == text)
+        let is = |index: Option<usize>, text: &str| match index.and_then(|index| tokens.get(index)) {
+            Some(TokenTree::Ident(name)) => name == text,
+            Some(TokenTree::Punct(punct)) => text.chars().eq([punct.as_char()]),
+            _ => false,
         };
         for (index, token) in tokens.iter().enumerate() {
             let before = index.checked_sub(1);
