@@ -54,9 +54,6 @@ shapes! {
         /// True if the kernel also takes a seed and an offset, both `i64`, after the attributes. They come
         /// from the host's generator.
         random: optional(Bool),
-        /// Errors of the kernel, or the shapes of its outputs, depend on elements of the inputs, such as
-        /// indices. The CPU device computes it before the call returns, so that the call reports the error.
-        checks_elements: optional(Bool),
         /// Input → an element of its gradient. `dy` is an element of the gradient of an output `y`. The
         /// gradient of a kernel is an operator of its own.
         gradient: optional(Map(&Line)),
@@ -81,6 +78,9 @@ shapes! {
         optional: optional(Bool),
         /// True if it is any number of tensors.
         list: optional(Bool),
+        /// True if its elements decide about the shape of an output, such as those of a mask. The functions
+        /// of shapes get these elements, and only the types and shapes of the other inputs.
+        decides_shape: optional(Bool),
     }
 
     static ATTRIBUTE = "an attribute" {

@@ -124,6 +124,11 @@ impl Operator {
         Method::new(self, name, Work::Gradient(formulas, index), &uses)
     }
 
+    /// Returns true for an input whose elements decide about the shape of an output.
+    pub fn decides_shape(&self, variable: Variable) -> bool {
+        matches!(variable, Variable::Input(index) if self.inputs[index].decides_shape)
+    }
+
     /// Returns the number of tensors of a variable.
     pub fn arity(&self, variable: Variable) -> Arity {
         match variable {

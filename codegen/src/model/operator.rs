@@ -57,8 +57,6 @@ pub struct Operator {
     pub sequence: Vec<Step>,
     /// True if its kernel takes a seed and an offset for random numbers.
     pub random: bool,
-    /// True if errors of its kernel, or the shapes of its outputs, depend on elements of the inputs.
-    pub checks_elements: bool,
     /// The same computation in Python, for tests; empty if there is none.
     pub reference: String,
     /// The place of the entry.
@@ -120,6 +118,8 @@ pub struct Operand {
     pub ty: OutputType,
     /// The path of the function that computes its shape, if it is an output whose shape the host does not compute.
     pub shape: Option<String>,
+    /// True if it is an input whose elements decide about the shape of an output.
+    pub decides_shape: bool,
 }
 
 /// The number of tensors of an input or an output.

@@ -27,3 +27,16 @@ def test_an_exception_of_paddle_passes_through_the_plugin() -> None:
         with pytest.raises(MemoryError, match="Out of memory"):
             paddle.full([1 << 45], 1.0)
     assert paddle.full([2], 1.0).tolist() == [1.0, 1.0]
+
+
+def test_an_index_out_of_range_behind_queued_work_is_an_error_of_the_next_wait() -> None:
+    """With one thread, or if the work is done by then, it is an error of the call."""
+    table, numbers = paddle.ones([8, 4]), paddle.full([1 << 13], 8, "int64")
+    for _ in range(AGAIN):
+        square = paddle.ones([512, 512])
+        with pytest.raises((ValueError, OSError)):
+            for _ in range(4):
+                square = square @ square
+            paddle.nn.functional.embedding(numbers, table)
+            paddle.device.synchronize()
+    assert paddle.nn.functional.embedding(numbers - 1, table).numpy().min() == 1.0

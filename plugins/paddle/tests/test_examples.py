@@ -80,3 +80,43 @@ def test_example_has_operators_of_its_own(folder: str, device: str) -> None:
     result = run(folder, OPERATORS.format(device=device))
     assert result.returncode == 0, result.stderr
     assert result.stdout.endswith("done\n")
+
+
+STATIC = """
+import numpy as np
+import paddle
+device = {device!r}
+paddle.set_device(device)
+paddle.enable_static()
+x = paddle.static.data("x", [1, 2], "float32")
+value = paddle.static.data("value", [1], "float32")
+rows = paddle.static.data("rows", [1], "int32")
+shape = paddle.static.data("shape", [2], "int32")
+results = [
+    paddle.full_like(x, 2.0),
+    paddle.full_like(x, value),
+    paddle.expand(x, [rows, 2]),
+    paddle.expand(x, shape),
+]
+feed = {{
+    "x": np.array([[1.0, 2.0]], np.float32),
+    "value": np.array([7.0], np.float32),
+    "rows": np.array([3], np.int32),
+    "shape": np.array([2, 2], np.int32),
+}}
+executor = paddle.static.Executor(paddle.CustomPlace(device, 0))
+two, seven, three_rows, two_rows = executor.run(feed=feed, fetch_list=results)
+assert two.tolist() == [[2.0, 2.0]]
+assert seven.tolist() == [[7.0, 7.0]]
+assert three_rows.tolist() == [[1.0, 2.0]] * 3
+assert two_rows.tolist() == [[1.0, 2.0]] * 2
+print("done")
+"""
+
+
+@pytest.mark.parametrize(("folder", "device"), [("operators", "my_npu"), ("c_operators", "c_npu")])
+def test_attributes_of_static_programs_are_copied_from_the_device(folder: str, device: str) -> None:
+    """Since 3.0, PaddlePaddle leaves numbers and shapes in tensors, which may be on the device."""
+    result = run(folder, STATIC.format(device=device))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.endswith("done\n")

@@ -74,4 +74,4 @@ pub use element::{Bool, FromNumber, Number, Real};
 pub use error::{Error, Result, expect_length};
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
-pub use tensor::{View, ViewMut};
+pub use tensor::{TensorMeta, View, ViewMut};

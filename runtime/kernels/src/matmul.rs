@@ -19,7 +19,7 @@ use crate::convert::Compute;
 use crate::error::{Error, Result, expect_shape};
 use crate::product::{Matrix, MatrixMut, Product};
 use crate::slices::{lend, with_optional_slices, with_slices};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Multiplies matrices: `out = x @ y`.
 ///
@@ -50,7 +50,12 @@ pub fn matmul(
 ///
 /// # Errors
 /// [`Error::Inner`], [`Error::Broadcast`].
-pub fn shape(x: &View<'_>, y: &View<'_>, transpose_x: bool, transpose_y: bool) -> Result<Vec<usize>> {
+pub fn shape(
+    x: TensorMeta<'_>,
+    y: TensorMeta<'_>,
+    transpose_x: bool,
+    transpose_y: bool,
+) -> Result<Vec<usize>> {
     Plan::new(x.dims(), y.dims(), transpose_x, transpose_y).map(|plan| plan.result)
 }
 

@@ -18,10 +18,10 @@ pub use voxels::{voxel_coordinates, voxel_coordinates_shape, voxelize};
 
 use crate::error::{Error, Result};
 use crate::float::Float;
-use crate::tensor::View;
+use crate::tensor::TensorMeta;
 
 /// Returns the dimensions of a tensor that has three.
-fn cloud(x: &View<'_>) -> Result<[usize; 3]> {
+fn cloud(x: TensorMeta<'_>) -> Result<[usize; 3]> {
     x.dims().try_into().map_err(|_| Error::Rank { dims: x.dims().len(), strides: 3 })
 }
 

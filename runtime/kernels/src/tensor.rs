@@ -32,6 +32,33 @@ pub struct ViewMut<'a> {
     lifetime: PhantomData<&'a mut [u8]>,
 }
 
+/// The type and the shape of a tensor, without its elements: for functions that run before the elements are there.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorMeta<'a> {
+    dtype: DType,
+    dims: &'a [usize],
+}
+
+impl<'a> TensorMeta<'a> {
+    /// Describes a tensor.
+    #[must_use]
+    pub const fn new(dtype: DType, dims: &'a [usize]) -> Self {
+        Self { dtype, dims }
+    }
+
+    /// Returns the type of the elements.
+    #[must_use]
+    pub const fn dtype(self) -> DType {
+        self.dtype
+    }
+
+    /// Returns the length of each dimension.
+    #[must_use]
+    pub const fn dims(self) -> &'a [usize] {
+        self.dims
+    }
+}
+
 /// The memory of a tensor, and its layout and type.
 #[derive(Clone, Debug)]
 struct Memory {
@@ -119,6 +146,12 @@ macro_rules! properties {
             #[must_use]
             pub fn dims(&self) -> &[usize] {
                 &self.memory.dims
+            }
+
+            /// Returns the type and the shape.
+            #[must_use]
+            pub fn meta(&self) -> TensorMeta<'_> {
+                TensorMeta::new(self.memory.dtype, &self.memory.dims)
             }
 
             /// Returns the distances between neighbours along each dimension, in elements.

@@ -4,7 +4,7 @@ use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Plugin, Result, Status};
 use tenon::operators::{Launch, TensorMut, TensorRef};
 use tenon_cpu::Cpu;
-use tenon_kernels::{DType, View, ViewMut};
+use tenon_kernels::{DType, TensorMeta, View, ViewMut};
 
 /// Waits until the work that is queued on the stream is done.
 pub(crate) fn ready(launch: Launch) -> Result<()> {
@@ -47,10 +47,9 @@ pub(crate) fn view<'v>(tensor: &'v TensorRef<'_>) -> Result<View<'v>> {
     unsafe { lasting_view(tensor, tensor.first()) }
 }
 
-/// Returns the elements of an output.
-pub(crate) fn view_mut<'v>(tensor: &'v mut TensorMut<'_>) -> Result<ViewMut<'v>> {
-    // SAFETY: as in `view`.
-    unsafe { lasting_view_mut(tensor) }
+/// Returns the type and the shape of an input.
+pub(crate) fn meta<'v>(tensor: &'v TensorRef<'_>) -> Result<TensorMeta<'v>> {
+    Ok(TensorMeta::new(dtype(tensor.data_type())?, tensor.dims()))
 }
 
 /// Returns the elements of an input, or a copy of them that begins at `first`, for as long as the caller needs.
@@ -78,8 +77,8 @@ pub(crate) fn optional<'v>(tensor: Option<&'v TensorRef<'_>>) -> Result<Option<V
     tensor.map(view).transpose()
 }
 
-pub(crate) fn optional_mut<'v>(tensor: Option<&'v mut TensorMut<'_>>) -> Result<Option<ViewMut<'v>>> {
-    tensor.map(view_mut).transpose()
+pub(crate) fn optional_meta<'v>(tensor: Option<&'v TensorRef<'_>>) -> Result<Option<TensorMeta<'v>>> {
+    tensor.map(meta).transpose()
 }
 
 pub(crate) fn views<'v>(tensors: &'v [TensorRef<'_>]) -> Result<Vec<View<'v>>> {
@@ -90,8 +89,8 @@ pub(crate) fn optional_views<'v>(tensors: Option<&'v [TensorRef<'_>]>) -> Result
     tensors.map(views).transpose()
 }
 
-pub(crate) fn views_mut<'v>(tensors: &'v mut [Option<TensorMut<'_>>]) -> Result<Vec<Option<ViewMut<'v>>>> {
-    tensors.iter_mut().map(|tensor| optional_mut(tensor.as_mut())).collect()
+pub(crate) fn metas<'v>(tensors: &'v [TensorRef<'_>]) -> Result<Vec<TensorMeta<'v>>> {
+    tensors.iter().map(meta).collect()
 }
 
 #[cfg(test)]

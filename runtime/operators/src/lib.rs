@@ -21,8 +21,9 @@ pub struct CpuOperators;
 /// Lets operators run on their streams after their calls have returned, for all calls from now on.
 ///
 /// This is for hosts that read, write and free memory only in the order of the stream, as PaddlePaddle does. Operators still
-/// compute before they return if they may refuse elements of their inputs, such as indices; if they are short and the stream
-/// is idle; and if the device has one thread.
+/// compute before they return if they are short and the stream is idle, and if the device has one thread. The shape of an
+/// output is computed at once, after waiting for the elements that it depends on. The next synchronisation of the stream
+/// reports the error of an operator that failed after its call had returned.
 pub fn compute_on_streams() {
     queue::enable();
 }

@@ -175,7 +175,9 @@ impl Call {
             let _kept = &copies;
             kernel().map_err(|error| {
                 // PaddlePaddle reports only a number when it waits for the stream.
-                write_line(format_args!("the operator {name} failed after its call had returned: {error}"));
+                write_line(format_args!(
+                    "the operator {name} failed after its call had returned: {error}; with TENON_CPU_THREADS=1 the call fails"
+                ));
                 error.to_string()
             })
         };

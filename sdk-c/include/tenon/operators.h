@@ -4075,10 +4075,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } ctc_loss_of_logits;
 
-  /**
-   * @brief Computes the shape of an output of `ctc_loss_of_logits`, which may depend on elements of
-   * the inputs.
-   */
+  /** @brief Computes the shape of an output of `ctc_loss_of_logits`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* loss_shape, const TenonTensor* logits,
@@ -4087,10 +4084,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } ctc_loss_of_logits_loss_shape;
 
-  /**
-   * @brief Computes the shape of an output of `ctc_loss_of_logits`, which may depend on elements of
-   * the inputs.
-   */
+  /** @brief Computes the shape of an output of `ctc_loss_of_logits`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* gradient_shape, const TenonTensor* logits,
@@ -4135,10 +4129,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } softmax_focal_loss;
 
-  /**
-   * @brief Computes the shape of an output of `softmax_focal_loss`, which may depend on elements of
-   * the inputs.
-   */
+  /** @brief Computes the shape of an output of `softmax_focal_loss`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
@@ -4216,7 +4207,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } matmul;
 
-  /** @brief Computes the shape of an output of `matmul`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `matmul`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* a,
@@ -5284,8 +5275,8 @@ typedef struct TenonOperators {
   } masked_select;
 
   /**
-   * @brief Computes the shape of an output of `masked_select`, which may depend on elements of the
-   * inputs.
+   * @brief Computes the shape of an output of `masked_select`, which depends on the elements of
+   * `mask`.
    */
   struct {
     C_Status (*function)(
@@ -5321,7 +5312,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } nonzero;
 
-  /** @brief Computes the shape of an output of `nonzero`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `nonzero`, which depends on the elements of `x`. */
   struct {
     C_Status (*function)(const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x);
     uint64_t data_types;
@@ -6333,7 +6324,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } topk;
 
-  /** @brief Computes the shape of an output of `topk`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `topk`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x, int64_t k,
@@ -6341,7 +6332,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } topk_out_shape;
 
-  /** @brief Computes the shape of an output of `topk`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `topk`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* indices_shape, const TenonTensor* x, int64_t k,
@@ -6470,7 +6461,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } unique;
 
-  /** @brief Computes the shape of an output of `unique`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `unique`, which depends on the elements of `x`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
@@ -7423,7 +7414,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } rnn;
 
-  /** @brief Computes the shape of an output of `rnn`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `rnn`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* uniform_shape, const TenonTensor* x,
@@ -7434,7 +7425,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } rnn_uniform_shape;
 
-  /** @brief Computes the shape of an output of `rnn`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `rnn`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* reserve_shape, const TenonTensor* x,
@@ -7531,7 +7522,7 @@ typedef struct TenonOperators {
   } interpolate;
 
   /**
-   * @brief Computes the shape of an output of `interpolate`, which may depend on elements of the
+   * @brief Computes the shape of an output of `interpolate`, which depends on elements of the
    * inputs.
    */
   struct {
@@ -7671,8 +7662,8 @@ typedef struct TenonOperators {
   } repeat_interleave;
 
   /**
-   * @brief Computes the shape of an output of `repeat_interleave`, which may depend on elements of
-   * the inputs.
+   * @brief Computes the shape of an output of `repeat_interleave`, which depends on the elements of
+   * `repeats`.
    */
   struct {
     C_Status (*function)(
@@ -7893,7 +7884,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } crop;
 
-  /** @brief Computes the shape of an output of `crop`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `crop`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
@@ -7918,10 +7909,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } crop_grad;
 
-  /**
-   * @brief Computes the shape of an output of `crop_grad`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `crop_grad`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* dx_shape, const TenonTensor* x,
@@ -8801,7 +8789,7 @@ typedef struct TenonOperators {
   } arange_tensor;
 
   /**
-   * @brief Computes the shape of an output of `arange_tensor`, which may depend on elements of the
+   * @brief Computes the shape of an output of `arange_tensor`, which depends on elements of the
    * inputs.
    */
   struct {
@@ -8826,10 +8814,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } linspace;
 
-  /**
-   * @brief Computes the shape of an output of `linspace`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `linspace`, which depends on the elements of `number`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* start,
@@ -8853,10 +8838,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } logspace;
 
-  /**
-   * @brief Computes the shape of an output of `logspace`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `logspace`, which depends on the elements of `number`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* start,
@@ -9141,7 +9123,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } nms;
 
-  /** @brief Computes the shape of an output of `nms`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `nms`, which depends on elements of the inputs. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* boxes,
@@ -9177,10 +9159,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } nearest_points;
 
-  /**
-   * @brief Computes the shape of an output of `nearest_points`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `nearest_points`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* distances_shape, const TenonTensor* queries,
@@ -9188,10 +9167,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } nearest_points_distances_shape;
 
-  /**
-   * @brief Computes the shape of an output of `nearest_points`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `nearest_points`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* indices_shape, const TenonTensor* queries,
@@ -9226,10 +9202,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } ball_query;
 
-  /**
-   * @brief Computes the shape of an output of `ball_query`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `ball_query`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* centers,
@@ -9259,10 +9232,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } farthest_points;
 
-  /**
-   * @brief Computes the shape of an output of `farthest_points`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `farthest_points`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* indices_shape, const TenonTensor* x, int64_t count,
@@ -9289,10 +9259,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } points_in_boxes;
 
-  /**
-   * @brief Computes the shape of an output of `points_in_boxes`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `points_in_boxes`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* boxes,
@@ -9316,10 +9283,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } points_in_polygons;
 
-  /**
-   * @brief Computes the shape of an output of `points_in_polygons`, which may depend on elements of
-   * the inputs.
-   */
+  /** @brief Computes the shape of an output of `points_in_polygons`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
@@ -9346,10 +9310,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } voxel_coordinates;
 
-  /**
-   * @brief Computes the shape of an output of `voxel_coordinates`, which may depend on elements of
-   * the inputs.
-   */
+  /** @brief Computes the shape of an output of `voxel_coordinates`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
@@ -9411,10 +9372,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } roi_pool;
 
-  /**
-   * @brief Computes the shape of an output of `roi_pool`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `roi_pool`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
@@ -9423,10 +9381,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } roi_pool_out_shape;
 
-  /**
-   * @brief Computes the shape of an output of `roi_pool`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `roi_pool`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* indices_shape, const TenonTensor* x,
@@ -9470,10 +9425,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } box_overlaps;
 
-  /**
-   * @brief Computes the shape of an output of `box_overlaps`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `box_overlaps`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
@@ -9503,10 +9455,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } masked_im2col;
 
-  /**
-   * @brief Computes the shape of an output of `masked_im2col`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `masked_im2col`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
@@ -9557,10 +9506,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } psa_mask;
 
-  /**
-   * @brief Computes the shape of an output of `psa_mask`, which may depend on elements of the
-   * inputs.
-   */
+  /** @brief Computes the shape of an output of `psa_mask`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x, bool distribute,
@@ -9627,7 +9573,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } upfirdn;
 
-  /** @brief Computes the shape of an output of `upfirdn`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `upfirdn`. */
   struct {
     C_Status (*function)(
         const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,

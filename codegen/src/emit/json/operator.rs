@@ -32,15 +32,18 @@ fn entry(spec: &Spec, operators: &Operators, group: &str, operator: &Operator, i
         "summary": operator.summary,
         "doc": operator.doc,
         "types": operator.types.iter().map(|ty| element_types(&[*ty])).collect::<Vec<_>>(),
-        "inputs": operator.inputs.iter().map(|input| operand(input, json!({}))).collect::<Vec<_>>(),
+        "inputs": operator.inputs.iter().map(input).collect::<Vec<_>>(),
         "attributes": operator.attributes.iter().map(attribute).collect::<Vec<_>>(),
         "outputs": operator.outputs.iter().map(|it| operand(it, output(it))).collect::<Vec<_>>(),
         "body": body(operator),
         "random": operator.random,
-        "checks_elements": operator.checks_elements,
         "reference": operator.reference,
         "kernels": kernels.collect::<Vec<_>>(),
     })
+}
+
+fn input(input: &Operand) -> Value {
+    operand(input, json!({ "decides_shape": input.decides_shape }))
 }
 
 fn operand(operand: &Operand, more: Value) -> Value {

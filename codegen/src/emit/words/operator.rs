@@ -27,10 +27,14 @@ pub fn method(method: &Method, link: impl Fn(&str) -> String) -> MethodWords {
             let input = &operator.inputs[formulas.gradients[index].input].name;
             format!("Computes the gradient of {} by `{input}`.", link(&operator.name.value))
         }
-        Work::Shape(_) => format!(
-            "Computes the shape of an output of {}, which may depend on elements of the inputs.",
-            link(&operator.name.value)
-        ),
+        Work::Shape(_) => {
+            let of = format!("Computes the shape of an output of {}", link(&operator.name.value));
+            match operator.inputs.iter().filter(|input| input.decides_shape).collect::<Vec<_>>()[..] {
+                [] => format!("{of}."),
+                [input] => format!("{of}, which depends on the elements of `{}`.", input.name),
+                _ => format!("{of}, which depends on elements of the inputs."),
+            }
+        }
         Work::Kernel(_) | Work::Formula(_) => sentence(&operator.summary),
     };
     let equation = match (method.formula(), method.outputs().first()) {

@@ -85,7 +85,6 @@ impl OperatorLowerer<'_> {
             body,
             sequence: Vec::new(),
             random: flag(node, "random"),
-            checks_elements: flag(node, "checks_elements"),
             reference: prose(node, "reference"),
             span: name.span,
             name,
@@ -364,7 +363,14 @@ fn twice(name: &str, span: Span, first: Span) -> Diagnostic {
 
 fn operand(name: &At<String>, node: &Node) -> Operand {
     let doc = node.text().map_or_else(|| prose(node, "doc"), |text| text.trim().to_owned());
-    Operand { name: name.value.clone(), doc, arity: arity(node), ty: OutputType::Any, shape: None }
+    Operand {
+        name: name.value.clone(),
+        doc,
+        arity: arity(node),
+        ty: OutputType::Any,
+        shape: None,
+        decides_shape: flag(node, "decides_shape"),
+    }
 }
 
 /// Returns the number of tensors of an entry.

@@ -182,7 +182,7 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } sample;
 
-  /** @brief Computes the shape of an output of `sample`, which may depend on elements of the inputs. */
+  /** @brief Computes the shape of an output of `sample`. */
   struct {
     C_Status (*function)(const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x);
     uint64_t data_types;

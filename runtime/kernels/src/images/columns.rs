@@ -4,23 +4,23 @@ use super::{image, size};
 use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::slices::{integers, with_slices};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`masked_im2col`].
 ///
 /// # Errors
 /// [`Error::Rank`] and [`Error::Attribute`] for a size that is not positive.
 pub fn masked_im2col_shape(
-    x: &View<'_>,
-    rows: &View<'_>,
-    _columns: &View<'_>,
+    x: TensorMeta<'_>,
+    rows: TensorMeta<'_>,
+    _columns: TensorMeta<'_>,
     kernel_height: i64,
     kernel_width: i64,
     _pad_height: i64,
     _pad_width: i64,
 ) -> Result<Vec<usize>> {
     let window = size("kernel_height", kernel_height)? * size("kernel_width", kernel_width)?;
-    Ok(vec![image(x.dims())?[1] * window, rows.len()])
+    Ok(vec![image(x.dims())?[1] * window, rows.dims().iter().product()])
 }
 
 /// Collects the windows around some pixels of an image, `[channels * kernel_height * kernel_width, pixels]`.
@@ -39,7 +39,15 @@ pub fn masked_im2col(
     pad_height: i64,
     pad_width: i64,
 ) -> Result<()> {
-    let shape = masked_im2col_shape(x, rows, columns, kernel_height, kernel_width, pad_height, pad_width)?;
+    let shape = masked_im2col_shape(
+        x.meta(),
+        rows.meta(),
+        columns.meta(),
+        kernel_height,
+        kernel_width,
+        pad_height,
+        pad_width,
+    )?;
     let [_, channels, height, width] = image(x.dims())?;
     expect_shape(&[1, channels, height, width], x.dims())?;
     expect_shape(&shape, out.dims())?;

@@ -4,15 +4,15 @@ use crate::accumulate::with_float;
 use crate::error::{Result, expect_shape};
 use crate::float::Float;
 use crate::slices::with_slices;
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`box_overlaps`].
 ///
 /// # Errors
 /// None.
 pub fn box_overlaps_shape(
-    x: &View<'_>,
-    y: &View<'_>,
+    x: TensorMeta<'_>,
+    y: TensorMeta<'_>,
     _over_first: bool,
     _offset: f64,
     aligned: bool,
@@ -36,7 +36,7 @@ pub fn box_overlaps(
     offset: f64,
     aligned: bool,
 ) -> Result<()> {
-    let shape = box_overlaps_shape(x, y, over_first, offset, aligned)?;
+    let shape = box_overlaps_shape(x.meta(), y.meta(), over_first, offset, aligned)?;
     expect_shape(&shape, out.dims())?;
     expect_shape(&[shape[0], 4], x.dims())?;
     expect_shape(&[*shape.last().unwrap_or(&0), 4], y.dims())?;

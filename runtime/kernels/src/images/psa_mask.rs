@@ -4,14 +4,14 @@ use super::{image, size};
 use crate::accumulate::with_float;
 use crate::error::{Result, expect_shape};
 use crate::slices::with_slices;
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`psa_mask`].
 ///
 /// # Errors
 /// [`Error::Rank`](crate::Error::Rank).
 pub fn psa_mask_shape(
-    x: &View<'_>,
+    x: TensorMeta<'_>,
     _distribute: bool,
     _mask_height: i64,
     _mask_width: i64,

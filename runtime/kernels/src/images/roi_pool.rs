@@ -8,15 +8,15 @@ use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::float::Float;
 use crate::slices::{Slot, elements, integers, store_integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the outputs of [`roi_pool`].
 ///
 /// # Errors
 /// [`Error::Rank`] and [`Error::Attribute`] for a size that is not positive.
 pub fn roi_pool_shape(
-    x: &View<'_>,
-    boxes: &View<'_>,
+    x: TensorMeta<'_>,
+    boxes: TensorMeta<'_>,
     pooled_height: i64,
     pooled_width: i64,
     _spatial_scale: f64,
@@ -43,7 +43,7 @@ pub fn roi_pool(
     pooled_width: i64,
     spatial_scale: f64,
 ) -> Result<()> {
-    let shape = roi_pool_shape(x, boxes, pooled_height, pooled_width, spatial_scale)?;
+    let shape = roi_pool_shape(x.meta(), boxes.meta(), pooled_height, pooled_width, spatial_scale)?;
     let [batch, channels, height, width] = image(x.dims())?;
     expect_shape(&shape, out.dims())?;
     expect_shape(&shape, indices.dims())?;

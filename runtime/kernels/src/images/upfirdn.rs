@@ -5,15 +5,15 @@ use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_length, expect_shape};
 use crate::float::Float;
 use crate::slices::with_slices;
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`upfirdn`].
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Length`], and [`Error::Attribute`] for a factor that is not positive, or if no pixel is left.
 pub fn upfirdn_shape(
-    x: &View<'_>,
-    filter: &View<'_>,
+    x: TensorMeta<'_>,
+    filter: TensorMeta<'_>,
     up: &[i64],
     down: &[i64],
     padding: &[i64],
@@ -39,7 +39,7 @@ pub fn upfirdn(
     padding: &[i64],
 ) -> Result<()> {
     let [rows, columns] = axes(x.dims(), filter.dims(), up, down, padding)?;
-    expect_shape(&upfirdn_shape(x, filter, up, down, padding)?, out.dims())?;
+    expect_shape(&upfirdn_shape(x.meta(), filter.meta(), up, down, padding)?, out.dims())?;
     let [_, _, height, width] = image(x.dims())?;
     with_float!(x.dtype(), T => {
         with_slices::<T, 1, 2>([out.reborrow()], [x, filter], |[out], [x, filter]| {

@@ -6,7 +6,7 @@ use crate::movement::{self, with_word};
 use crate::numeric::Numeric;
 use crate::reduce;
 use crate::slices::{Slot, integers, store_integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Returns for each element, in row-major order, whether it is not zero.
 fn truths(x: &View<'_>) -> Result<Vec<bool>> {
@@ -79,8 +79,8 @@ pub fn masked_select_count(x: &View<'_>, mask: &View<'_>) -> Result<usize> {
 ///
 /// # Errors
 /// As [`masked_select_count`].
-pub fn masked_select_shape(x: &View<'_>, mask: &View<'_>) -> Result<Vec<usize>> {
-    Ok(vec![masked_select_count(x, mask)?])
+pub fn masked_select_shape(x: TensorMeta<'_>, mask: &View<'_>) -> Result<Vec<usize>> {
+    Ok(vec![chosen(x.dims(), mask)?.1.len()])
 }
 
 /// Selects the elements where the mask is true, in row-major order, with both broadcast to a common shape.

@@ -3,7 +3,7 @@
 use super::{interpolate, interpolate_grad};
 use crate::error::{Error, Result};
 use crate::slices::{Slot, integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 use crate::window::channels_last;
 
 /// Computes the shape of the result of [`resize`].
@@ -14,7 +14,7 @@ use crate::window::channels_last;
 /// # Errors
 /// [`Error::Rank`], [`Error::Attribute`], [`Error::Length`], [`Error::Type`].
 pub fn shape(
-    x: &View<'_>,
+    x: TensorMeta<'_>,
     out_size: Option<&View<'_>>,
     size_tensor: Option<&[View<'_>]>,
     scale_tensor: Option<&View<'_>>,

@@ -11,7 +11,7 @@ use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::float::Float;
 use crate::slices::{integers, lend, with_optional_slices, with_slices};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the loss of each sequence.
 ///
@@ -102,10 +102,10 @@ pub fn ctc_loss_grad(
 /// # Errors
 /// None.
 pub fn ctc_gradient_shape(
-    logits: &View<'_>,
-    _label: &View<'_>,
-    _logits_length: Option<&View<'_>>,
-    _labels_length: Option<&View<'_>>,
+    logits: TensorMeta<'_>,
+    _label: TensorMeta<'_>,
+    _logits_length: Option<TensorMeta<'_>>,
+    _labels_length: Option<TensorMeta<'_>>,
     _blank: i64,
 ) -> Result<Vec<usize>> {
     Ok(logits.dims().to_vec())
@@ -116,10 +116,10 @@ pub fn ctc_gradient_shape(
 /// # Errors
 /// [`Error::Rank`] unless the logits have three dimensions.
 pub fn ctc_loss_of_logits_shape(
-    logits: &View<'_>,
-    _label: &View<'_>,
-    _logits_length: Option<&View<'_>>,
-    _labels_length: Option<&View<'_>>,
+    logits: TensorMeta<'_>,
+    _label: TensorMeta<'_>,
+    _logits_length: Option<TensorMeta<'_>>,
+    _labels_length: Option<TensorMeta<'_>>,
     _blank: i64,
 ) -> Result<Vec<usize>> {
     match *logits.dims() {

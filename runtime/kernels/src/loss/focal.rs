@@ -5,16 +5,16 @@ use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::float::Float;
 use crate::slices::{lend, with_optional_slices};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`softmax_focal_loss`].
 ///
 /// # Errors
 /// None.
 pub fn softmax_focal_loss_shape(
-    x: &View<'_>,
-    _label: &View<'_>,
-    _weight: Option<&View<'_>>,
+    x: TensorMeta<'_>,
+    _label: TensorMeta<'_>,
+    _weight: Option<TensorMeta<'_>>,
     _alpha: f64,
     _gamma: f64,
 ) -> Result<Vec<usize>> {

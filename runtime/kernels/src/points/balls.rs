@@ -5,17 +5,17 @@ use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_length, expect_shape};
 use crate::float::Float;
 use crate::slices::{elements, integers, store_integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`ball_query`].
 ///
 /// # Errors
 /// [`Error::Attribute`] for a negative number of points.
 pub fn ball_query_shape(
-    centers: &View<'_>,
-    _x: &View<'_>,
-    _centers_num: Option<&View<'_>>,
-    _points_num: Option<&View<'_>>,
+    centers: TensorMeta<'_>,
+    _x: TensorMeta<'_>,
+    _centers_num: Option<TensorMeta<'_>>,
+    _points_num: Option<TensorMeta<'_>>,
     _min_radius: f64,
     _max_radius: f64,
     per_ball: i64,
@@ -45,7 +45,8 @@ pub fn ball_query(
     per_ball: i64,
     absent: i64,
 ) -> Result<()> {
-    let shape = ball_query_shape(centers, x, None, None, min_radius, max_radius, per_ball, absent)?;
+    let shape =
+        ball_query_shape(centers.meta(), x.meta(), None, None, min_radius, max_radius, per_ball, absent)?;
     expect_shape(&shape, out.dims())?;
     let per_ball = count("count", per_ball)?;
     let clouds = clouds(centers, x, centers_num, points_num)?;
@@ -84,7 +85,7 @@ fn clouds(
         if centers_num.is_some() || points_num.is_some() {
             return Err(Error::Missing { missing: "points_num", because: "centers_num" });
         }
-        let ([batch, balls, _], [_, points, _]) = (cloud(centers)?, cloud(x)?);
+        let ([batch, balls, _], [_, points, _]) = (cloud(centers.meta())?, cloud(x.meta())?);
         expect_shape(&[batch, balls, 3], centers.dims())?;
         expect_shape(&[batch, points, 3], x.dims())?;
         return Ok(vec![(balls, points); batch]);

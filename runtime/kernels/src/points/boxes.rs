@@ -5,13 +5,13 @@ use crate::accumulate::with_float;
 use crate::error::{Result, expect_shape};
 use crate::float::Float;
 use crate::slices::{elements, store_integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`points_in_boxes`].
 ///
 /// # Errors
 /// [`Error::Rank`](crate::Error::Rank).
-pub fn points_in_boxes_shape(boxes: &View<'_>, x: &View<'_>, first: bool) -> Result<Vec<usize>> {
+pub fn points_in_boxes_shape(boxes: TensorMeta<'_>, x: TensorMeta<'_>, first: bool) -> Result<Vec<usize>> {
     let ([_, boxes, _], [batch, points, _]) = (cloud(boxes)?, cloud(x)?);
     Ok(if first { vec![batch, points] } else { vec![batch, points, boxes] })
 }
@@ -25,8 +25,8 @@ pub fn points_in_boxes_shape(boxes: &View<'_>, x: &View<'_>, first: bool) -> Res
 /// [`Error::Rank`](crate::Error::Rank), [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless
 /// points are of floats.
 pub fn points_in_boxes(out: &mut ViewMut<'_>, boxes: &View<'_>, x: &View<'_>, first: bool) -> Result<()> {
-    expect_shape(&points_in_boxes_shape(boxes, x, first)?, out.dims())?;
-    let ([batch, count, _], [_, points, _]) = (cloud(boxes)?, cloud(x)?);
+    expect_shape(&points_in_boxes_shape(boxes.meta(), x.meta(), first)?, out.dims())?;
+    let ([batch, count, _], [_, points, _]) = (cloud(boxes.meta())?, cloud(x.meta())?);
     expect_shape(&[batch, count, 7], boxes.dims())?;
     expect_shape(&[batch, points, 3], x.dims())?;
     let found = with_float!(x.dtype(), T => {

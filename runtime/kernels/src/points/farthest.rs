@@ -5,13 +5,13 @@ use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::float::Float;
 use crate::slices::{Slot, elements, store_integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the indices of [`farthest_points`].
 ///
 /// # Errors
 /// [`Error::Rank`] and [`Error::Attribute`] for a negative number of samples.
-pub fn farthest_points_shape(x: &View<'_>, samples: i64, _pairwise: bool) -> Result<Vec<usize>> {
+pub fn farthest_points_shape(x: TensorMeta<'_>, samples: i64, _pairwise: bool) -> Result<Vec<usize>> {
     Ok(vec![cloud(x)?[0], count("count", samples)?])
 }
 
@@ -31,8 +31,8 @@ pub fn farthest_points(
     samples: i64,
     pairwise: bool,
 ) -> Result<()> {
-    let shape = farthest_points_shape(x, samples, pairwise)?;
-    let [batch, points, width] = cloud(x)?;
+    let shape = farthest_points_shape(x.meta(), samples, pairwise)?;
+    let [batch, points, width] = cloud(x.meta())?;
     expect_shape(&shape, indices.dims())?;
     expect_shape(&[batch, points], distances.dims())?;
     if pairwise {

@@ -5,13 +5,13 @@ use crate::accumulate::with_float;
 use crate::error::{Result, expect_shape};
 use crate::float::Float;
 use crate::slices::{Slot, elements, store_integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the outputs of [`nearest_points`].
 ///
 /// # Errors
 /// [`Error::Rank`](crate::Error::Rank) and [`Error::Attribute`](crate::Error::Attribute) for a negative number of points.
-pub fn nearest_points_shape(queries: &View<'_>, _x: &View<'_>, k: i64) -> Result<Vec<usize>> {
+pub fn nearest_points_shape(queries: TensorMeta<'_>, _x: TensorMeta<'_>, k: i64) -> Result<Vec<usize>> {
     let [batch, queries, _] = cloud(queries)?;
     Ok(vec![batch, queries, count("k", k)?])
 }
@@ -31,10 +31,10 @@ pub fn nearest_points(
     x: &View<'_>,
     k: i64,
 ) -> Result<()> {
-    let shape = nearest_points_shape(queries, x, k)?;
+    let shape = nearest_points_shape(queries.meta(), x.meta(), k)?;
     expect_shape(&shape, distances.dims())?;
     expect_shape(&shape, indices.dims())?;
-    let ([batch, _, coordinates], [_, points, _]) = (cloud(queries)?, cloud(x)?);
+    let ([batch, _, coordinates], [_, points, _]) = (cloud(queries.meta())?, cloud(x.meta())?);
     expect_shape(&[batch, points, coordinates], x.dims())?;
     with_float!(queries.dtype(), T => {
         let (mut nearest, mut places) = (vec![], vec![]);

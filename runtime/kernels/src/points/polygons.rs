@@ -4,13 +4,13 @@ use crate::accumulate::with_float;
 use crate::error::{Result, expect_shape};
 use crate::float::Float;
 use crate::slices::with_slices;
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`points_in_polygons`].
 ///
 /// # Errors
 /// None.
-pub fn points_in_polygons_shape(x: &View<'_>, polygons: &View<'_>) -> Result<Vec<usize>> {
+pub fn points_in_polygons_shape(x: TensorMeta<'_>, polygons: TensorMeta<'_>) -> Result<Vec<usize>> {
     Ok([x, polygons].map(|rows| rows.dims().first().copied().unwrap_or(0)).to_vec())
 }
 
@@ -20,7 +20,7 @@ pub fn points_in_polygons_shape(x: &View<'_>, polygons: &View<'_>) -> Result<Vec
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless points are of floats.
 pub fn points_in_polygons(out: &mut ViewMut<'_>, x: &View<'_>, polygons: &View<'_>) -> Result<()> {
-    let shape = points_in_polygons_shape(x, polygons)?;
+    let shape = points_in_polygons_shape(x.meta(), polygons.meta())?;
     expect_shape(&shape, out.dims())?;
     expect_shape(&[shape[0], 2], x.dims())?;
     expect_shape(&[shape[1], 8], polygons.dims())?;

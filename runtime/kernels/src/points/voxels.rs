@@ -6,14 +6,18 @@ use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_length, expect_shape};
 use crate::float::Float;
 use crate::slices::{Slot, elements, store_integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`voxel_coordinates`].
 ///
 /// # Errors
 /// None.
-pub fn voxel_coordinates_shape(x: &View<'_>, voxel_size: &View<'_>, _range: &View<'_>) -> Result<Vec<usize>> {
-    Ok(vec![x.dims().first().copied().unwrap_or(0), voxel_size.len()])
+pub fn voxel_coordinates_shape(
+    x: TensorMeta<'_>,
+    voxel_size: TensorMeta<'_>,
+    _range: TensorMeta<'_>,
+) -> Result<Vec<usize>> {
+    Ok(vec![x.dims().first().copied().unwrap_or(0), voxel_size.dims().iter().product()])
 }
 
 /// Computes the voxel of each point `[points, features]`, whose first features are coordinates.
@@ -29,7 +33,7 @@ pub fn voxel_coordinates(
     voxel_size: &View<'_>,
     range: &View<'_>,
 ) -> Result<()> {
-    expect_shape(&voxel_coordinates_shape(x, voxel_size, range)?, out.dims())?;
+    expect_shape(&voxel_coordinates_shape(x.meta(), voxel_size.meta(), range.meta())?, out.dims())?;
     let axes = voxel_size.len();
     let mut places = Vec::with_capacity(out.len());
     for voxel in voxels(x, voxel_size, range)? {

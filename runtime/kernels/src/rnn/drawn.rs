@@ -4,7 +4,7 @@ use super::{Plan, rnn};
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 use crate::{movement, random};
 
 /// Computes the shape of the numbers that [`rnn_drawn`] draws; without dropout, there are none.
@@ -12,10 +12,10 @@ use crate::{movement, random};
 /// # Errors
 /// As [`rnn`].
 pub fn uniform_shape(
-    x: &View<'_>,
-    pre_state: &[View<'_>],
-    weight_list: &[View<'_>],
-    sequence_length: Option<&View<'_>>,
+    x: TensorMeta<'_>,
+    pre_state: &[TensorMeta<'_>],
+    weight_list: &[TensorMeta<'_>],
+    _sequence_length: Option<TensorMeta<'_>>,
     dropout_prob: f64,
     is_bidirec: bool,
     hidden_size: i64,
@@ -24,7 +24,7 @@ pub fn uniform_shape(
     is_test: bool,
 ) -> Result<Vec<usize>> {
     let sizes = [hidden_size, num_layers];
-    let plan = Plan::new(x, pre_state, weight_list, sequence_length, is_bidirec, sizes, mode)?;
+    let plan = Plan::new(x, pre_state, weight_list, is_bidirec, sizes, mode)?;
     Ok(match plan.layers - 1 {
         behind if behind > 0 && dropout_prob > 0.0 && !is_test => {
             vec![behind, plan.time, plan.batch, plan.width()]
@@ -40,10 +40,10 @@ pub fn uniform_shape(
 /// # Errors
 /// As [`rnn`].
 pub fn reserve_shape(
-    x: &View<'_>,
-    pre_state: &[View<'_>],
-    weight_list: &[View<'_>],
-    sequence_length: Option<&View<'_>>,
+    x: TensorMeta<'_>,
+    pre_state: &[TensorMeta<'_>],
+    weight_list: &[TensorMeta<'_>],
+    _sequence_length: Option<TensorMeta<'_>>,
     _dropout_prob: f64,
     is_bidirec: bool,
     hidden_size: i64,
@@ -52,7 +52,7 @@ pub fn reserve_shape(
     is_test: bool,
 ) -> Result<Vec<usize>> {
     let sizes = [hidden_size, num_layers];
-    let plan = Plan::new(x, pre_state, weight_list, sequence_length, is_bidirec, sizes, mode)?;
+    let plan = Plan::new(x, pre_state, weight_list, is_bidirec, sizes, mode)?;
     let is_kept = !is_test && matches!(x.dtype(), DType::F32 | DType::F64);
     Ok(vec![if is_kept { plan.reserve_len() } else { 0 }])
 }

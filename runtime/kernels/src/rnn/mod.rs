@@ -24,7 +24,7 @@ use crate::rnn::cell::Cell;
 use crate::rnn::layer::{Layer, TRACED};
 use crate::rnn::network::Network;
 use crate::slices::{Slot, integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Runs a recurrent network.
 ///
@@ -53,7 +53,8 @@ pub fn rnn(
     is_test: bool,
 ) -> Result<()> {
     let sizes = [hidden_size, num_layers];
-    let plan = Plan::new(x, pre_state, weight_list, sequence_length, is_bidirec, sizes, mode)?;
+    let plan = Plan::new(x.meta(), &metas(pre_state), &metas(weight_list), is_bidirec, sizes, mode)?
+        .with_lengths(sequence_length)?;
     let dropout = plan.dropout(uniform, if is_test { 0.0 } else { dropout_prob })?;
     expect_shape(&[plan.time, plan.batch, plan.width()], out.dims())?;
     expect_length("state", plan.cell.states(), state.len())?;
@@ -105,7 +106,8 @@ pub fn rnn_grad(
     is_test: bool,
 ) -> Result<()> {
     let sizes = [hidden_size, num_layers];
-    let plan = Plan::new(x, pre_state, weight_list, sequence_length, is_bidirec, sizes, mode)?;
+    let plan = Plan::new(x.meta(), &metas(pre_state), &metas(weight_list), is_bidirec, sizes, mode)?
+        .with_lengths(sequence_length)?;
     let dropout = plan.dropout(Some(uniform), if is_test { 0.0 } else { dropout_prob })?;
     expect_shape(&[plan.time, plan.batch, plan.width()], dout.dims())?;
     expect_shape(x.dims(), dx.as_deref().map_or(x.dims(), ViewMut::dims))?;
@@ -153,6 +155,10 @@ fn expect_dims(list: &[Option<ViewMut<'_>>], dims: [usize; 3]) -> Result<()> {
     list.iter().flatten().try_for_each(|tensor| expect_shape(&dims, tensor.dims()))
 }
 
+fn metas<'v>(views: &'v [View<'_>]) -> Vec<TensorMeta<'v>> {
+    views.iter().map(View::meta).collect()
+}
+
 fn store_all<T: Slot>(list: &mut [Option<ViewMut<'_>>], values: &[Vec<T>]) -> Result<()> {
     for (tensor, values) in list.iter_mut().zip(values) {
         if let Some(tensor) = tensor {
@@ -179,10 +185,9 @@ type Dropout<'a> = Option<(&'a View<'a>, f64)>;
 
 impl Plan {
     fn new(
-        x: &View<'_>,
-        pre_state: &[View<'_>],
-        weights: &[View<'_>],
-        lengths: Option<&View<'_>>,
+        x: TensorMeta<'_>,
+        pre_state: &[TensorMeta<'_>],
+        weights: &[TensorMeta<'_>],
         is_bidirec: bool,
         [hidden, layers]: [i64; 2],
         mode: &str,
@@ -195,19 +200,9 @@ impl Plan {
             size.ok_or(Error::Attribute { name, value: value.to_string() })
         };
         let (hidden, layers) = (size("hidden_size", hidden)?, size("num_layers", layers)?);
-        let length = |index: i64| {
-            let length = usize::try_from(index).ok().filter(|&length| length <= time);
-            length.ok_or(Error::Index { index, len: time + 1 })
-        };
-        let lengths = match lengths {
-            None => None,
-            Some(view) => {
-                expect_shape(&[batch], view.dims())?;
-                Some(integers(view)?.into_iter().map(length).collect::<Result<Vec<_>>>()?)
-            }
-        };
         let directions = if is_bidirec { 2 } else { 1 };
-        let plan = Self { cell: Cell::new(mode)?, time, batch, input, hidden, layers, directions, lengths };
+        let cell = Cell::new(mode)?;
+        let plan = Self { cell, time, batch, input, hidden, layers, directions, lengths: None };
         expect_length("pre_state", plan.cell.states(), pre_state.len())?;
         pre_state.iter().try_for_each(|state| expect_shape(&plan.state_dims(), state.dims()))?;
         expect_length("weight_list", 4 * plan.parts(), weights.len())?;
@@ -219,6 +214,18 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// Takes the length of each sequence.
+    fn with_lengths(self, lengths: Option<&View<'_>>) -> Result<Self> {
+        let Some(lengths) = lengths else { return Ok(self) };
+        expect_shape(&[self.batch], lengths.dims())?;
+        let length = |index: i64| {
+            let length = usize::try_from(index).ok().filter(|&length| length <= self.time);
+            length.ok_or(Error::Index { index, len: self.time + 1 })
+        };
+        let lengths = integers(lengths)?.into_iter().map(length).collect::<Result<Vec<_>>>()?;
+        Ok(Self { lengths: Some(lengths), ..self })
     }
 
     fn dropout<'a>(&self, uniform: Option<&'a View<'a>>, probability: f64) -> Result<Dropout<'a>> {

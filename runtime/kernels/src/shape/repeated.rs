@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::movement;
 use crate::reduce;
 use crate::slices::integers;
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Repeats dimensions of length one, and those that are missing before the others, for the shape of the output.
 ///
@@ -128,7 +128,7 @@ fn interleaved(x: &[usize], out: &[usize], repeats: &View<'_>, axis: i64) -> Res
 ///
 /// # Errors
 /// As [`repeat_interleave`].
-pub fn repeat_interleave_shape(x: &View<'_>, repeats: &View<'_>, axis: i64) -> Result<Vec<usize>> {
+pub fn repeat_interleave_shape(x: TensorMeta<'_>, repeats: &View<'_>, axis: i64) -> Result<Vec<usize>> {
     let mut dims = x.dims().to_vec();
     let axis = axis::axis(axis, dims.len())?;
     let counts = integers(repeats)?;

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, expect_shape};
 use crate::movement;
 use crate::slices::{Slot, integers, scalar, store_integers};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Sets all elements to a value, converted to their type.
 ///
@@ -141,7 +141,7 @@ fn count(number: &View<'_>) -> Result<Vec<usize>> {
 ///
 /// # Errors
 /// As [`linspace_tensor`].
-pub fn linspace_tensor_shape(_: &View<'_>, _: &View<'_>, number: &View<'_>) -> Result<Vec<usize>> {
+pub fn linspace_tensor_shape(_: TensorMeta<'_>, _: TensorMeta<'_>, number: &View<'_>) -> Result<Vec<usize>> {
     count(number)
 }
 
@@ -164,10 +164,10 @@ pub fn linspace_tensor(
 /// # Errors
 /// As [`logspace_tensor`].
 pub fn logspace_tensor_shape(
-    _: &View<'_>,
-    _: &View<'_>,
+    _: TensorMeta<'_>,
+    _: TensorMeta<'_>,
     number: &View<'_>,
-    _: &View<'_>,
+    _: TensorMeta<'_>,
 ) -> Result<Vec<usize>> {
     count(number)
 }

@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::error::{Error, Result, expect_shape};
 use crate::movement;
 use crate::reduce;
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// A range of indices along a dimension: the first, the way to the next, and how many.
 #[derive(Clone, Copy)]
@@ -167,7 +167,7 @@ pub fn slice_grad(
 ///
 /// # Errors
 /// As [`crop`].
-pub fn crop_shape(x: &View<'_>, shape: &[i64], offsets: &[i64]) -> Result<Vec<usize>> {
+pub fn crop_shape(x: TensorMeta<'_>, shape: &[i64], offsets: &[i64]) -> Result<Vec<usize>> {
     let dims = x.dims();
     crate::expect_length("shape", dims.len(), shape.len())?;
     crate::expect_length("offsets", dims.len(), offsets.len())?;
@@ -189,7 +189,7 @@ pub fn crop_shape(x: &View<'_>, shape: &[i64], offsets: &[i64]) -> Result<Vec<us
 /// shape, [`Error::Type`] if types differ.
 pub fn crop(out: &mut ViewMut<'_>, x: &View<'_>, shape: &[i64], offsets: &[i64]) -> Result<()> {
     expect_type(out, x)?;
-    let dims = crop_shape(x, shape, offsets)?;
+    let dims = crop_shape(x.meta(), shape, offsets)?;
     expect_shape(&dims, out.dims())?;
     let x = part(x.clone(), &window(x.dims(), &dims, offsets)?, SAME_RANK)?;
     movement::copy(out, &x)
@@ -209,7 +209,7 @@ pub fn crop_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, offsets: &
 ///
 /// # Errors
 /// None.
-pub fn crop_grad_shape(x: &View<'_>, _dout: &View<'_>, _offsets: &[i64]) -> Result<Vec<usize>> {
+pub fn crop_grad_shape(x: TensorMeta<'_>, _dout: TensorMeta<'_>, _offsets: &[i64]) -> Result<Vec<usize>> {
     Ok(x.dims().to_vec())
 }
 

@@ -6,7 +6,7 @@ use crate::axis::{Around, axis_or_scalar};
 use crate::error::{Error, Result, expect_shape};
 use crate::indexing;
 use crate::slices::{store_integers, with_slices};
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Returns the rows of a tensor along a dimension, and its shape with another length in that dimension.
 fn rows(dims: &[usize], axis: i64, len: Option<usize>) -> Result<(Around, Vec<usize>)> {
@@ -84,7 +84,7 @@ fn expect_count(k: i64, len: usize) -> Result<usize> {
 ///
 /// # Errors
 /// As [`topk`].
-pub fn topk_shape(x: &View<'_>, k: i64, axis: i64, _largest: bool) -> Result<Vec<usize>> {
+pub fn topk_shape(x: TensorMeta<'_>, k: i64, axis: i64, _largest: bool) -> Result<Vec<usize>> {
     let len = rows(x.dims(), axis, None)?.0.len;
     Ok(rows(x.dims(), axis, Some(expect_count(k, len)?))?.1)
 }

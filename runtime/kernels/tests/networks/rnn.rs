@@ -1,5 +1,5 @@
 use tenon_kernels::rnn::{reserve_shape, rnn, rnn_grad};
-use tenon_kernels::{DType, Error, View, ViewMut};
+use tenon_kernels::{DType, Error, TensorMeta, View, ViewMut};
 
 use crate::support::{FLOATS, Random, Tensor, gradient};
 
@@ -163,11 +163,13 @@ fn networks_and_their_gradients_equal_a_loop() {
             (0..case.states()).map(|_| random.tensor(dtype, &case.state_dims())).collect();
         let mut state_views: Vec<Option<ViewMut<'_>>> =
             states.iter_mut().map(|state| Some(state.view_mut())).collect();
+        let metas: Vec<TensorMeta<'_>> = views.iter().map(View::meta).collect();
+        let (pre_state_metas, weight_metas) = metas[1..].split_at(case.states());
         let reserve_dims = reserve_shape(
-            &views[0],
-            pre_state,
-            weights,
-            lengths.as_ref(),
+            metas[0],
+            pre_state_metas,
+            weight_metas,
+            lengths.as_ref().map(View::meta),
             case.dropout,
             bidirectional,
             HIDDEN as i64,

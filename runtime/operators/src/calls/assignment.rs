@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Assignment, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, ready, view, view_mut, views};
+use crate::queue::Call;
 
 impl Assignment for CpuOperators {
     fn scatter(
@@ -17,13 +17,18 @@ impl Assignment for CpuOperators {
         updates: &TensorRef<'_>,
         overwrite: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::scatter(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(index)?,
-                &view(updates)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let index = call.input(index)?;
+        let updates = call.input(updates)?;
+        call.run(
+            "scatter",
+            move || tenon_kernels::indexing::scatter(
+                &mut out,
+                &x,
+                &index,
+                &updates,
                 overwrite,
             ),
         )
@@ -37,13 +42,18 @@ impl Assignment for CpuOperators {
         index: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::scatter_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dupdates)?.as_mut(),
-                &view(index)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dupdates = call.optional_output(dupdates)?;
+        let index = call.input(index)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "scatter_grad",
+            move || tenon_kernels::indexing::scatter_grad(
+                dx.as_mut(),
+                dupdates.as_mut(),
+                &index,
+                &dout,
             ),
         )
     }
@@ -56,13 +66,18 @@ impl Assignment for CpuOperators {
         index: &TensorRef<'_>,
         updates: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::scatter_nd_add(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(index)?,
-                &view(updates)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let index = call.input(index)?;
+        let updates = call.input(updates)?;
+        call.run(
+            "scatter_nd_add",
+            move || tenon_kernels::indexing::scatter_nd_add(
+                &mut out,
+                &x,
+                &index,
+                &updates,
             ),
         )
     }
@@ -75,13 +90,18 @@ impl Assignment for CpuOperators {
         index: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::scatter_nd_add_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dupdates)?.as_mut(),
-                &view(index)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dupdates = call.optional_output(dupdates)?;
+        let index = call.input(index)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "scatter_nd_add_grad",
+            move || tenon_kernels::indexing::scatter_nd_add_grad(
+                dx.as_mut(),
+                dupdates.as_mut(),
+                &index,
+                &dout,
             ),
         )
     }
@@ -95,13 +115,18 @@ impl Assignment for CpuOperators {
         add_value: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::index_add(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(index)?,
-                &view(add_value)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let index = call.input(index)?;
+        let add_value = call.input(add_value)?;
+        call.run(
+            "index_add",
+            move || tenon_kernels::indexing::index_add(
+                &mut out,
+                &x,
+                &index,
+                &add_value,
                 axis,
             ),
         )
@@ -116,13 +141,18 @@ impl Assignment for CpuOperators {
         dout: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::index_add_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dadd_value)?.as_mut(),
-                &view(index)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dadd_value = call.optional_output(dadd_value)?;
+        let index = call.input(index)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "index_add_grad",
+            move || tenon_kernels::indexing::index_add_grad(
+                dx.as_mut(),
+                dadd_value.as_mut(),
+                &index,
+                &dout,
                 axis,
             ),
         )
@@ -137,13 +167,18 @@ impl Assignment for CpuOperators {
         value: &TensorRef<'_>,
         accumulate: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::index_put(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &views(indices)?,
-                &view(value)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let indices = call.inputs(indices)?;
+        let value = call.input(value)?;
+        call.run(
+            "index_put",
+            move || tenon_kernels::indexing::index_put(
+                &mut out,
+                &x,
+                &indices,
+                &value,
                 accumulate,
             ),
         )
@@ -158,13 +193,18 @@ impl Assignment for CpuOperators {
         dout: &TensorRef<'_>,
         accumulate: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::index_put_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dvalue)?.as_mut(),
-                &views(indices)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dvalue = call.optional_output(dvalue)?;
+        let indices = call.inputs(indices)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "index_put_grad",
+            move || tenon_kernels::indexing::index_put_grad(
+                dx.as_mut(),
+                dvalue.as_mut(),
+                &indices,
+                &dout,
                 accumulate,
             ),
         )
@@ -181,15 +221,21 @@ impl Assignment for CpuOperators {
         reduce: &str,
         include_self: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::put_along_axis(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(index)?,
-                &view(value)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let index = call.input(index)?;
+        let value = call.input(value)?;
+        let reduce = reduce.to_owned();
+        call.run(
+            "put_along_axis",
+            move || tenon_kernels::indexing::put_along_axis(
+                &mut out,
+                &x,
+                &index,
+                &value,
                 axis,
-                reduce,
+                &reduce,
                 include_self,
             ),
         )
@@ -209,18 +255,27 @@ impl Assignment for CpuOperators {
         reduce: &str,
         include_self: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::put_along_axis_grad(
-                optional_mut(dx)?.as_mut(),
-                optional_mut(dvalue)?.as_mut(),
-                &view(x)?,
-                &view(index)?,
-                &view(value)?,
-                &view(out)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dvalue = call.optional_output(dvalue)?;
+        let x = call.input(x)?;
+        let index = call.input(index)?;
+        let value = call.input(value)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        let reduce = reduce.to_owned();
+        call.run(
+            "put_along_axis_grad",
+            move || tenon_kernels::indexing::put_along_axis_grad(
+                dx.as_mut(),
+                dvalue.as_mut(),
+                &x,
+                &index,
+                &value,
+                &out,
+                &dout,
                 axis,
-                reduce,
+                &reduce,
                 include_self,
             ),
         )

@@ -5,7 +5,6 @@
 use tenon::device::Result;
 use tenon::operators::{Convolution, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, ready, view, view_mut};
 use crate::queue::Call;
 
 impl Convolution for CpuOperators {
@@ -307,13 +306,13 @@ impl Convolution for CpuOperators {
         mask: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::pool::max_pool_with_index_grad(
-                &mut view_mut(dx)?,
-                &view(mask)?,
-                &view(dout)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let mask = call.input(mask)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "max_pool_with_index_grad",
+            move || tenon_kernels::pool::max_pool_with_index_grad(&mut dx, &mask, &dout),
         )
     }
 

@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Creation, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, ready, view, view_mut};
+use crate::host::{done, meta, ready, view};
+use crate::queue::Call;
 
 impl Creation for CpuOperators {
     fn arange_tensor(
@@ -16,14 +17,14 @@ impl Creation for CpuOperators {
         end: &TensorRef<'_>,
         step: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::arange_tensor(
-                &mut view_mut(out)?,
-                &view(start)?,
-                &view(end)?,
-                &view(step)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let start = call.input(start)?;
+        let end = call.input(end)?;
+        let step = call.input(step)?;
+        call.run(
+            "arange_tensor",
+            move || tenon_kernels::shape::arange_tensor(&mut out, &start, &end, &step),
         )
     }
 
@@ -52,13 +53,18 @@ impl Creation for CpuOperators {
         stop: &TensorRef<'_>,
         number: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::linspace_tensor(
-                &mut view_mut(out)?,
-                &view(start)?,
-                &view(stop)?,
-                &view(number)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let start = call.input(start)?;
+        let stop = call.input(stop)?;
+        let number = call.input(number)?;
+        call.run(
+            "linspace",
+            move || tenon_kernels::shape::linspace_tensor(
+                &mut out,
+                &start,
+                &stop,
+                &number,
             ),
         )
     }
@@ -73,8 +79,8 @@ impl Creation for CpuOperators {
         ready(launch)?;
         done(
             tenon_kernels::shape::linspace_tensor_shape(
-                &view(start)?,
-                &view(stop)?,
+                meta(start)?,
+                meta(stop)?,
                 &view(number)?,
             ),
         )
@@ -89,14 +95,20 @@ impl Creation for CpuOperators {
         number: &TensorRef<'_>,
         base: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::logspace_tensor(
-                &mut view_mut(out)?,
-                &view(start)?,
-                &view(stop)?,
-                &view(number)?,
-                &view(base)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let start = call.input(start)?;
+        let stop = call.input(stop)?;
+        let number = call.input(number)?;
+        let base = call.input(base)?;
+        call.run(
+            "logspace",
+            move || tenon_kernels::shape::logspace_tensor(
+                &mut out,
+                &start,
+                &stop,
+                &number,
+                &base,
             ),
         )
     }
@@ -112,17 +124,18 @@ impl Creation for CpuOperators {
         ready(launch)?;
         done(
             tenon_kernels::shape::logspace_tensor_shape(
-                &view(start)?,
-                &view(stop)?,
+                meta(start)?,
+                meta(stop)?,
                 &view(number)?,
-                &view(base)?,
+                meta(base)?,
             ),
         )
     }
 
     fn eye(&self, launch: Launch, out: &mut TensorMut<'_>) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::eye(&mut view_mut(out)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        call.run("eye", move || tenon_kernels::shape::eye(&mut out))
     }
 
     fn full_with_tensor(
@@ -131,8 +144,13 @@ impl Creation for CpuOperators {
         out: &mut TensorMut<'_>,
         value: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::full_with_tensor(&mut view_mut(out)?, &view(value)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let value = call.input(value)?;
+        call.run(
+            "full_with_tensor",
+            move || tenon_kernels::shape::full_with_tensor(&mut out, &value),
+        )
     }
 
     fn tril_indices(
@@ -143,14 +161,11 @@ impl Creation for CpuOperators {
         columns: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::tril_indices(
-                &mut view_mut(out)?,
-                rows,
-                columns,
-                offset,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        call.run(
+            "tril_indices",
+            move || tenon_kernels::shape::tril_indices(&mut out, rows, columns, offset),
         )
     }
 
@@ -162,14 +177,11 @@ impl Creation for CpuOperators {
         columns: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::triu_indices(
-                &mut view_mut(out)?,
-                rows,
-                columns,
-                offset,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        call.run(
+            "triu_indices",
+            move || tenon_kernels::shape::triu_indices(&mut out, rows, columns, offset),
         )
     }
 
@@ -179,7 +191,9 @@ impl Creation for CpuOperators {
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::zero_grad(&mut view_mut(dx)?, &view(dout)?))
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        call.run("zero_grad", move || tenon_kernels::shape::zero_grad(&mut dx, &dout))
     }
 }

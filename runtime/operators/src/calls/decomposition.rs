@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Decomposition, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, ready, view, view_mut};
+use crate::queue::Call;
 
 impl Decomposition for CpuOperators {
     fn cholesky(
@@ -16,12 +16,16 @@ impl Decomposition for CpuOperators {
         x: &TensorRef<'_>,
         upper: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::decomposition::cholesky(
-                &mut view_mut(out)?,
-                &mut view_mut(info)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut info = call.output(info)?;
+        let x = call.input(x)?;
+        call.run(
+            "cholesky",
+            move || tenon_kernels::decomposition::cholesky(
+                &mut out,
+                &mut info,
+                &x,
                 upper,
             ),
         )
@@ -37,12 +41,16 @@ impl Decomposition for CpuOperators {
         transpose: bool,
         unitriangular: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::decomposition::triangular_solve(
-                &mut view_mut(out)?,
-                &view(a)?,
-                &view(b)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        call.run(
+            "triangular_solve",
+            move || tenon_kernels::decomposition::triangular_solve(
+                &mut out,
+                &a,
+                &b,
                 upper,
                 transpose,
                 unitriangular,
@@ -57,13 +65,10 @@ impl Decomposition for CpuOperators {
         r: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::decomposition::qr(
-                optional_mut(q)?.as_mut(),
-                &mut view_mut(r)?,
-                &view(x)?,
-            ),
-        )
+        let mut call = Call::new(launch);
+        let mut q = call.optional_output(q)?;
+        let mut r = call.output(r)?;
+        let x = call.input(x)?;
+        call.run("qr", move || tenon_kernels::decomposition::qr(q.as_mut(), &mut r, &x))
     }
 }

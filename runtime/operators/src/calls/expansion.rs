@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Expansion, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, ready, view, view_mut};
+use crate::host::{done, meta, ready, view};
 use crate::queue::Call;
 
 impl Expansion for CpuOperators {
@@ -105,14 +105,13 @@ impl Expansion for CpuOperators {
         repeats: &TensorRef<'_>,
         dim: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::repeat_interleave(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(repeats)?,
-                dim,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let repeats = call.input(repeats)?;
+        call.run(
+            "repeat_interleave",
+            move || tenon_kernels::shape::repeat_interleave(&mut out, &x, &repeats, dim),
         )
     }
 
@@ -125,11 +124,7 @@ impl Expansion for CpuOperators {
     ) -> Result<Vec<usize>> {
         ready(launch)?;
         done(
-            tenon_kernels::shape::repeat_interleave_shape(
-                &view(x)?,
-                &view(repeats)?,
-                dim,
-            ),
+            tenon_kernels::shape::repeat_interleave_shape(meta(x)?, &view(repeats)?, dim),
         )
     }
 
@@ -141,12 +136,16 @@ impl Expansion for CpuOperators {
         repeats: &TensorRef<'_>,
         dim: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::repeat_interleave_grad(
-                &mut view_mut(dx)?,
-                &view(dout)?,
-                &view(repeats)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let repeats = call.input(repeats)?;
+        call.run(
+            "repeat_interleave_grad",
+            move || tenon_kernels::shape::repeat_interleave_grad(
+                &mut dx,
+                &dout,
+                &repeats,
                 dim,
             ),
         )

@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Images, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, ready, view, view_mut};
+use crate::host::{done, meta};
 use crate::queue::Call;
 
 impl Images for CpuOperators {
@@ -20,13 +20,18 @@ impl Images for CpuOperators {
         pooled_width: i64,
         spatial_scale: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::images::roi_pool(
-                &mut view_mut(out)?,
-                &mut view_mut(indices)?,
-                &view(x)?,
-                &view(boxes)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        let boxes = call.input(boxes)?;
+        call.run(
+            "roi_pool",
+            move || tenon_kernels::images::roi_pool(
+                &mut out,
+                &mut indices,
+                &x,
+                &boxes,
                 pooled_height,
                 pooled_width,
                 spatial_scale,
@@ -43,11 +48,11 @@ impl Images for CpuOperators {
         pooled_width: i64,
         spatial_scale: f64,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        let _ = launch;
         done(
             tenon_kernels::images::roi_pool_shape(
-                &view(x)?,
-                &view(boxes)?,
+                meta(x)?,
+                meta(boxes)?,
                 pooled_height,
                 pooled_width,
                 spatial_scale,
@@ -64,11 +69,11 @@ impl Images for CpuOperators {
         pooled_width: i64,
         spatial_scale: f64,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        let _ = launch;
         done(
             tenon_kernels::images::roi_pool_shape(
-                &view(x)?,
-                &view(boxes)?,
+                meta(x)?,
+                meta(boxes)?,
                 pooled_height,
                 pooled_width,
                 spatial_scale,
@@ -84,13 +89,18 @@ impl Images for CpuOperators {
         indices: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::images::roi_pool_grad(
-                &mut view_mut(dx)?,
-                &view(boxes)?,
-                &view(indices)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let boxes = call.input(boxes)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "roi_pool_grad",
+            move || tenon_kernels::images::roi_pool_grad(
+                &mut dx,
+                &boxes,
+                &indices,
+                &dout,
             ),
         )
     }
@@ -134,8 +144,8 @@ impl Images for CpuOperators {
         let _ = launch;
         done(
             tenon_kernels::images::box_overlaps_shape(
-                &view(x)?,
-                &view(y)?,
+                meta(x)?,
+                meta(y)?,
                 over_first,
                 offset,
                 aligned,
@@ -189,9 +199,9 @@ impl Images for CpuOperators {
         let _ = launch;
         done(
             tenon_kernels::images::masked_im2col_shape(
-                &view(x)?,
-                &view(rows)?,
-                &view(columns)?,
+                meta(x)?,
+                meta(rows)?,
+                meta(columns)?,
                 kernel_height,
                 kernel_width,
                 pad_height,
@@ -208,14 +218,14 @@ impl Images for CpuOperators {
         rows: &TensorRef<'_>,
         columns: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::images::masked_col2im(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(rows)?,
-                &view(columns)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let rows = call.input(rows)?;
+        let columns = call.input(columns)?;
+        call.run(
+            "masked_col2im",
+            move || tenon_kernels::images::masked_col2im(&mut out, &x, &rows, &columns),
         )
     }
 
@@ -260,7 +270,7 @@ impl Images for CpuOperators {
         let _ = launch;
         done(
             tenon_kernels::images::psa_mask_shape(
-                &view(x)?,
+                meta(x)?,
                 distribute,
                 mask_height,
                 mask_width,
@@ -358,8 +368,8 @@ impl Images for CpuOperators {
         let _ = launch;
         done(
             tenon_kernels::images::upfirdn_shape(
-                &view(x)?,
-                &view(filter)?,
+                meta(x)?,
+                meta(filter)?,
                 up,
                 down,
                 padding,

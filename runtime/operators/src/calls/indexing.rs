@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Indexing, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, ready, view, view_mut};
+use crate::host::{done, meta, ready, view};
+use crate::queue::Call;
 
 impl Indexing for CpuOperators {
     fn embedding(
@@ -16,12 +17,16 @@ impl Indexing for CpuOperators {
         weight: &TensorRef<'_>,
         padding_idx: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::embedding::embedding(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(weight)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let weight = call.input(weight)?;
+        call.run(
+            "embedding",
+            move || tenon_kernels::embedding::embedding(
+                &mut out,
+                &x,
+                &weight,
                 padding_idx,
             ),
         )
@@ -35,12 +40,16 @@ impl Indexing for CpuOperators {
         dout: &TensorRef<'_>,
         padding_idx: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::embedding::embedding_grad(
-                &mut view_mut(dweight)?,
-                &view(x)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dweight = call.output(dweight)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "embedding_grad",
+            move || tenon_kernels::embedding::embedding_grad(
+                &mut dweight,
+                &x,
+                &dout,
                 padding_idx,
             ),
         )
@@ -54,14 +63,13 @@ impl Indexing for CpuOperators {
         index: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::gather(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(index)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let index = call.input(index)?;
+        call.run(
+            "gather",
+            move || tenon_kernels::indexing::gather(&mut out, &x, &index, axis),
         )
     }
 
@@ -73,14 +81,13 @@ impl Indexing for CpuOperators {
         dout: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::gather_grad(
-                &mut view_mut(dx)?,
-                &view(index)?,
-                &view(dout)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let index = call.input(index)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "gather_grad",
+            move || tenon_kernels::indexing::gather_grad(&mut dx, &index, &dout, axis),
         )
     }
 
@@ -91,13 +98,13 @@ impl Indexing for CpuOperators {
         x: &TensorRef<'_>,
         index: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::gather_nd(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(index)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let index = call.input(index)?;
+        call.run(
+            "gather_nd",
+            move || tenon_kernels::indexing::gather_nd(&mut out, &x, &index),
         )
     }
 
@@ -108,13 +115,13 @@ impl Indexing for CpuOperators {
         index: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::gather_nd_grad(
-                &mut view_mut(dx)?,
-                &view(index)?,
-                &view(dout)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let index = call.input(index)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "gather_nd_grad",
+            move || tenon_kernels::indexing::gather_nd_grad(&mut dx, &index, &dout),
         )
     }
 
@@ -125,13 +132,13 @@ impl Indexing for CpuOperators {
         x: &TensorRef<'_>,
         index: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::index_sample(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(index)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let index = call.input(index)?;
+        call.run(
+            "index_sample",
+            move || tenon_kernels::indexing::index_sample(&mut out, &x, &index),
         )
     }
 
@@ -142,13 +149,13 @@ impl Indexing for CpuOperators {
         index: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::index_sample_grad(
-                &mut view_mut(dx)?,
-                &view(index)?,
-                &view(dout)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let index = call.input(index)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "index_sample_grad",
+            move || tenon_kernels::indexing::index_sample_grad(&mut dx, &index, &dout),
         )
     }
 
@@ -158,8 +165,10 @@ impl Indexing for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::indexing::one_hot(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("one_hot", move || tenon_kernels::indexing::one_hot(&mut out, &x))
     }
 
     fn take_along_axis(
@@ -170,14 +179,13 @@ impl Indexing for CpuOperators {
         index: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::take_along_axis(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(index)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let index = call.input(index)?;
+        call.run(
+            "take_along_axis",
+            move || tenon_kernels::indexing::take_along_axis(&mut out, &x, &index, axis),
         )
     }
 
@@ -189,12 +197,16 @@ impl Indexing for CpuOperators {
         dout: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::take_along_axis_grad(
-                &mut view_mut(dx)?,
-                &view(index)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let index = call.input(index)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "take_along_axis_grad",
+            move || tenon_kernels::indexing::take_along_axis_grad(
+                &mut dx,
+                &index,
+                &dout,
                 axis,
             ),
         )
@@ -207,13 +219,13 @@ impl Indexing for CpuOperators {
         x: &TensorRef<'_>,
         mask: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::masked_select(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(mask)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let mask = call.input(mask)?;
+        call.run(
+            "masked_select",
+            move || tenon_kernels::indexing::masked_select(&mut out, &x, &mask),
         )
     }
 
@@ -224,7 +236,7 @@ impl Indexing for CpuOperators {
         mask: &TensorRef<'_>,
     ) -> Result<Vec<usize>> {
         ready(launch)?;
-        done(tenon_kernels::indexing::masked_select_shape(&view(x)?, &view(mask)?))
+        done(tenon_kernels::indexing::masked_select_shape(meta(x)?, &view(mask)?))
     }
 
     fn masked_select_grad(
@@ -234,13 +246,13 @@ impl Indexing for CpuOperators {
         mask: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::indexing::masked_select_grad(
-                &mut view_mut(dx)?,
-                &view(mask)?,
-                &view(dout)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let mask = call.input(mask)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "masked_select_grad",
+            move || tenon_kernels::indexing::masked_select_grad(&mut dx, &mask, &dout),
         )
     }
 
@@ -250,8 +262,10 @@ impl Indexing for CpuOperators {
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::indexing::nonzero(&mut view_mut(out)?, &view(x)?))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run("nonzero", move || tenon_kernels::indexing::nonzero(&mut out, &x))
     }
 
     fn nonzero_out_shape(

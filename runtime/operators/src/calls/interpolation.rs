@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Interpolation, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, optional_views, ready, view, view_mut};
+use crate::host::{done, meta, optional, optional_views, ready};
+use crate::queue::Call;
 
 impl Interpolation for CpuOperators {
     fn interpolate(
@@ -25,20 +26,29 @@ impl Interpolation for CpuOperators {
         align_corners: bool,
         align_mode: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::interpolate::resize(
-                &mut view_mut(out)?,
-                &view(x)?,
-                optional(out_size)?.as_ref(),
-                optional_views(size_tensor)?.as_deref(),
-                optional(scale_tensor)?.as_ref(),
-                data_format,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let out_size = call.optional(out_size)?;
+        let size_tensor = call.optional_inputs(size_tensor)?;
+        let scale_tensor = call.optional(scale_tensor)?;
+        let data_format = data_format.to_owned();
+        let scale = scale.to_vec();
+        let interp_method = interp_method.to_owned();
+        call.run(
+            "interpolate",
+            move || tenon_kernels::interpolate::resize(
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &data_format,
                 out_d,
                 out_h,
                 out_w,
-                scale,
-                interp_method,
+                &scale,
+                &interp_method,
                 align_corners,
                 align_mode,
             ),
@@ -61,10 +71,12 @@ impl Interpolation for CpuOperators {
         align_corners: bool,
         align_mode: i64,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        if out_size.is_some() || size_tensor.is_some() || scale_tensor.is_some() {
+            ready(launch)?;
+        }
         done(
             tenon_kernels::interpolate::shape(
-                &view(x)?,
+                meta(x)?,
                 optional(out_size)?.as_ref(),
                 optional_views(size_tensor)?.as_deref(),
                 optional(scale_tensor)?.as_ref(),
@@ -93,16 +105,24 @@ impl Interpolation for CpuOperators {
         align_corners: bool,
         align_mode: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::interpolate::resize_grad(
-                &mut view_mut(dx)?,
-                optional_views(size_tensor)?.as_deref(),
-                optional(scale_tensor)?.as_ref(),
-                &view(dout)?,
-                data_format,
-                scale,
-                interp_method,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let size_tensor = call.optional_inputs(size_tensor)?;
+        let scale_tensor = call.optional(scale_tensor)?;
+        let dout = call.input(dout)?;
+        let data_format = data_format.to_owned();
+        let scale = scale.to_vec();
+        let interp_method = interp_method.to_owned();
+        call.run(
+            "interpolate_grad",
+            move || tenon_kernels::interpolate::resize_grad(
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                &data_format,
+                &scale,
+                &interp_method,
                 align_corners,
                 align_mode,
             ),

@@ -6,7 +6,7 @@ use tenon::device::Result;
 use tenon::operators::{Loss, Launch, TensorMut, TensorRef};
 use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::host::{done, optional, optional_mut, ready, view, view_mut};
+use crate::host::{done, meta, optional_meta};
 use crate::queue::{Call, common_shape, expect_shape, gradient};
 
 impl Loss for CpuOperators {
@@ -678,13 +678,18 @@ impl Loss for CpuOperators {
         ignore_index: i64,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::cross_entropy_with_softmax(
-                optional_mut(softmax)?.as_mut(),
-                optional_mut(loss)?.as_mut(),
-                &view(logits)?,
-                &view(label)?,
+        let mut call = Call::new(launch);
+        let mut softmax = call.optional_output(softmax)?;
+        let mut loss = call.optional_output(loss)?;
+        let logits = call.input(logits)?;
+        let label = call.input(label)?;
+        call.run(
+            "cross_entropy_with_softmax",
+            move || tenon_kernels::loss::cross_entropy_with_softmax(
+                softmax.as_mut(),
+                loss.as_mut(),
+                &logits,
+                &label,
                 soft_label,
                 use_softmax,
                 ignore_index,
@@ -705,13 +710,18 @@ impl Loss for CpuOperators {
         ignore_index: i64,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::cross_entropy_with_softmax_grad(
-                &mut view_mut(dlogits)?,
-                &view(label)?,
-                &view(softmax)?,
-                &view(dloss)?,
+        let mut call = Call::new(launch);
+        let mut dlogits = call.output(dlogits)?;
+        let label = call.input(label)?;
+        let softmax = call.input(softmax)?;
+        let dloss = call.input(dloss)?;
+        call.run(
+            "cross_entropy_with_softmax_grad",
+            move || tenon_kernels::loss::cross_entropy_with_softmax_grad(
+                &mut dlogits,
+                &label,
+                &softmax,
+                &dloss,
                 soft_label,
                 use_softmax,
                 ignore_index,
@@ -731,16 +741,23 @@ impl Loss for CpuOperators {
         ignore_index: i64,
         reduction: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::nll_loss(
-                &mut view_mut(out)?,
-                optional_mut(total_weight)?.as_mut(),
-                &view(x)?,
-                &view(label)?,
-                optional(weight)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut total_weight = call.optional_output(total_weight)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let weight = call.optional(weight)?;
+        let reduction = reduction.to_owned();
+        call.run(
+            "nll_loss",
+            move || tenon_kernels::loss::nll_loss(
+                &mut out,
+                total_weight.as_mut(),
+                &x,
+                &label,
+                weight.as_ref(),
                 ignore_index,
-                reduction,
+                &reduction,
             ),
         )
     }
@@ -756,16 +773,23 @@ impl Loss for CpuOperators {
         ignore_index: i64,
         reduction: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::nll_loss_grad(
-                &mut view_mut(dx)?,
-                &view(label)?,
-                optional(weight)?.as_ref(),
-                &view(total_weight)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let label = call.input(label)?;
+        let weight = call.optional(weight)?;
+        let total_weight = call.input(total_weight)?;
+        let dout = call.input(dout)?;
+        let reduction = reduction.to_owned();
+        call.run(
+            "nll_loss_grad",
+            move || tenon_kernels::loss::nll_loss_grad(
+                &mut dx,
+                &label,
+                weight.as_ref(),
+                &total_weight,
+                &dout,
                 ignore_index,
-                reduction,
+                &reduction,
             ),
         )
     }
@@ -778,12 +802,16 @@ impl Loss for CpuOperators {
         prior_dist: Option<&TensorRef<'_>>,
         epsilon: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::label_smooth(
-                &mut view_mut(out)?,
-                &view(label)?,
-                optional(prior_dist)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let label = call.input(label)?;
+        let prior_dist = call.optional(prior_dist)?;
+        call.run(
+            "label_smooth_classes",
+            move || tenon_kernels::loss::label_smooth(
+                &mut out,
+                &label,
+                prior_dist.as_ref(),
                 epsilon,
             ),
         )
@@ -801,15 +829,22 @@ impl Loss for CpuOperators {
         blank: i64,
         zero_infinity: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::ctc_loss(
-                &mut view_mut(loss)?,
-                optional_mut(log_alpha)?.as_mut(),
-                &view(log_probs)?,
-                &view(targets)?,
-                &view(input_lengths)?,
-                &view(target_lengths)?,
+        let mut call = Call::new(launch);
+        let mut loss = call.output(loss)?;
+        let mut log_alpha = call.optional_output(log_alpha)?;
+        let log_probs = call.input(log_probs)?;
+        let targets = call.input(targets)?;
+        let input_lengths = call.input(input_lengths)?;
+        let target_lengths = call.input(target_lengths)?;
+        call.run(
+            "ctc_loss",
+            move || tenon_kernels::loss::ctc_loss(
+                &mut loss,
+                log_alpha.as_mut(),
+                &log_probs,
+                &targets,
+                &input_lengths,
+                &target_lengths,
                 blank,
                 zero_infinity,
             ),
@@ -828,15 +863,22 @@ impl Loss for CpuOperators {
         blank: i64,
         zero_infinity: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::ctc_loss_grad(
-                &mut view_mut(dlog_probs)?,
-                &view(log_probs)?,
-                &view(targets)?,
-                &view(input_lengths)?,
-                &view(target_lengths)?,
-                &view(dloss)?,
+        let mut call = Call::new(launch);
+        let mut dlog_probs = call.output(dlog_probs)?;
+        let log_probs = call.input(log_probs)?;
+        let targets = call.input(targets)?;
+        let input_lengths = call.input(input_lengths)?;
+        let target_lengths = call.input(target_lengths)?;
+        let dloss = call.input(dloss)?;
+        call.run(
+            "ctc_loss_grad",
+            move || tenon_kernels::loss::ctc_loss_grad(
+                &mut dlog_probs,
+                &log_probs,
+                &targets,
+                &input_lengths,
+                &target_lengths,
+                &dloss,
                 blank,
                 zero_infinity,
             ),
@@ -854,15 +896,22 @@ impl Loss for CpuOperators {
         labels_length: Option<&TensorRef<'_>>,
         blank: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::ctc_loss_of_logits(
-                &mut view_mut(loss)?,
-                &mut view_mut(gradient)?,
-                &view(logits)?,
-                &view(label)?,
-                optional(logits_length)?.as_ref(),
-                optional(labels_length)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut loss = call.output(loss)?;
+        let mut gradient = call.output(gradient)?;
+        let logits = call.input(logits)?;
+        let label = call.input(label)?;
+        let logits_length = call.optional(logits_length)?;
+        let labels_length = call.optional(labels_length)?;
+        call.run(
+            "ctc_loss_of_logits",
+            move || tenon_kernels::loss::ctc_loss_of_logits(
+                &mut loss,
+                &mut gradient,
+                &logits,
+                &label,
+                logits_length.as_ref(),
+                labels_length.as_ref(),
                 blank,
             ),
         )
@@ -877,13 +926,13 @@ impl Loss for CpuOperators {
         labels_length: Option<&TensorRef<'_>>,
         blank: i64,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        let _ = launch;
         done(
             tenon_kernels::loss::ctc_loss_of_logits_shape(
-                &view(logits)?,
-                &view(label)?,
-                optional(logits_length)?.as_ref(),
-                optional(labels_length)?.as_ref(),
+                meta(logits)?,
+                meta(label)?,
+                optional_meta(logits_length)?,
+                optional_meta(labels_length)?,
                 blank,
             ),
         )
@@ -898,13 +947,13 @@ impl Loss for CpuOperators {
         labels_length: Option<&TensorRef<'_>>,
         blank: i64,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        let _ = launch;
         done(
             tenon_kernels::loss::ctc_gradient_shape(
-                &view(logits)?,
-                &view(label)?,
-                optional(logits_length)?.as_ref(),
-                optional(labels_length)?.as_ref(),
+                meta(logits)?,
+                meta(label)?,
+                optional_meta(logits_length)?,
+                optional_meta(labels_length)?,
                 blank,
             ),
         )
@@ -919,13 +968,18 @@ impl Loss for CpuOperators {
         dloss: &TensorRef<'_>,
         norm_by_times: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::ctc_loss_of_logits_grad(
-                &mut view_mut(dlogits)?,
-                optional(logits_length)?.as_ref(),
-                &view(gradient)?,
-                &view(dloss)?,
+        let mut call = Call::new(launch);
+        let mut dlogits = call.output(dlogits)?;
+        let logits_length = call.optional(logits_length)?;
+        let gradient = call.input(gradient)?;
+        let dloss = call.input(dloss)?;
+        call.run(
+            "ctc_loss_of_logits_grad",
+            move || tenon_kernels::loss::ctc_loss_of_logits_grad(
+                &mut dlogits,
+                logits_length.as_ref(),
+                &gradient,
+                &dloss,
                 norm_by_times,
             ),
         )
@@ -941,13 +995,18 @@ impl Loss for CpuOperators {
         alpha: f64,
         gamma: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::softmax_focal_loss(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(label)?,
-                optional(weight)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let weight = call.optional(weight)?;
+        call.run(
+            "softmax_focal_loss",
+            move || tenon_kernels::loss::softmax_focal_loss(
+                &mut out,
+                &x,
+                &label,
+                weight.as_ref(),
                 alpha,
                 gamma,
             ),
@@ -963,12 +1022,12 @@ impl Loss for CpuOperators {
         alpha: f64,
         gamma: f64,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        let _ = launch;
         done(
             tenon_kernels::loss::softmax_focal_loss_shape(
-                &view(x)?,
-                &view(label)?,
-                optional(weight)?.as_ref(),
+                meta(x)?,
+                meta(label)?,
+                optional_meta(weight)?,
                 alpha,
                 gamma,
             ),
@@ -986,14 +1045,20 @@ impl Loss for CpuOperators {
         alpha: f64,
         gamma: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::loss::softmax_focal_loss_grad(
-                &mut view_mut(dx)?,
-                &mut view_mut(slopes)?,
-                &view(x)?,
-                &view(label)?,
-                optional(weight)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let mut slopes = call.output(slopes)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let weight = call.optional(weight)?;
+        call.run(
+            "softmax_focal_loss_grad",
+            move || tenon_kernels::loss::softmax_focal_loss_grad(
+                &mut dx,
+                &mut slopes,
+                &x,
+                &label,
+                weight.as_ref(),
                 alpha,
                 gamma,
             ),

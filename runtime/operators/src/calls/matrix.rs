@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Matrix, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, view};
+use crate::host::{done, meta};
 use crate::queue::Call;
 
 impl Matrix for CpuOperators {
@@ -43,9 +43,7 @@ impl Matrix for CpuOperators {
         transpose_b: bool,
     ) -> Result<Vec<usize>> {
         let _ = launch;
-        done(
-            tenon_kernels::matmul::shape(&view(a)?, &view(b)?, transpose_a, transpose_b),
-        )
+        done(tenon_kernels::matmul::shape(meta(a)?, meta(b)?, transpose_a, transpose_b))
     }
 
     fn matmul_grad(

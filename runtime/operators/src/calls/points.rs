@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Points, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, ready, view, view_mut};
+use crate::host::{done, meta, optional_meta};
 use crate::queue::Call;
 
 impl Points for CpuOperators {
@@ -43,7 +43,7 @@ impl Points for CpuOperators {
         k: i64,
     ) -> Result<Vec<usize>> {
         let _ = launch;
-        done(tenon_kernels::points::nearest_points_shape(&view(queries)?, &view(x)?, k))
+        done(tenon_kernels::points::nearest_points_shape(meta(queries)?, meta(x)?, k))
     }
 
     fn nearest_points_indices_shape(
@@ -54,7 +54,7 @@ impl Points for CpuOperators {
         k: i64,
     ) -> Result<Vec<usize>> {
         let _ = launch;
-        done(tenon_kernels::points::nearest_points_shape(&view(queries)?, &view(x)?, k))
+        done(tenon_kernels::points::nearest_points_shape(meta(queries)?, meta(x)?, k))
     }
 
     fn ball_query(
@@ -70,14 +70,20 @@ impl Points for CpuOperators {
         count: i64,
         absent: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::points::ball_query(
-                &mut view_mut(out)?,
-                &view(centers)?,
-                &view(x)?,
-                optional(centers_num)?.as_ref(),
-                optional(points_num)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let centers = call.input(centers)?;
+        let x = call.input(x)?;
+        let centers_num = call.optional(centers_num)?;
+        let points_num = call.optional(points_num)?;
+        call.run(
+            "ball_query",
+            move || tenon_kernels::points::ball_query(
+                &mut out,
+                &centers,
+                &x,
+                centers_num.as_ref(),
+                points_num.as_ref(),
                 min_radius,
                 max_radius,
                 count,
@@ -98,13 +104,13 @@ impl Points for CpuOperators {
         count: i64,
         absent: i64,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        let _ = launch;
         done(
             tenon_kernels::points::ball_query_shape(
-                &view(centers)?,
-                &view(x)?,
-                optional(centers_num)?.as_ref(),
-                optional(points_num)?.as_ref(),
+                meta(centers)?,
+                meta(x)?,
+                optional_meta(centers_num)?,
+                optional_meta(points_num)?,
                 min_radius,
                 max_radius,
                 count,
@@ -146,7 +152,7 @@ impl Points for CpuOperators {
         pairwise: bool,
     ) -> Result<Vec<usize>> {
         let _ = launch;
-        done(tenon_kernels::points::farthest_points_shape(&view(x)?, count, pairwise))
+        done(tenon_kernels::points::farthest_points_shape(meta(x)?, count, pairwise))
     }
 
     fn points_in_boxes(
@@ -175,9 +181,7 @@ impl Points for CpuOperators {
         first: bool,
     ) -> Result<Vec<usize>> {
         let _ = launch;
-        done(
-            tenon_kernels::points::points_in_boxes_shape(&view(boxes)?, &view(x)?, first),
-        )
+        done(tenon_kernels::points::points_in_boxes_shape(meta(boxes)?, meta(x)?, first))
     }
 
     fn points_in_polygons(
@@ -204,9 +208,7 @@ impl Points for CpuOperators {
         polygons: &TensorRef<'_>,
     ) -> Result<Vec<usize>> {
         let _ = launch;
-        done(
-            tenon_kernels::points::points_in_polygons_shape(&view(x)?, &view(polygons)?),
-        )
+        done(tenon_kernels::points::points_in_polygons_shape(meta(x)?, meta(polygons)?))
     }
 
     fn voxel_coordinates(
@@ -243,9 +245,9 @@ impl Points for CpuOperators {
         let _ = launch;
         done(
             tenon_kernels::points::voxel_coordinates_shape(
-                &view(x)?,
-                &view(voxel_size)?,
-                &view(range)?,
+                meta(x)?,
+                meta(voxel_size)?,
+                meta(range)?,
             ),
         )
     }

@@ -5,7 +5,6 @@
 use tenon::device::Result;
 use tenon::operators::{Random, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, ready, view, view_mut};
 use crate::queue::Call;
 
 impl Random for CpuOperators {
@@ -169,14 +168,12 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::bernoulli(
-                &mut view_mut(out)?,
-                &view(x)?,
-                seed,
-                offset,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "bernoulli",
+            move || tenon_kernels::random::bernoulli(&mut out, &x, seed, offset),
         )
     }
 
@@ -221,11 +218,14 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::multinomial(
-                &mut view_mut(out)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "multinomial",
+            move || tenon_kernels::random::multinomial(
+                &mut out,
+                &x,
                 replacement,
                 seed,
                 offset,
@@ -241,9 +241,12 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::poisson(&mut view_mut(out)?, &view(x)?, seed, offset),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "poisson",
+            move || tenon_kernels::random::poisson(&mut out, &x, seed, offset),
         )
     }
 
@@ -256,12 +259,16 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::binomial(
-                &mut view_mut(out)?,
-                &view(count)?,
-                &view(prob)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let count = call.input(count)?;
+        let prob = call.input(prob)?;
+        call.run(
+            "binomial",
+            move || tenon_kernels::random::binomial(
+                &mut out,
+                &count,
+                &prob,
                 seed,
                 offset,
             ),
@@ -276,14 +283,12 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::standard_gamma(
-                &mut view_mut(out)?,
-                &view(alpha)?,
-                seed,
-                offset,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let alpha = call.input(alpha)?;
+        call.run(
+            "standard_gamma",
+            move || tenon_kernels::random::standard_gamma(&mut out, &alpha, seed, offset),
         )
     }
 
@@ -295,14 +300,12 @@ impl Random for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::random::dirichlet(
-                &mut view_mut(out)?,
-                &view(alpha)?,
-                seed,
-                offset,
-            ),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let alpha = call.input(alpha)?;
+        call.run(
+            "dirichlet",
+            move || tenon_kernels::random::dirichlet(&mut out, &alpha, seed, offset),
         )
     }
 }

@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Recurrent, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, optional_mut, ready, view, view_mut, views, views_mut};
+use crate::host::{done, meta, metas, optional_meta};
+use crate::queue::Call;
 
 impl Recurrent for CpuOperators {
     fn rnn(
@@ -28,22 +29,32 @@ impl Recurrent for CpuOperators {
         seed: i64,
         offset: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::rnn::rnn_drawn(
-                &mut view_mut(uniform)?,
-                &mut view_mut(reserve)?,
-                &mut view_mut(out)?,
-                &mut views_mut(state)?,
-                &view(x)?,
-                &views(pre_state)?,
-                &views(weight_list)?,
-                optional(sequence_length)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut uniform = call.output(uniform)?;
+        let mut reserve = call.output(reserve)?;
+        let mut out = call.output(out)?;
+        let mut state = call.outputs(state)?;
+        let x = call.input(x)?;
+        let pre_state = call.inputs(pre_state)?;
+        let weight_list = call.inputs(weight_list)?;
+        let sequence_length = call.optional(sequence_length)?;
+        let mode = mode.to_owned();
+        call.run(
+            "rnn",
+            move || tenon_kernels::rnn::rnn_drawn(
+                &mut uniform,
+                &mut reserve,
+                &mut out,
+                &mut state,
+                &x,
+                &pre_state,
+                &weight_list,
+                sequence_length.as_ref(),
                 dropout_prob,
                 is_bidirec,
                 hidden_size,
                 num_layers,
-                mode,
+                &mode,
                 is_test,
                 seed,
                 offset,
@@ -65,13 +76,13 @@ impl Recurrent for CpuOperators {
         mode: &str,
         is_test: bool,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        let _ = launch;
         done(
             tenon_kernels::rnn::uniform_shape(
-                &view(x)?,
-                &views(pre_state)?,
-                &views(weight_list)?,
-                optional(sequence_length)?.as_ref(),
+                meta(x)?,
+                &metas(pre_state)?,
+                &metas(weight_list)?,
+                optional_meta(sequence_length)?,
                 dropout_prob,
                 is_bidirec,
                 hidden_size,
@@ -96,13 +107,13 @@ impl Recurrent for CpuOperators {
         mode: &str,
         is_test: bool,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
+        let _ = launch;
         done(
             tenon_kernels::rnn::reserve_shape(
-                &view(x)?,
-                &views(pre_state)?,
-                &views(weight_list)?,
-                optional(sequence_length)?.as_ref(),
+                meta(x)?,
+                &metas(pre_state)?,
+                &metas(weight_list)?,
+                optional_meta(sequence_length)?,
                 dropout_prob,
                 is_bidirec,
                 hidden_size,
@@ -134,25 +145,38 @@ impl Recurrent for CpuOperators {
         mode: &str,
         is_test: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::rnn::rnn_grad(
-                optional_mut(dx)?.as_mut(),
-                &mut views_mut(dpre_state)?,
-                &mut views_mut(dweight_list)?,
-                &view(x)?,
-                &views(pre_state)?,
-                &views(weight_list)?,
-                optional(sequence_length)?.as_ref(),
-                &view(uniform)?,
-                &view(reserve)?,
-                &view(dout)?,
-                &views(dstate)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dpre_state = call.outputs(dpre_state)?;
+        let mut dweight_list = call.outputs(dweight_list)?;
+        let x = call.input(x)?;
+        let pre_state = call.inputs(pre_state)?;
+        let weight_list = call.inputs(weight_list)?;
+        let sequence_length = call.optional(sequence_length)?;
+        let uniform = call.input(uniform)?;
+        let reserve = call.input(reserve)?;
+        let dout = call.input(dout)?;
+        let dstate = call.inputs(dstate)?;
+        let mode = mode.to_owned();
+        call.run(
+            "rnn_grad",
+            move || tenon_kernels::rnn::rnn_grad(
+                dx.as_mut(),
+                &mut dpre_state,
+                &mut dweight_list,
+                &x,
+                &pre_state,
+                &weight_list,
+                sequence_length.as_ref(),
+                &uniform,
+                &reserve,
+                &dout,
+                &dstate,
                 dropout_prob,
                 is_bidirec,
                 hidden_size,
                 num_layers,
-                mode,
+                &mode,
                 is_test,
             ),
         )

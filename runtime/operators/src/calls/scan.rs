@@ -5,7 +5,6 @@
 use tenon::device::Result;
 use tenon::operators::{Scan, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, ready, view, view_mut};
 use crate::queue::Call;
 
 impl Scan for CpuOperators {
@@ -208,14 +207,13 @@ impl Scan for CpuOperators {
         dout: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::scan::cumextremum_grad(
-                &mut view_mut(dx)?,
-                &view(indices)?,
-                &view(dout)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "cumextremum_grad",
+            move || tenon_kernels::scan::cumextremum_grad(&mut dx, &indices, &dout, axis),
         )
     }
 }

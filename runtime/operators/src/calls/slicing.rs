@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Slicing, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, ready, view, view_mut, views, views_mut};
+use crate::host::{done, meta};
 use crate::queue::Call;
 
 impl Slicing for CpuOperators {
@@ -137,8 +137,15 @@ impl Slicing for CpuOperators {
         shape: &[i64],
         offsets: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(tenon_kernels::shape::crop(&mut view_mut(out)?, &view(x)?, shape, offsets))
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let shape = shape.to_vec();
+        let offsets = offsets.to_vec();
+        call.run(
+            "crop",
+            move || tenon_kernels::shape::crop(&mut out, &x, &shape, &offsets),
+        )
     }
 
     fn crop_out_shape(
@@ -148,8 +155,8 @@ impl Slicing for CpuOperators {
         shape: &[i64],
         offsets: &[i64],
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
-        done(tenon_kernels::shape::crop_shape(&view(x)?, shape, offsets))
+        let _ = launch;
+        done(tenon_kernels::shape::crop_shape(meta(x)?, shape, offsets))
     }
 
     fn crop_grad(
@@ -160,14 +167,14 @@ impl Slicing for CpuOperators {
         dout: &TensorRef<'_>,
         offsets: &[i64],
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::crop_grad(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(dout)?,
-                offsets,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let dout = call.input(dout)?;
+        let offsets = offsets.to_vec();
+        call.run(
+            "crop_grad",
+            move || tenon_kernels::shape::crop_grad(&mut dx, &x, &dout, &offsets),
         )
     }
 
@@ -178,8 +185,8 @@ impl Slicing for CpuOperators {
         dout: &TensorRef<'_>,
         offsets: &[i64],
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
-        done(tenon_kernels::shape::crop_grad_shape(&view(x)?, &view(dout)?, offsets))
+        let _ = launch;
+        done(tenon_kernels::shape::crop_grad_shape(meta(x)?, meta(dout)?, offsets))
     }
 
     fn set_value_grad(
@@ -314,9 +321,13 @@ impl Slicing for CpuOperators {
         x: &[TensorRef<'_>],
         ids: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::multiplex(&mut view_mut(out)?, &views(x)?, &view(ids)?),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.inputs(x)?;
+        let ids = call.input(ids)?;
+        call.run(
+            "multiplex",
+            move || tenon_kernels::shape::multiplex(&mut out, &x, &ids),
         )
     }
 
@@ -327,13 +338,13 @@ impl Slicing for CpuOperators {
         ids: &TensorRef<'_>,
         dout: &TensorRef<'_>,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::shape::multiplex_grad(
-                &mut views_mut(dx)?,
-                &view(ids)?,
-                &view(dout)?,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.outputs(dx)?;
+        let ids = call.input(ids)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "multiplex_grad",
+            move || tenon_kernels::shape::multiplex_grad(&mut dx, &ids, &dout),
         )
     }
 }

@@ -5,7 +5,8 @@
 use tenon::device::Result;
 use tenon::operators::{Sorting, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional_mut, ready, view, view_mut};
+use crate::host::{done, meta, ready, view};
+use crate::queue::Call;
 
 impl Sorting for CpuOperators {
     fn argsort(
@@ -17,12 +18,16 @@ impl Sorting for CpuOperators {
         axis: i64,
         descending: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::argsort(
-                &mut view_mut(out)?,
-                &mut view_mut(indices)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        call.run(
+            "argsort",
+            move || tenon_kernels::sorting::argsort(
+                &mut out,
+                &mut indices,
+                &x,
                 axis,
                 descending,
             ),
@@ -37,14 +42,13 @@ impl Sorting for CpuOperators {
         dout: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::argsort_grad(
-                &mut view_mut(dx)?,
-                &view(indices)?,
-                &view(dout)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "argsort_grad",
+            move || tenon_kernels::sorting::argsort_grad(&mut dx, &indices, &dout, axis),
         )
     }
 
@@ -58,12 +62,16 @@ impl Sorting for CpuOperators {
         axis: i64,
         largest: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::topk(
-                &mut view_mut(out)?,
-                &mut view_mut(indices)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        call.run(
+            "topk",
+            move || tenon_kernels::sorting::topk(
+                &mut out,
+                &mut indices,
+                &x,
                 k,
                 axis,
                 largest,
@@ -79,8 +87,8 @@ impl Sorting for CpuOperators {
         axis: i64,
         largest: bool,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
-        done(tenon_kernels::sorting::topk_shape(&view(x)?, k, axis, largest))
+        let _ = launch;
+        done(tenon_kernels::sorting::topk_shape(meta(x)?, k, axis, largest))
     }
 
     fn topk_indices_shape(
@@ -91,8 +99,8 @@ impl Sorting for CpuOperators {
         axis: i64,
         largest: bool,
     ) -> Result<Vec<usize>> {
-        ready(launch)?;
-        done(tenon_kernels::sorting::topk_shape(&view(x)?, k, axis, largest))
+        let _ = launch;
+        done(tenon_kernels::sorting::topk_shape(meta(x)?, k, axis, largest))
     }
 
     fn topk_grad(
@@ -103,14 +111,13 @@ impl Sorting for CpuOperators {
         dout: &TensorRef<'_>,
         axis: i64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::topk_grad(
-                &mut view_mut(dx)?,
-                &view(indices)?,
-                &view(dout)?,
-                axis,
-            ),
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "topk_grad",
+            move || tenon_kernels::sorting::topk_grad(&mut dx, &indices, &dout, axis),
         )
     }
 
@@ -124,12 +131,16 @@ impl Sorting for CpuOperators {
         axis: i64,
         keep_dim: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::kthvalue(
-                &mut view_mut(out)?,
-                &mut view_mut(indices)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        call.run(
+            "kthvalue",
+            move || tenon_kernels::sorting::kthvalue(
+                &mut out,
+                &mut indices,
+                &x,
                 k,
                 axis,
                 keep_dim,
@@ -146,12 +157,16 @@ impl Sorting for CpuOperators {
         axis: i64,
         keep_dim: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::kthvalue_grad(
-                &mut view_mut(dx)?,
-                &view(indices)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "kthvalue_grad",
+            move || tenon_kernels::sorting::kthvalue_grad(
+                &mut dx,
+                &indices,
+                &dout,
                 axis,
                 keep_dim,
             ),
@@ -167,12 +182,16 @@ impl Sorting for CpuOperators {
         axis: i64,
         keep_dim: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::mode(
-                &mut view_mut(out)?,
-                &mut view_mut(indices)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        call.run(
+            "mode",
+            move || tenon_kernels::sorting::mode(
+                &mut out,
+                &mut indices,
+                &x,
                 axis,
                 keep_dim,
             ),
@@ -188,12 +207,16 @@ impl Sorting for CpuOperators {
         axis: i64,
         keep_dim: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::mode_grad(
-                &mut view_mut(dx)?,
-                &view(indices)?,
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "mode_grad",
+            move || tenon_kernels::sorting::mode_grad(
+                &mut dx,
+                &indices,
+                &dout,
                 axis,
                 keep_dim,
             ),
@@ -208,12 +231,16 @@ impl Sorting for CpuOperators {
         x: &TensorRef<'_>,
         right: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::searchsorted(
-                &mut view_mut(out)?,
-                &view(sorted_sequence)?,
-                &view(x)?,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let sorted_sequence = call.input(sorted_sequence)?;
+        let x = call.input(x)?;
+        call.run(
+            "searchsorted",
+            move || tenon_kernels::sorting::searchsorted(
+                &mut out,
+                &sorted_sequence,
+                &x,
                 right,
             ),
         )
@@ -230,15 +257,22 @@ impl Sorting for CpuOperators {
         axis: &[i64],
         equal_nan: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::unique(
-                &mut view_mut(out)?,
-                optional_mut(indices)?.as_mut(),
-                optional_mut(inverse)?.as_mut(),
-                optional_mut(counts)?.as_mut(),
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.optional_output(indices)?;
+        let mut inverse = call.optional_output(inverse)?;
+        let mut counts = call.optional_output(counts)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        call.run(
+            "unique",
+            move || tenon_kernels::sorting::unique(
+                &mut out,
+                indices.as_mut(),
+                inverse.as_mut(),
+                counts.as_mut(),
+                &x,
+                &axis,
                 equal_nan,
             ),
         )
@@ -266,15 +300,21 @@ impl Sorting for CpuOperators {
         mode: &str,
         ignore_nan: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::median(
-                &mut view_mut(out)?,
-                &mut view_mut(indices)?,
-                &view(x)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.output(indices)?;
+        let x = call.input(x)?;
+        let axis = axis.to_vec();
+        let mode = mode.to_owned();
+        call.run(
+            "median",
+            move || tenon_kernels::sorting::median(
+                &mut out,
+                &mut indices,
+                &x,
+                &axis,
                 keep_dim,
-                mode,
+                &mode,
                 ignore_nan,
             ),
         )
@@ -290,15 +330,21 @@ impl Sorting for CpuOperators {
         keep_dim: bool,
         mode: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::median_grad(
-                &mut view_mut(dx)?,
-                &view(indices)?,
-                &view(dout)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        let mode = mode.to_owned();
+        call.run(
+            "median_grad",
+            move || tenon_kernels::sorting::median_grad(
+                &mut dx,
+                &indices,
+                &dout,
+                &axis,
                 keep_dim,
-                mode,
+                &mode,
             ),
         )
     }
@@ -315,17 +361,25 @@ impl Sorting for CpuOperators {
         keep_dim: bool,
         mode: &str,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::sorting::median_grad_of_equal(
-                &mut view_mut(dx)?,
-                &view(x)?,
-                &view(median)?,
-                &view(indices)?,
-                &view(dout)?,
-                axis,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let median = call.input(median)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        let axis = axis.to_vec();
+        let mode = mode.to_owned();
+        call.run(
+            "median_grad_of_equal",
+            move || tenon_kernels::sorting::median_grad_of_equal(
+                &mut dx,
+                &x,
+                &median,
+                &indices,
+                &dout,
+                &axis,
                 keep_dim,
-                mode,
+                &mode,
             ),
         )
     }

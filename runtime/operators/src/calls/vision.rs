@@ -5,7 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Vision, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
-use crate::host::{done, optional, ready, view, view_mut};
+use crate::host::{done, optional, ready, view};
 use crate::queue::Call;
 
 impl Vision for CpuOperators {
@@ -86,13 +86,18 @@ impl Vision for CpuOperators {
         sampling_ratio: i64,
         aligned: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::vision::roi_align(
-                &mut view_mut(out)?,
-                &view(x)?,
-                &view(boxes)?,
-                optional(boxes_num)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let boxes = call.input(boxes)?;
+        let boxes_num = call.optional(boxes_num)?;
+        call.run(
+            "roi_align",
+            move || tenon_kernels::vision::roi_align(
+                &mut out,
+                &x,
+                &boxes,
+                boxes_num.as_ref(),
                 pooled_height,
                 pooled_width,
                 spatial_scale,
@@ -115,13 +120,18 @@ impl Vision for CpuOperators {
         sampling_ratio: i64,
         aligned: bool,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::vision::roi_align_grad(
-                &mut view_mut(dx)?,
-                &view(boxes)?,
-                optional(boxes_num)?.as_ref(),
-                &view(dout)?,
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let boxes = call.input(boxes)?;
+        let boxes_num = call.optional(boxes_num)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "roi_align_grad",
+            move || tenon_kernels::vision::roi_align_grad(
+                &mut dx,
+                &boxes,
+                boxes_num.as_ref(),
+                &dout,
                 pooled_height,
                 pooled_width,
                 spatial_scale,
@@ -139,12 +149,16 @@ impl Vision for CpuOperators {
         scores: Option<&TensorRef<'_>>,
         iou_threshold: f64,
     ) -> Result<()> {
-        ready(launch)?;
-        done(
-            tenon_kernels::vision::nms(
-                &mut view_mut(out)?,
-                &view(boxes)?,
-                optional(scores)?.as_ref(),
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let boxes = call.input(boxes)?;
+        let scores = call.optional(scores)?;
+        call.run(
+            "nms",
+            move || tenon_kernels::vision::nms(
+                &mut out,
+                &boxes,
+                scores.as_ref(),
                 iou_threshold,
             ),
         )

@@ -18,6 +18,7 @@ mod registry;
 mod temporary;
 mod tensor;
 mod tensors;
+mod values;
 
 pub(crate) use argument::{Argument, Attribute, Input, Outcome, Section};
 pub(crate) use call::{Call, enter};

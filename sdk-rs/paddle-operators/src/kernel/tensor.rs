@@ -13,8 +13,7 @@ use tenon::paddle::{self, KernelArgument, KernelContext, PaddleApi, Tensor as Ha
 
 use super::argument::{Argument, Input};
 use super::call::Call;
-use super::element::{Bool, Complex, Element, Number, size_and_alignment};
-use super::float16::{Bf16, F16};
+use super::element::{Element, size_and_alignment};
 use super::memory::Access;
 use crate::error::{Error, Result};
 
@@ -219,46 +218,6 @@ impl<'c> Tensor<'c> {
         // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
         // no part of it is written, as the ledger shows. Every bit pattern is an element.
         Ok(unsafe { view(&span, window.count) })
-    }
-
-    /// Returns the only element as a number of its type.
-    pub(crate) fn number(self) -> Result<Number> {
-        match self.numbers()?[..] {
-            [number] => Ok(number),
-            ref numbers => {
-                Err(Error::invalid(format!("`{}` has {} elements, not one", self.name, numbers.len())))
-            }
-        }
-    }
-
-    /// Returns the elements as integers.
-    pub(super) fn integers(self) -> Result<Vec<i64>> {
-        Ok(self.numbers()?.into_iter().map(Number::to_i64).collect())
-    }
-
-    fn numbers(self) -> Result<Vec<Number>> {
-        if !self.call.has_host_memory() {
-            let message = format!("`{}` may be in memory of the device, where it cannot be read", self.name);
-            return Err(Error::unimplemented(message));
-        }
-        fn all<T: Element>(tensor: Tensor<'_>) -> Result<Vec<Number>> {
-            Ok(tensor.read::<T>()?.iter().map(|element| element.to_number()).collect())
-        }
-        match self.data_type()? {
-            DataType::BOOL => all::<Bool>(self),
-            DataType::UINT8 => all::<u8>(self),
-            DataType::INT8 => all::<i8>(self),
-            DataType::INT16 => all::<i16>(self),
-            DataType::INT32 => all::<i32>(self),
-            DataType::INT64 => all::<i64>(self),
-            DataType::FLOAT16 => all::<F16>(self),
-            DataType::BFLOAT16 => all::<Bf16>(self),
-            DataType::FLOAT32 => all::<f32>(self),
-            DataType::FLOAT64 => all::<f64>(self),
-            DataType::COMPLEX64 => all::<Complex<f32>>(self),
-            DataType::COMPLEX128 => all::<Complex<f64>>(self),
-            other => Err(Error::unimplemented(format!("`{}` has elements of type {other:?}", self.name))),
-        }
     }
 }
 

@@ -27,7 +27,7 @@ pub trait Creation: Send + Sync {
         Err(Error::unsupported("arange_tensor"))
     }
 
-    /// Computes the shape of an output of [`arange_tensor`](Self::arange_tensor), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`arange_tensor`](Self::arange_tensor), which depends on elements of the inputs.
     fn arange_tensor_out_shape(
         &self,
         launch: Launch,
@@ -55,7 +55,7 @@ pub trait Creation: Send + Sync {
         Err(Error::unsupported("linspace"))
     }
 
-    /// Computes the shape of an output of [`linspace`](Self::linspace), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`linspace`](Self::linspace), which depends on the elements of `number`.
     fn linspace_out_shape(
         &self,
         launch: Launch,
@@ -85,7 +85,7 @@ pub trait Creation: Send + Sync {
         Err(Error::unsupported("logspace"))
     }
 
-    /// Computes the shape of an output of [`logspace`](Self::logspace), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`logspace`](Self::logspace), which depends on the elements of `number`.
     fn logspace_out_shape(
         &self,
         launch: Launch,

@@ -111,7 +111,7 @@ pub trait Expansion: Send + Sync {
         Err(Error::unsupported("repeat_interleave"))
     }
 
-    /// Computes the shape of an output of [`repeat_interleave`](Self::repeat_interleave), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`repeat_interleave`](Self::repeat_interleave), which depends on the elements of `repeats`.
     fn repeat_interleave_out_shape(
         &self,
         launch: Launch,

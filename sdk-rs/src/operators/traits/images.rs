@@ -36,7 +36,7 @@ pub trait Images: Send + Sync {
         Err(Error::unsupported("roi_pool"))
     }
 
-    /// Computes the shape of an output of [`roi_pool`](Self::roi_pool), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`roi_pool`](Self::roi_pool).
     fn roi_pool_out_shape(
         &self,
         launch: Launch,
@@ -49,7 +49,7 @@ pub trait Images: Send + Sync {
         Err(Error::unsupported("roi_pool_out_shape"))
     }
 
-    /// Computes the shape of an output of [`roi_pool`](Self::roi_pool), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`roi_pool`](Self::roi_pool).
     fn roi_pool_indices_shape(
         &self,
         launch: Launch,
@@ -103,7 +103,7 @@ pub trait Images: Send + Sync {
         Err(Error::unsupported("box_overlaps"))
     }
 
-    /// Computes the shape of an output of [`box_overlaps`](Self::box_overlaps), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`box_overlaps`](Self::box_overlaps).
     fn box_overlaps_out_shape(
         &self,
         launch: Launch,
@@ -143,7 +143,7 @@ pub trait Images: Send + Sync {
         Err(Error::unsupported("masked_im2col"))
     }
 
-    /// Computes the shape of an output of [`masked_im2col`](Self::masked_im2col), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`masked_im2col`](Self::masked_im2col).
     fn masked_im2col_out_shape(
         &self,
         launch: Launch,
@@ -207,7 +207,7 @@ pub trait Images: Send + Sync {
         Err(Error::unsupported("psa_mask"))
     }
 
-    /// Computes the shape of an output of [`psa_mask`](Self::psa_mask), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`psa_mask`](Self::psa_mask).
     fn psa_mask_out_shape(
         &self,
         launch: Launch,
@@ -289,7 +289,7 @@ pub trait Images: Send + Sync {
         Err(Error::unsupported("upfirdn"))
     }
 
-    /// Computes the shape of an output of [`upfirdn`](Self::upfirdn), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`upfirdn`](Self::upfirdn).
     fn upfirdn_out_shape(
         &self,
         launch: Launch,

@@ -217,7 +217,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("masked_select"))
     }
 
-    /// Computes the shape of an output of [`masked_select`](Self::masked_select), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`masked_select`](Self::masked_select), which depends on the elements of `mask`.
     fn masked_select_out_shape(
         &self,
         launch: Launch,
@@ -257,7 +257,7 @@ pub trait Indexing: Send + Sync {
         Err(Error::unsupported("nonzero"))
     }
 
-    /// Computes the shape of an output of [`nonzero`](Self::nonzero), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`nonzero`](Self::nonzero), which depends on the elements of `x`.
     fn nonzero_out_shape(
         &self,
         launch: Launch,

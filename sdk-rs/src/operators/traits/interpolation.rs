@@ -54,7 +54,7 @@ pub trait Interpolation: Send + Sync {
         Err(Error::unsupported("interpolate"))
     }
 
-    /// Computes the shape of an output of [`interpolate`](Self::interpolate), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`interpolate`](Self::interpolate), which depends on elements of the inputs.
     fn interpolate_out_shape(
         &self,
         launch: Launch,

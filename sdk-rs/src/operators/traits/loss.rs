@@ -688,7 +688,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("ctc_loss_of_logits"))
     }
 
-    /// Computes the shape of an output of [`ctc_loss_of_logits`](Self::ctc_loss_of_logits), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`ctc_loss_of_logits`](Self::ctc_loss_of_logits).
     fn ctc_loss_of_logits_loss_shape(
         &self,
         launch: Launch,
@@ -701,7 +701,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("ctc_loss_of_logits_loss_shape"))
     }
 
-    /// Computes the shape of an output of [`ctc_loss_of_logits`](Self::ctc_loss_of_logits), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`ctc_loss_of_logits`](Self::ctc_loss_of_logits).
     fn ctc_loss_of_logits_gradient_shape(
         &self,
         launch: Launch,
@@ -757,7 +757,7 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("softmax_focal_loss"))
     }
 
-    /// Computes the shape of an output of [`softmax_focal_loss`](Self::softmax_focal_loss), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`softmax_focal_loss`](Self::softmax_focal_loss).
     fn softmax_focal_loss_out_shape(
         &self,
         launch: Launch,

@@ -33,7 +33,7 @@ pub trait Matrix: Send + Sync {
         Err(Error::unsupported("matmul"))
     }
 
-    /// Computes the shape of an output of [`matmul`](Self::matmul), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`matmul`](Self::matmul).
     fn matmul_out_shape(
         &self,
         launch: Launch,

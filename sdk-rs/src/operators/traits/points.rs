@@ -32,7 +32,7 @@ pub trait Points: Send + Sync {
         Err(Error::unsupported("nearest_points"))
     }
 
-    /// Computes the shape of an output of [`nearest_points`](Self::nearest_points), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`nearest_points`](Self::nearest_points).
     fn nearest_points_distances_shape(
         &self,
         launch: Launch,
@@ -43,7 +43,7 @@ pub trait Points: Send + Sync {
         Err(Error::unsupported("nearest_points_distances_shape"))
     }
 
-    /// Computes the shape of an output of [`nearest_points`](Self::nearest_points), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`nearest_points`](Self::nearest_points).
     fn nearest_points_indices_shape(
         &self,
         launch: Launch,
@@ -87,7 +87,7 @@ pub trait Points: Send + Sync {
         Err(Error::unsupported("ball_query"))
     }
 
-    /// Computes the shape of an output of [`ball_query`](Self::ball_query), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`ball_query`](Self::ball_query).
     fn ball_query_out_shape(
         &self,
         launch: Launch,
@@ -125,7 +125,7 @@ pub trait Points: Send + Sync {
         Err(Error::unsupported("farthest_points"))
     }
 
-    /// Computes the shape of an output of [`farthest_points`](Self::farthest_points), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`farthest_points`](Self::farthest_points).
     fn farthest_points_indices_shape(
         &self,
         launch: Launch,
@@ -156,7 +156,7 @@ pub trait Points: Send + Sync {
         Err(Error::unsupported("points_in_boxes"))
     }
 
-    /// Computes the shape of an output of [`points_in_boxes`](Self::points_in_boxes), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`points_in_boxes`](Self::points_in_boxes).
     fn points_in_boxes_out_shape(
         &self,
         launch: Launch,
@@ -184,7 +184,7 @@ pub trait Points: Send + Sync {
         Err(Error::unsupported("points_in_polygons"))
     }
 
-    /// Computes the shape of an output of [`points_in_polygons`](Self::points_in_polygons), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`points_in_polygons`](Self::points_in_polygons).
     fn points_in_polygons_out_shape(
         &self,
         launch: Launch,
@@ -215,7 +215,7 @@ pub trait Points: Send + Sync {
         Err(Error::unsupported("voxel_coordinates"))
     }
 
-    /// Computes the shape of an output of [`voxel_coordinates`](Self::voxel_coordinates), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`voxel_coordinates`](Self::voxel_coordinates).
     fn voxel_coordinates_out_shape(
         &self,
         launch: Launch,

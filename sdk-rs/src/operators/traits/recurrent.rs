@@ -55,7 +55,7 @@ pub trait Recurrent: Send + Sync {
         Err(Error::unsupported("rnn"))
     }
 
-    /// Computes the shape of an output of [`rnn`](Self::rnn), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`rnn`](Self::rnn).
     fn rnn_uniform_shape(
         &self,
         launch: Launch,
@@ -73,7 +73,7 @@ pub trait Recurrent: Send + Sync {
         Err(Error::unsupported("rnn_uniform_shape"))
     }
 
-    /// Computes the shape of an output of [`rnn`](Self::rnn), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`rnn`](Self::rnn).
     fn rnn_reserve_shape(
         &self,
         launch: Launch,

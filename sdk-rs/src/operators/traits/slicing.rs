@@ -115,7 +115,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("crop"))
     }
 
-    /// Computes the shape of an output of [`crop`](Self::crop), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`crop`](Self::crop).
     fn crop_out_shape(
         &self,
         launch: Launch,
@@ -145,7 +145,7 @@ pub trait Slicing: Send + Sync {
         Err(Error::unsupported("crop_grad"))
     }
 
-    /// Computes the shape of an output of [`crop_grad`](Self::crop_grad), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`crop_grad`](Self::crop_grad).
     fn crop_grad_dx_shape(
         &self,
         launch: Launch,

@@ -69,7 +69,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("topk"))
     }
 
-    /// Computes the shape of an output of [`topk`](Self::topk), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`topk`](Self::topk).
     fn topk_out_shape(
         &self,
         launch: Launch,
@@ -81,7 +81,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("topk_out_shape"))
     }
 
-    /// Computes the shape of an output of [`topk`](Self::topk), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`topk`](Self::topk).
     fn topk_indices_shape(
         &self,
         launch: Launch,
@@ -233,7 +233,7 @@ pub trait Sorting: Send + Sync {
         Err(Error::unsupported("unique"))
     }
 
-    /// Computes the shape of an output of [`unique`](Self::unique), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`unique`](Self::unique), which depends on the elements of `x`.
     fn unique_out_shape(
         &self,
         launch: Launch,

@@ -149,7 +149,7 @@ pub trait Vision: Send + Sync {
         Err(Error::unsupported("nms"))
     }
 
-    /// Computes the shape of an output of [`nms`](Self::nms), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`nms`](Self::nms), which depends on elements of the inputs.
     fn nms_out_shape(
         &self,
         launch: Launch,

@@ -8,14 +8,15 @@ use quote::quote;
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
 use crate::emit::{EmitError, Emitter, Job, Takes};
-use crate::model::{Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Work};
+use crate::formula::Variable;
+use crate::model::{Arity, AttributeType, Method, Operator, OperatorGroup, Operators, OutputPlace, Work};
 use crate::out::Output;
 
-/// The functions for methods whose work is done when they return.
-const AT_ONCE: [&str; 9] =
-    ["done", "optional", "optional_mut", "optional_views", "ready", "view", "view_mut", "views", "views_mut"];
+/// The functions for shapes.
+const SHAPES: [&str; 9] =
+    ["done", "meta", "metas", "optional", "optional_meta", "optional_views", "ready", "view", "views"];
 
-/// The names for methods whose work may run later.
+/// The names for work that may run later.
 const QUEUED: [&str; 6] = ["Call", "borrowed", "common_shape", "expect_shape", "gradient", "texts"];
 
 /// The methods of all operators, as calls of the crate of kernels.
@@ -53,7 +54,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
     let methods: TokenStream = methods.collect();
     let used = Used::by(&methods);
     let formulas = used.import(quote!(tenon_kernels), &["formulas"]);
-    let at_once = used.import(quote!(crate::host), &AT_ONCE);
+    let shapes = used.import(quote!(crate::host), &SHAPES);
     let queued = used.import(quote!(crate::queue), &QUEUED);
     quote! {
         #doc
@@ -63,7 +64,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
         #formulas
 
         use crate::CpuOperators;
-        #at_once
+        #shapes
         #queued
 
         impl #name for CpuOperators {
@@ -75,7 +76,6 @@ fn module(group: &OperatorGroup) -> TokenStream {
 fn body(group: &Ident, method: &Method) -> TokenStream {
     match method.work {
         Work::Shape(path) => shape(method, path),
-        Work::Kernel(path) if method.operator.checks_elements => at_once(method, path),
         Work::Kernel(path) => kernel(method, path),
         Work::Formula(_) => formula(group, method),
         Work::Gradient(..) => of_gradient(group, method),
@@ -84,34 +84,46 @@ fn body(group: &Ident, method: &Method) -> TokenStream {
 
 /// Emits the statements that compute the shape of an output, after waiting for the elements that it depends on.
 fn shape(method: &Method, path: &str) -> TokenStream {
-    let (function, arguments) = (function(path), arguments(method));
-    let wait = match method.operator.checks_elements {
-        true => quote!(ready(launch)?;),
-        false => quote!(let _ = launch;),
-    };
+    let (function, attributes) = (function(path), attributes(method));
+    let inputs: Vec<_> =
+        method.inputs.iter().map(|variable| shape_input(method.operator, *variable)).collect();
+    let wait = wait_for_elements(method);
     quote! {
         #wait
-        done(#function(#(#arguments),*))
+        done(#function(#(#inputs,)* #(#attributes),*))
     }
 }
 
-/// Emits the call of a kernel that may refuse elements: the call returns its error.
-fn at_once(method: &Method, path: &str) -> TokenStream {
-    let function = function(path);
-    let operator = method.operator;
-    let arguments = arguments(method);
-    let outputs = operator.outputs.iter().map(|output| {
-        let name = names::snake(&output.name);
-        match output.arity {
-            Arity::One => quote!(&mut view_mut(#name)?),
-            Arity::Optional => quote!(optional_mut(#name)?.as_mut()),
-            Arity::List | Arity::OptionalList => quote!(&mut views_mut(#name)?),
+/// Emits the wait for the elements that decide about a shape, if the call has any.
+fn wait_for_elements(method: &Method) -> TokenStream {
+    let deciding = |variable: &&Variable| method.operator.decides_shape(**variable);
+    let presence = |variable: &Variable| {
+        let name = names::snake(&method.operator.variable_name(*variable));
+        match method.operator.arity(*variable) {
+            Arity::Optional | Arity::OptionalList => Some(quote!(#name.is_some())),
+            Arity::One | Arity::List => None,
         }
-    });
-    let random = operator.random.then(|| quote!(seed, offset));
-    quote! {
-        ready(launch)?;
-        done(#function(#(#outputs,)* #(#arguments,)* #random))
+    };
+    let present: Vec<_> = method.inputs.iter().filter(deciding).map(presence).collect();
+    match present.iter().cloned().collect::<Option<Vec<_>>>() {
+        Some(present) if present.is_empty() => quote!(let _ = launch;),
+        Some(present) => quote!(if #(#present)||* { ready(launch)?; }),
+        None => quote!(ready(launch)?;),
+    }
+}
+
+/// Emits an input as a function of a shape takes it: with its elements only if they decide about the shape.
+fn shape_input(operator: &Operator, variable: Variable) -> TokenStream {
+    let name = names::snake(&operator.variable_name(variable));
+    match (operator.arity(variable), operator.decides_shape(variable)) {
+        (Arity::One, true) => quote!(&view(#name)?),
+        (Arity::Optional, true) => quote!(optional(#name)?.as_ref()),
+        (Arity::List, true) => quote!(&views(#name)?),
+        (Arity::OptionalList, true) => quote!(optional_views(#name)?.as_deref()),
+        (Arity::One, false) => quote!(meta(#name)?),
+        (Arity::Optional, false) => quote!(optional_meta(#name)?),
+        (Arity::List, false) => quote!(&metas(#name)?),
+        (Arity::OptionalList, false) => quote!(#name.map(metas).transpose()?.as_deref()),
     }
 }
 
@@ -193,20 +205,6 @@ fn inputs(method: &Method) -> Vec<Ident> {
 fn function(path: &str) -> TokenStream {
     let path = names::path(path);
     quote!(tenon_kernels::#path)
-}
-
-/// Emits the inputs and the attributes as a kernel takes them.
-fn arguments(method: &Method) -> Vec<TokenStream> {
-    let inputs = method.inputs.iter().map(|variable| {
-        let name = names::snake(&method.operator.variable_name(*variable));
-        match method.operator.arity(*variable) {
-            Arity::One => quote!(&view(#name)?),
-            Arity::Optional => quote!(optional(#name)?.as_ref()),
-            Arity::List => quote!(&views(#name)?),
-            Arity::OptionalList => quote!(optional_views(#name)?.as_deref()),
-        }
-    });
-    inputs.chain(attributes(method)).collect()
 }
 
 fn attributes(method: &Method) -> Vec<TokenStream> {

@@ -52,7 +52,7 @@ pub trait Others: Send + Sync {
         Err(Error::unsupported("sample"))
     }
 
-    /// Computes the shape of an output of [`sample`](Self::sample), which may depend on elements of the inputs.
+    /// Computes the shape of an output of [`sample`](Self::sample).
     fn sample_out_shape(&self, launch: Launch, x: &TensorRef<'_>) -> Result<Vec<usize>> {
         Err(Error::unsupported("sample_out_shape"))
     }

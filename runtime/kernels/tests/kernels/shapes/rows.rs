@@ -71,11 +71,11 @@ fn shapes_follow_from_numbers() {
     let x = matrix(&[2, 3], &[0.0; 6]);
     let times =
         |values: &[i64]| Tensor::new(DType::I64, &[values.len()], values.iter().map(|&n| Number::Integer(n)));
-    assert_eq!(s::repeat_interleave_shape(&x.view(), &times(&[2]).view(), -1), Ok(vec![2, 6]));
-    assert_eq!(s::repeat_interleave_shape(&x.view(), &times(&[2, 0, 1]).view(), 1), Ok(vec![2, 3]));
-    assert!(s::repeat_interleave_shape(&x.view(), &times(&[-2]).view(), 1).is_err());
-    assert_eq!(s::crop_shape(&x.view(), &[1, -1], &[0, 2]), Ok(vec![1, 1]));
-    assert_eq!(s::crop_shape(&x.view(), &[1, -1], &[0, 4]), Err(Error::Index { index: 4, len: 3 }));
+    assert_eq!(s::repeat_interleave_shape(x.view().meta(), &times(&[2]).view(), -1), Ok(vec![2, 6]));
+    assert_eq!(s::repeat_interleave_shape(x.view().meta(), &times(&[2, 0, 1]).view(), 1), Ok(vec![2, 3]));
+    assert!(s::repeat_interleave_shape(x.view().meta(), &times(&[-2]).view(), 1).is_err());
+    assert_eq!(s::crop_shape(x.view().meta(), &[1, -1], &[0, 2]), Ok(vec![1, 1]));
+    assert_eq!(s::crop_shape(x.view().meta(), &[1, -1], &[0, 4]), Err(Error::Index { index: 4, len: 3 }));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn sequences_come_from_tensors_of_one_number() {
         .unwrap();
     assert_eq!(out.values(), numbers(&[1.0, 10.0, 100.0]));
     let refused = number(DType::F32, -1.0);
-    assert!(s::linspace_tensor_shape(&start.view(), &stop.view(), &refused.view()).is_err());
+    assert!(s::linspace_tensor_shape(start.view().meta(), stop.view().meta(), &refused.view()).is_err());
 }
 
 #[test]
