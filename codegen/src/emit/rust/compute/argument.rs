@@ -113,7 +113,7 @@ fn value(context: Context, function: &Function, param: &Param) -> Option<TokenSt
         (Some(ComputeKind::Integers), _) => quote!(call.integers(#text, #name)?),
         (Some(ComputeKind::Generator), _) => quote!(call.generator(#text, #handle)?),
         (None, _) if param.ty == Ty::String => quote!(call.text(#text, #name)?),
-        (None, _) if is_output => quote!(call.target(#text, #name)?),
+        (None, _) if param.dir != Direction::In => quote!(call.target(#text, #name)?),
         (None, Some(Length::Count(Extent::Number(1)))) => quote!(call.optional_value(#name)),
         (None, _) => return None,
     })

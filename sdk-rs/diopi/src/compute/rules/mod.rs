@@ -18,6 +18,7 @@ pub(crate) mod indexing;
 mod inference;
 pub(crate) mod layout;
 pub(crate) mod likelihood;
+pub(crate) mod lmdeploy;
 pub(crate) mod losses;
 pub(crate) mod masking;
 mod matrix;
