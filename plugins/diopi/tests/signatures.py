@@ -56,10 +56,6 @@ class Signature:
     result: str
     params: tuple[Param, ...]
 
-    @property
-    def takes_context(self) -> bool:
-        return bool(self.params) and self.params[0].type == "diopiContextHandle_t"
-
 
 def ctype(name: str) -> type | None:
     """Returns the type of ctypes for a type of C."""

@@ -51,7 +51,6 @@ pub mod random;
 pub mod reduce;
 pub mod reduction;
 pub mod rnn;
-pub mod rotary;
 pub mod scan;
 pub mod shape;
 mod simd;

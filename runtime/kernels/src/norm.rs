@@ -142,19 +142,6 @@ pub fn statistics<T: Real>(shape: Channels, x: &[T], mean: &mut [T], variance: &
     Ok(())
 }
 
-/// Moves running statistics towards those of a batch: `running * momentum + batch * (1 - momentum)`.
-///
-/// # Errors
-/// [`Error::Length`].
-pub fn track<T: Real>(running: &mut [T], batch: &[T], momentum: f64) -> Result<()> {
-    expect_length("batch", running.len(), batch.len())?;
-    let (keep, take) = (T::narrow(momentum), T::narrow(1.0 - momentum));
-    for (running, &batch) in running.iter_mut().zip(batch) {
-        *running = *running * keep + batch * take;
-    }
-    Ok(())
-}
-
 /// Turns variances into reciprocal standard deviations: `1 / sqrt(variance + epsilon)`.
 pub fn reciprocal_deviation<T: Real>(variance: &mut [T], epsilon: f64) {
     let epsilon = T::narrow(epsilon);
@@ -288,14 +275,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn running_statistics_follow() {
-        let mut running = [1.0_f32, 0.0];
-        track(&mut running, &[0.0, 10.0], 0.75).unwrap();
-        assert_eq!(running, [0.75, 2.5]);
-        assert!(track(&mut running, &[0.0], 0.9).is_err());
     }
 
     #[test]

@@ -334,14 +334,6 @@ pub fn reduce_as_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     movement::copy(dx, dout)
 }
 
-/// Writes the number of elements of a tensor.
-///
-/// # Errors
-/// [`Error::Length`] unless the output has one element.
-pub fn numel(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
-    slices::store_integers(out, &[x.len() as i64])
-}
-
 /// Writes the shape of a tensor.
 ///
 /// # Errors

@@ -359,12 +359,6 @@ impl<'a> ViewMut<'a> {
         ViewMut { memory: self.memory.clone(), lifetime: PhantomData }
     }
 
-    /// Returns true if each element of the input is where that of this view is.
-    #[must_use]
-    pub fn is_same_memory(&self, other: &View<'_>) -> bool {
-        self.memory.dims == other.memory.dims && self.is_same_place(other)
-    }
-
     /// Returns true if some byte between the first and the last element may belong to both.
     #[must_use]
     pub fn shares_memory(&self, other: &View<'_>) -> bool {

@@ -39,6 +39,21 @@ fn split_mut<T>(trace: &mut [T], len: usize) -> [&mut [T]; TRACED] {
     std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
+/// Evaluates an expression with the kind of cell as a constant, so that each kind has loops of its own.
+macro_rules! for_constant {
+    ($cell:expr, $constant:ident => $body:expr) => {
+        for_constant!($cell, $constant => $body, [Lstm, Gru, Tanh, Relu])
+    };
+    ($cell:expr, $constant:ident => $body:expr, [$($kind:ident),*]) => {
+        match $cell {
+            $(Cell::$kind => {
+                const $constant: Cell = Cell::$kind;
+                $body
+            })*
+        }
+    };
+}
+
 impl Layer<'_> {
     fn rows(&self) -> usize {
         self.time * self.batch
@@ -75,73 +90,25 @@ impl Layer<'_> {
 
     /// Computes a step of some units: gates, state and memory.
     fn step<T: Float>(&self, outs: [&mut [T]; GATES + 2], inputs: [&[T]; 2 * GATES + 2]) {
-        let len = self.hidden;
-        match self.cell {
-            Cell::Lstm => in_blocks(
-                len,
-                outs,
-                inputs,
-                #[inline(always)]
-                |values| Cell::Lstm.step_of(values),
-            ),
-            Cell::Gru => in_blocks(
-                len,
-                outs,
-                inputs,
-                #[inline(always)]
-                |values| Cell::Gru.step_of(values),
-            ),
-            Cell::Tanh => in_blocks(
-                len,
-                outs,
-                inputs,
-                #[inline(always)]
-                |values| Cell::Tanh.step_of(values),
-            ),
-            Cell::Relu => in_blocks(
-                len,
-                outs,
-                inputs,
-                #[inline(always)]
-                |values| Cell::Relu.step_of(values),
-            ),
-        }
+        for_constant!(self.cell, CELL => in_blocks(
+            self.hidden,
+            outs,
+            inputs,
+            #[inline(always)]
+            |values| CELL.step_of(values),
+        ));
     }
 
     /// Computes the gradient of a step of some units: by the parts of the gates from `x` and from `h`, the state and the
     /// memory.
     fn step_gradient<T: Float>(&self, outs: [&mut [T]; 2 * GATES + 2], inputs: [&[T]; GATES + 6]) {
-        let len = self.hidden;
-        match self.cell {
-            Cell::Lstm => in_blocks(
-                len,
-                outs,
-                inputs,
-                #[inline(always)]
-                |values| Cell::Lstm.gradient_of(values),
-            ),
-            Cell::Gru => in_blocks(
-                len,
-                outs,
-                inputs,
-                #[inline(always)]
-                |values| Cell::Gru.gradient_of(values),
-            ),
-            Cell::Tanh => in_blocks(
-                len,
-                outs,
-                inputs,
-                #[inline(always)]
-                |values| Cell::Tanh.gradient_of(values),
-            ),
-            Cell::Relu => in_blocks(
-                len,
-                outs,
-                inputs,
-                #[inline(always)]
-                |values| Cell::Relu.gradient_of(values),
-            ),
-        }
+        for_constant!(self.cell, CELL => in_blocks(
+            self.hidden,
+            outs,
+            inputs,
+            #[inline(always)]
+            |values| CELL.gradient_of(values),
+        ));
     }
 
     /// Computes the outputs, and changes the state and the memory of each sample to the last ones.

@@ -1,5 +1,4 @@
 use tenon_kernels::attention::{attention, attention_grad};
-use tenon_kernels::rotary::{rotary_embedding, rotary_embedding_grad};
 use tenon_kernels::swiglu::{swiglu, swiglu_grad};
 use tenon_kernels::{DType, Error};
 
@@ -126,58 +125,6 @@ fn more_queries_than_a_block_equal_a_loop() {
     assert!(matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
     let refused = attention(&mut odd.view_mut(), None, &q, &k, &v, None, SCALE, false);
     assert!(matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
-}
-
-#[test]
-fn rotary_embedding_and_its_gradient_equal_a_loop() {
-    let mut random = Random(3);
-    let dims = [2, 3, 2, 4];
-    for (case, dtype) in FLOATS.into_iter().cycle().take(16).enumerate() {
-        let (interleaved, given) = (case / 4 % 2 == 0, case / 8 == 0);
-        let x = random.tensor(dtype, &dims);
-        let [sin, cos] = [0; 2].map(|_| random.tensor(dtype, &[1, 5, 1, 4]));
-        let ids: Vec<f64> = (0..6).map(|_| random.below(5) as f64).collect();
-        let ids = random.tensor_of(DType::I64, &[2, 3], &ids);
-        let positions = if given { ids.values() } else { vec![0.0, 1.0, 2.0, 0.0, 1.0, 2.0] };
-        let ids_view = ids.view();
-        let ids = given.then_some(&ids_view);
-        let reference = |x: &[f64]| -> Vec<f64> {
-            let element = |(number, value): (usize, &f64)| {
-                let (n, start) = (number % 4, number / 4 * 4);
-                let (other, sign) = match (interleaved, n) {
-                    (true, n) => {
-                        if n % 2 == 0 {
-                            (n + 1, -1.0)
-                        } else {
-                            (n - 1, 1.0)
-                        }
-                    }
-                    (false, n) => {
-                        if n < 2 {
-                            (n + 2, -1.0)
-                        } else {
-                            (n - 2, 1.0)
-                        }
-                    }
-                };
-                let at = positions[number / 8] as usize * 4 + n;
-                value * cos.values()[at] + sign * x[start + other] * sin.values()[at]
-            };
-            x.iter().enumerate().map(element).collect()
-        };
-        let (mut out, mut dx, dout) =
-            (random.tensor(dtype, &dims), random.tensor(dtype, &dims), random.tensor(dtype, &dims));
-        rotary_embedding(&mut out.view_mut(), &x.view(), &sin.view(), &cos.view(), ids, interleaved).unwrap();
-        out.assert_close(&reference(&x.values()), (interleaved, given));
-        rotary_embedding_grad(&mut dx.view_mut(), &sin.view(), &cos.view(), ids, &dout.view(), interleaved)
-            .unwrap();
-        let wanted = gradient(&[x.values()], 0, &dout.values(), |inputs| reference(&inputs[0]));
-        dx.assert_close(&wanted, (interleaved, given, "gradient"));
-    }
-    let (x, table) = (random.tensor(DType::F32, &dims), random.tensor(DType::F32, &[2, 4]));
-    let mut out = random.tensor(DType::F32, &dims);
-    let refused = rotary_embedding(&mut out.view_mut(), &x.view(), &table.view(), &table.view(), None, true);
-    assert_eq!(refused, Err(Error::Index { index: 2, len: 2 }));
 }
 
 #[test]

@@ -380,10 +380,9 @@ fn special_values_are_those_of_scipy() {
 #[test]
 fn shapes_and_clipped_tensors_are_written() {
     let x = Tensor::new(DType::F32, &[2, 1], [3.0, 4.0].map(Number::Real));
-    let (count, dims) = (Tensor::new(DType::I64, &[], []), Tensor::new(DType::I32, &[2], []));
-    r::numel(&mut count.view_mut(), &x.view()).unwrap();
+    let dims = Tensor::new(DType::I32, &[2], []);
     r::shape(&mut dims.view_mut(), &x.view()).unwrap();
-    assert_eq!((numbers(&count), numbers(&dims)), (vec![2.0], vec![2.0, 1.0]));
+    assert_eq!(numbers(&dims), [2.0, 1.0]);
     for (limit, wanted) in [(2.5, [1.5, 2.0]), (6.0, [3.0, 4.0])] {
         let out = Tensor::new(DType::F32, &[2, 1], []);
         r::clip_by_norm(&mut out.view_mut(), &x.view(), limit).unwrap();
