@@ -148,10 +148,14 @@ class Library:
 
     @contextmanager
     def prepared(self, name: str, *args: Any) -> Iterator[Callable[[], None]]:
-        """Returns a function that calls an operator with the same tensors each time, and waits."""
+        """Returns a function that calls an operator with the same tensors each time, and waits.
+
+        Tensors that the operator makes are destroyed after each call.
+        """
         function, params = self.function(name), functions()[name].params[1:]
         context = ctypes.c_void_p(self.runtime.host_make_context())
         synchronize = self.runtime.host_synchronize
+        destroy = self.runtime.host_destroy_tensors
         try:
             with Tensors(self.runtime) as tensors:
                 call = _Call(tensors, params, args)
@@ -159,6 +163,7 @@ class Library:
                 def run() -> None:
                     if function(context, *call.values) != 0 or synchronize(context) != 0:
                         raise DiopiError(1, self.last_error())
+                    destroy(context)
 
                 yield run
         finally:

@@ -258,13 +258,18 @@ diopiError_t host_synchronize(diopiContextHandle_t ctx) {
   return ctx->has_stream ? (diopiError_t)host_device.synchronize_stream(ctx->stream) : diopiSuccess;
 }
 
-diopiError_t host_destroy_context(diopiContextHandle_t ctx) {
-  const int32_t code = ctx->has_stream ? host_device.destroy_stream(ctx->stream) : 0;
+void host_destroy_tensors(diopiContextHandle_t ctx) {
   for (struct diopiTensor* tensor = ctx->tensors; tensor != NULL;) {
     struct diopiTensor* next = tensor->next;
     host_destroy_tensor(tensor);
     tensor = next;
   }
+  ctx->tensors = NULL;
+}
+
+diopiError_t host_destroy_context(diopiContextHandle_t ctx) {
+  const int32_t code = ctx->has_stream ? host_device.destroy_stream(ctx->stream) : 0;
+  host_destroy_tensors(ctx);
   destroy(ctx);
   return (diopiError_t)code;
 }

@@ -41,6 +41,9 @@ diopiTensorHandle_t host_make_tensor(
 
 void host_destroy_tensor(diopiTensorHandle_t th);
 
+// Destroys the tensors that operators have made in a context.
+void host_destroy_tensors(diopiContextHandle_t ctx);
+
 // Copies the whole memory of a tensor, and waits.
 diopiError_t host_write(diopiTensorHandle_t th, const void* bytes);
 diopiError_t host_read(diopiConstTensorHandle_t th, void* bytes);
