@@ -1,4 +1,4 @@
-/* The device. Its addresses are not those of the host, as on a real device: a host that uses one crashes.
+/* The device. Its addresses are invalid on the host, as on a real device: a host that uses one crashes.
  *
  * All work is done when a call returns. operators.c has the operators.
  */
@@ -10,7 +10,7 @@
 
 #include "tenon/paddle_operators.h"
 
-/* The bit that makes an address of the device out of one of the host. */
+/* This bit turns an address of the host into one of the device. */
 #define DEVICE ((uintptr_t)1 << 62)
 
 void* memory_of(const void* address) {

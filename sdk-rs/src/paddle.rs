@@ -357,7 +357,7 @@ impl KernelFn {
     /// Calls the function.
     pub fn call(self, ctx: KernelContext) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(ctx.as_raw()) };
         }
@@ -387,7 +387,7 @@ impl InferShapeFn {
     /// Calls the function.
     pub fn call(self, ctx: InferMetaContext) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(ctx.as_raw()) };
         }

@@ -26,7 +26,7 @@ pub enum Reason {
     },
     /// A link.
     Link,
-    /// A folder, or something else that is no file.
+    /// A folder, or something else that is not a file.
     NoFile,
     /// A file where a folder is needed.
     NoFolder,
@@ -42,12 +42,12 @@ pub enum Reason {
         /// The other output.
         other: String,
     },
-    /// A file of the name that an output has while it is written.
+    /// A file with the temporary name that an output has while it is written.
     Temporary,
 }
 
 impl Reason {
-    /// Returns true if it is only the text of a file that is not what a run wrote.
+    /// Returns true if the obstacle is a file whose content no run of this spec wrote.
     pub(super) fn is_content(&self) -> bool {
         matches!(self, Reason::Foreign | Reason::Edited)
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Obstacle {
                 )
             }
             Reason::Link => write!(formatter, "`{path}` is a link"),
-            Reason::NoFile => write!(formatter, "`{path}` is no file"),
+            Reason::NoFile => write!(formatter, "`{path}` is not a file"),
             Reason::NoFolder => write!(formatter, "a file is where `{path}` needs a folder"),
             Reason::LeadsOut { folder, to } => {
                 write!(
@@ -78,7 +78,7 @@ impl fmt::Display for Obstacle {
             Reason::SameFile { other } => {
                 write!(formatter, "`{path}` is the same file as the output `{other}`, through a link")
             }
-            Reason::Temporary => write!(formatter, "`{path}` is needed while the output is written"),
+            Reason::Temporary => write!(formatter, "`{path}` is the temporary name of an output"),
         }
     }
 }
@@ -86,7 +86,7 @@ impl fmt::Display for Obstacle {
 /// Obstacles that a message names one by one.
 const NAMED: usize = 12;
 
-/// Returns all of them, each on a separate line.
+/// Lists obstacles, each on a separate line.
 pub(super) fn list(obstacles: &[Obstacle]) -> String {
     let mut text = match obstacles {
         [_] => "1 output cannot be written; nothing was written".to_owned(),

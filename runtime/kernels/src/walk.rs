@@ -67,14 +67,13 @@ impl<const N: usize> Walk<N> {
         Self { starts, outer: merged, row, done: 0 }
     }
 
-    /// Calls `visit` with every row, and where it starts in each memory.
+    /// Calls `visit` with every row, and its start in each memory.
     pub(crate) fn rows(mut self, visit: impl FnMut([usize; N], Row<N>)) {
         let total = self.outer.iter().map(|dimension| dimension.len).product::<usize>() * self.row.len;
         self.advance(total, visit);
     }
 
-    /// Goes on over the next `count` elements: calls `visit` with each row or part of a row, and where it
-    /// starts.
+    /// Visits the next `count` elements: calls `visit` with each row or part of a row, and its start.
     pub(crate) fn advance(&mut self, mut count: usize, mut visit: impl FnMut([usize; N], Row<N>)) {
         while count > 0 {
             let Row { len, strides } = self.row;
@@ -90,8 +89,7 @@ impl<const N: usize> Walk<N> {
         }
     }
 
-    /// Moves to the next row as an odometer does: the last dimension that is not at its end moves on, those behind it
-    /// start anew.
+    /// Moves to the next row: increments the last index that is not at its end, and resets the indices after it.
     fn next_row(&mut self) {
         for Dimension { len, strides, index } in self.outer.iter_mut().rev() {
             *index += 1;
@@ -132,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn dimensions_that_lie_behind_one_another_are_one_row() {
+    fn contiguous_dimensions_are_one_row() {
         for (strides, wanted) in [
             (&[12, 4, 1][..], &[24][..]),
             (&[24, 8, 2], &[24]),

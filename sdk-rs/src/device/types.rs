@@ -140,7 +140,7 @@ impl StreamCallback {
         let mut status_of_call = <Status as tenon::StatusCode>::SUCCESS;
         if let Some(callee) = self.function {
             let mut device = ffi::C_Device_st { id: device.0 };
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe {
                 callee(
@@ -898,7 +898,7 @@ impl GraphExecSetter {
     /// Calls the function.
     pub fn call(self, exec: GraphExec) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(exec.as_raw(), self.context.as_ptr()) };
         }
@@ -928,7 +928,7 @@ impl GraphExecHook {
     /// Calls the function.
     pub fn call(self, exec: GraphExec) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(exec.as_raw()) };
         }

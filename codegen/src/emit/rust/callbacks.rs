@@ -9,7 +9,7 @@ use super::raw_types::raw_path;
 use super::{Context, names};
 use crate::model::{Direction, Param, Ty, Type, TypeKind};
 
-/// Emits a callback with its context pointer. It can be called, and moved to the thread that calls it.
+/// Emits the type of a callback with its context pointer. Its values can be called, and sent to another thread.
 pub(super) fn wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStream {
     let name = names::symbol(&ty.name.value);
     let c_name = names::symbol(&ty.c_name);
@@ -115,7 +115,7 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
             #outcome
             if let ::core::option::Option::Some(__callee) = self.function {
                 #(#prepare)*
-                __comment!("SAFETY: the creator of this promised that the function may be called with its context.");
+                __comment!("SAFETY: the creator of this value promised that the function may be called with its context.");
                 unsafe { __callee(#(#arguments),*) };
             }
             #answer

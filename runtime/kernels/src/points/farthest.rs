@@ -16,10 +16,10 @@ pub fn farthest_points_shape(x: TensorMeta<'_>, samples: i64, _pairwise: bool) -
 }
 
 /// Samples points by their distance: the first point, then always the one with the largest squared distance to the samples
-/// so far, the first of equal ones.
+/// so far; of equal ones, the first.
 ///
-/// `distances` is the squared distance of each point to the nearest sample but the last. With `pairwise`, `x` has the squared
-/// distances of all pairs instead of the points.
+/// `distances` is the squared distance of each point to the nearest of all samples but the last. With `pairwise`, `x` has
+/// the squared distances of all pairs instead of the points.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a negative number of samples, [`Error::Empty`] for samples of

@@ -189,7 +189,7 @@ impl AllocatorAllocFunc {
     /// Calls the function.
     pub fn call(self, allocator: Allocator, size: usize) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(allocator.as_raw(), size) };
         }
@@ -219,7 +219,7 @@ impl AllocatorFreeFunc {
     /// Calls the function.
     pub fn call(self, allocator: Allocator, block: AllocatorBlock) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(allocator.as_raw(), block.as_raw()) };
         }
@@ -249,7 +249,7 @@ impl AllocatorAllocAdviseFunc {
     /// Calls the function.
     pub fn call(self, allocator: Allocator, size: usize, addr: AllocatorAddr) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(allocator.as_raw(), size, addr.as_raw()) };
         }
@@ -279,7 +279,7 @@ impl AllocatorGetAddrFromBlockFunc {
     /// Calls the function.
     pub fn call(self, block: AllocatorBlock) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(block.as_raw()) };
         }

@@ -34,7 +34,7 @@ impl Callback {
     /// Calls the function.
     pub fn call(self) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(self.context.as_ptr()) };
         }
@@ -73,7 +73,7 @@ impl HostFunc {
     /// Calls the function.
     pub fn call(self) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(self.context.as_ptr()) };
         }

@@ -95,7 +95,7 @@ impl ExceptionInfoCallback {
     /// Calls the function.
     pub fn call(self, exception_info: ExceptionInfo) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(exception_info.as_raw()) };
         }

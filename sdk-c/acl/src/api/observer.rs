@@ -126,7 +126,7 @@ impl FinalizeCallback {
     /// Calls the function.
     pub fn call(self) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(self.context.as_ptr()) };
         }
@@ -198,7 +198,7 @@ impl StreamStateCallback {
     /// Calls the function.
     pub fn call(self, stm: Stream, state: StreamState) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(stm.as_raw(), state, self.context.as_ptr()) };
         }
@@ -278,7 +278,7 @@ impl DeviceStateCallback {
     /// Calls the function.
     pub fn call(self, device_id: i32, state: DeviceState) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(device_id, state, self.context.as_ptr()) };
         }
@@ -350,7 +350,7 @@ impl DeviceTaskAbortCallback {
     /// Calls the function.
     pub fn call(self, device_id: i32, stage: DeviceTaskAbortStage, timeout: u32) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(device_id, stage, timeout, self.context.as_ptr()) };
         }

@@ -83,7 +83,7 @@ impl SnapShotCallback {
     /// Calls the function.
     pub fn call(self, device_id: i32) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(device_id, self.context.as_ptr()) };
         }

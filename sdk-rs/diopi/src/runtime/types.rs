@@ -627,7 +627,7 @@ impl DestroyStream {
     /// Calls the function.
     pub fn call(self, stream: Stream) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(stream.as_raw()) };
         }
@@ -657,7 +657,7 @@ impl SynchronizeStream {
     /// Calls the function.
     pub fn call(self, stream: Stream) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(stream.as_raw()) };
         }
@@ -687,7 +687,7 @@ impl Malloc {
     /// Calls the function.
     pub fn call(self, bytes: u64) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee(bytes) };
         }
@@ -801,7 +801,7 @@ impl GetLastErrorString {
     /// Calls the function.
     pub fn call(self) {
         if let Some(callee) = self.function {
-            // SAFETY: the creator of this promised that the function may be called with its
+            // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe { callee() };
         }

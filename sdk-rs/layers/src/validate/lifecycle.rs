@@ -58,7 +58,7 @@ impl CallCheck<'_> {
         })
     }
 
-    /// Keeps a wait for an event that was not recorded yet.
+    /// Stores a wait for an event that was not recorded yet.
     fn note_early_wait(&self, seen: &HandlesOfCall) {
         if let (0, Some(event)) = (seen.record, &seen.event) {
             event.set_early(EarlyWait::new(self, seen.waiting.as_ref().map(|stream| stream.id)));
@@ -95,7 +95,7 @@ impl CallCheck<'_> {
         }
     }
 
-    /// Takes the handle out before the plugin can give it out again.
+    /// Removes the handle from the registry before the plugin can reuse it.
     fn end_handle(&self, param: &HandleParam) -> Result<u64> {
         let address = self.argument(param.param);
         if address == 0 || !param.ours {
@@ -200,7 +200,7 @@ impl CallCheck<'_> {
                 }
             }
             Effect::SynchronizeDevice => {
-                // Work that another thread has queued meanwhile is also taken for done, so that no work is wrongly in doubt.
+                // Work that another thread has queued meanwhile counts as done too, to avoid false reports.
                 for stream in self.plugin.progress.of_device(self.device(self.checks.device)) {
                     self.plugin.progress.finish(stream.until_now());
                 }
@@ -229,7 +229,7 @@ impl CallCheck<'_> {
             self.plugin.restore(removed);
         }
         match self.checks.effect {
-            // A capture that was spoilt is over, too.
+            // An invalidated capture has ended too.
             Effect::BeginCapture | Effect::EndCapture => self.plugin.end_capture(),
             Effect::RecordEvent => {
                 for event in &self.checks.handles {

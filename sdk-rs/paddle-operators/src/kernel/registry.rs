@@ -14,7 +14,7 @@ use crate::provider::{Memory, Provider};
 
 /// The implementation of an operator, for elements of type `T`.
 pub(crate) trait Run<T>: Sized {
-    /// Does it.
+    /// Runs the operator.
     fn run(self, call: &Call) -> Result<()>;
 }
 
@@ -34,7 +34,7 @@ pub(crate) trait Kernel<T> {
 
     /// Returns the entry point with a context.
     fn by_context() -> PD_KernelFn;
-    /// Returns the entry point with one argument for each of the operator's.
+    /// Returns the entry point with one parameter for each argument of the operator.
     fn variadic() -> *mut c_void;
 }
 
@@ -98,10 +98,10 @@ impl Registry {
         self.register_each(&Declared::of::<K, Any>(), methods, &[FLOATS, INTEGERS, BOOL, COMPLEX], true)
     }
 
-    /// Registers a kernel for those of some types for which the device has the methods that it calls.
+    /// Registers a kernel for each of some types for which the device has the methods that it calls.
     ///
     /// Before 3.0 most operators are registered only for floating-point types: loops of static programs keep their
-    /// counters on the CPU there, and cannot assign to them what a device has computed.
+    /// counters on the CPU there, and cannot assign results of a device to them.
     pub(crate) fn add_any<K: Kernel<Any>>(self, methods: &[&str], types: &[&[DataType]]) -> Result<()> {
         let takes_all = self.release() >= Release::V3_0 || WHOLE_BEFORE_3_0.contains(&K::NAME);
         self.register_each(&Declared::of::<K, Any>(), methods, types, takes_all)
@@ -157,7 +157,7 @@ impl Registry {
 }
 
 /// Keeps Paddle's assumption that tensors are on the device and of the registered type: types are
-/// looked at in each call.
+/// checked in each call.
 unsafe extern "C-unwind" fn leave_definitions(_: *const PD_KernelKey, _: *mut PD_Kernel) {}
 
 /// Changes a key so that Paddle finds the kernel as one that takes tensors of any strides.

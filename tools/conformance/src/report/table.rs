@@ -110,7 +110,7 @@ fn left_out(text: &mut String, outcome: &Outcome, style: Style) {
         }
     };
     of(Presence::Fallback, "left out, with a fallback in the spec");
-    of(Presence::Missing, "left out, and nothing stands in");
+    of(Presence::Missing, "left out, without a fallback");
 }
 
 fn wrapped(text: &mut String, names: &[&str], style: Style) {

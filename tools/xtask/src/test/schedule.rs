@@ -103,7 +103,7 @@ impl Process {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&reason)(error)),
             _ => {}
         }
-        // The path of this executable may no longer name it, because the tests may rebuild it.
+        // Not the path of this executable: the tests may have replaced the file.
         let mut command = Command::new("/proc/self/exe");
         command.args(["part", part.name]).stdin(Stdio::null());
         command.env(packages::VARIABLE, packages::TESTED);

@@ -23,7 +23,7 @@ pub struct Tool {
 
 /// The source of a tool that is not installed.
 pub enum Source {
-    /// None: the tool is one of the requirements in the README and must be installed.
+    /// Not fetched: the tool is one of the requirements in the README and must be installed.
     Machine(fn() -> bool),
     /// PyPI: the requirement, and how the program is started.
     Pypi(&'static str, Start),

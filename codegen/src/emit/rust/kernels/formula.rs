@@ -59,7 +59,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise)
     let staged: Vec<Ident> =
         before.iter().map(|(output, _)| names::snake(&operator.output_name(output))).collect();
     let before = before.iter().map(|(output, method)| computed(output, method, false));
-    // Reading one may fail, which the arithmetic cannot report.
+    // Reading a scalar may fail, and the arithmetic cannot report errors.
     let scalars = kernel.attributes.iter().filter(|attribute| attribute.ty == KernelType::Scalar);
     let scalars: Vec<Ident> = scalars.map(|attribute| names::snake(&attribute.name)).collect();
     let end = if staged.is_empty() { last } else { quote!(#last?; #(#staged.store()?;)* Ok(())) };

@@ -29,7 +29,7 @@ pub(crate) fn product(_: &Call, a: Number, b: Number) -> Result<Number> {
     })
 }
 
-/// Divides with the rounding that a mode says.
+/// Divides with a rounding mode.
 pub(crate) fn quotient<'c>(
     call: &'c Call,
     out: &Tensor<'c>,
