@@ -162,8 +162,7 @@ impl<'a> Face<'a> {
         params.iter().any(|param| matches!(param.ty, Ty::Named(id) if self.is_own(self.spec.ty(id))))
     }
 
-    /// Returns true if nothing can stand in for a function, so that the caller is told that it is
-    /// unsupported.
+    /// Returns true if a function has no fallback, so that callers may get the status for unsupported functions.
     pub fn may_be_unsupported(self, function: &Function) -> bool {
         match &function.fallback {
             Some(fallback) => matches!(fallback.kind, FallbackKind::Refuse { .. }),

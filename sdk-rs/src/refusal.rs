@@ -9,7 +9,7 @@ const VARIABLE: &str = "TENON_STRICT";
 
 /// Writes the reason for which a plugin refuses to start to standard error.
 ///
-/// The host goes on without the device then. With `TENON_STRICT=1` the process ends with exit status 1 instead.
+/// The host then continues without the device. With `TENON_STRICT=1` the process ends with exit status 1 instead.
 pub fn refuse(reason: fmt::Arguments<'_>) {
     write_line(reason);
     if env::var_os(VARIABLE).is_some_and(|value| is_on(&value.to_string_lossy())) {

@@ -29,7 +29,7 @@ pub(super) fn check_objects(check: &Check, param: &Param) {
     let has_name = check.spec.const_handle_name(param).is_some();
     let is_array = matches!(param.length, Some(Length::Count(_)));
     if param.is_array_mutable && !(has_name && is_array) {
-        let message = format!("`{}` is no array of handles with `c_const`", param.name.value);
+        let message = format!("`{}` is not an array of handles with `c_const`", param.name.value);
         Diagnostic::new(Code::HandleConst, param.places.span("const"), message)
             .label("`true` or `false` is expected")
             .related(param.places.span("type"), "the type")

@@ -50,7 +50,7 @@ pub(super) fn check_id(check: &Check, ty: &Type) {
 pub(super) fn check_unnamed(check: &Check) {
     for ty in &check.interface.types {
         if let TypeKind::Struct { is_unnamed: true, is_union: false, .. } = ty.kind {
-            let message = format!("`{}` has no name and is no union", ty.name.value);
+            let message = format!("`{}` has no name and is not a union", ty.name.value);
             Diagnostic::new(Code::UnnamedUnion, ty.places.at("unnamed").key, message)
                 .label("this goes with `union: true`")
                 .help("C++ has no structs without a name")

@@ -14,7 +14,7 @@ pub struct Doc {
     pub params: Vec<(String, Direction, String)>,
     /// `@retval`: the status, or `other`, and when.
     pub results: Vec<(String, String)>,
-    /// `@return`: what is returned that is no status.
+    /// `@return`: the returned value, unless it is a status.
     pub returned: String,
     /// `@par Threads`: who may call when.
     pub threads: String,

@@ -184,7 +184,7 @@ fn ty(ty_: &syn::Type) -> Result<Ty, String> {
     match ty_ {
         syn::Type::Ptr(pointer) => Ok(Ty::Pointer(Box::new(ty(&pointer.elem)?))),
         syn::Type::Array(array) => {
-            let count = whole_number(&array.len).ok_or("an array has a length that is no number")?;
+            let count = whole_number(&array.len).ok_or("an array has a length that is not a number")?;
             Ok(Ty::Array(Box::new(ty(&array.elem)?), count))
         }
         syn::Type::Path(path) => {

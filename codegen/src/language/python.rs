@@ -88,8 +88,7 @@ pub fn is_output(param: &Param) -> bool {
     param.dir == Direction::Out && !is_address
 }
 
-/// Returns the first list that Python takes whose length a parameter is: the body passes the length without being
-/// told.
+/// Returns the first list argument in Python whose length a parameter is: the body computes the length itself.
 pub fn list_of(params: &[Param], length: ParamId) -> Option<ParamId> {
     let counts = |param: &Param| {
         param.dir == Direction::In && param.length == Some(Length::Count(Extent::Param(length)))

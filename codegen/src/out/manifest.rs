@@ -1,6 +1,6 @@
 //! The manifest of a spec: which files it wrote, and what was in them.
 //!
-//! It lies in [`FOLDER`] below the output root and is committed with the outputs. The folder may hold
+//! It is in [`FOLDER`] below the output root and is committed with the outputs. The folder may hold
 //! manifests of other specs that write to the same root. Each entry is a separate line, in the order of the
 //! paths, so that a merge of two branches may keep the lines of both: a path may have several hashes, and
 //! each of them is that of a text that a run wrote.

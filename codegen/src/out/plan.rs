@@ -37,7 +37,7 @@ pub enum Difference {
     },
     /// An output, or the manifest, is not there.
     Missing(String),
-    /// A file was written by an earlier run and is no output any more.
+    /// A file was written by an earlier run and is no longer an output.
     Stray(String),
 }
 
@@ -61,9 +61,9 @@ pub(super) struct Plan<'a> {
     pub(super) uncommitted: Manifest,
     /// Each output, its real path, and the file that exists there.
     pub(super) outputs: Vec<(&'a Output, PathBuf, State)>,
-    /// Files that are no outputs any more and are unchanged.
+    /// Files that are no longer outputs and are unchanged.
     pub(super) gone: Vec<(String, PathBuf)>,
-    /// Files that are no outputs any more and were changed.
+    /// Files that are no longer outputs and were changed.
     pub(super) left: Vec<String>,
     /// Half-written files of a run that was killed.
     pub(super) leftovers: Vec<PathBuf>,

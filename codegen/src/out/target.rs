@@ -62,7 +62,7 @@ pub enum OutputError {
         spec: String,
     },
     /// A manifest cannot be understood.
-    #[error("`{manifest}`: line {line} is no line of a manifest")]
+    #[error("`{manifest}`: line {line} is not a line of a manifest")]
     Manifest {
         /// The manifest, relative to the output root.
         manifest: String,

@@ -1,4 +1,4 @@
-// What programs in C++ do with the same headers: handles are addresses and errors are numbers.
+// Uses the same headers as programs in C++ do: handles are addresses and errors are numbers.
 #include <cstdint>
 #include <type_traits>
 

@@ -1,4 +1,4 @@
-/* What the test's spec describes, in the simplest way that shows what arrives. */
+/* The library that the test's spec describes. It shows which arguments arrive. */
 #include "kit/kit.h"
 
 #include <string.h>

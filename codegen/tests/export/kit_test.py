@@ -12,7 +12,7 @@ BOX = 0xFEDCBA9876543210
 
 
 class Number:
-    """What stands for a number, as those of NumPy do."""
+    """An object that converts to an integer, like those of NumPy."""
 
     def __index__(self) -> int:
         return 1
@@ -27,7 +27,7 @@ def refusal(function, *args):
     raise AssertionError(f"{function.__name__}{args} answered {answer}")
 
 
-# What C writes comes first, the status last; a value that is returned comes alone.
+# Values that C writes come first, the status last; a returned value comes alone.
 assert kit.make_box(0) == (BOX, 0)
 assert kit.make_box(1) == (BOX + 1, 0)
 assert kit.make_box(-1) == (0, 100000)

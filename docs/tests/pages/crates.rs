@@ -55,7 +55,7 @@ fn build(page: &str, sources: &Crate) -> PathBuf {
     let target = folder.join("target");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--offline", "--target-dir"]).arg(&target).current_dir(&place);
-    // Nobody debugs them, and nobody builds them in steps.
+    // The crates are built once and not debugged.
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
     let output = cargo.output().expect("cargo runs");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-"""The functions of the library that are no operators."""
+"""The functions of the library that are not operators."""
 
 import ctypes
 import re

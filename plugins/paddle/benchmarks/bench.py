@@ -21,7 +21,7 @@ DEFAULT_DEVICE = os.environ.get("TENON_PADDLE_DEVICE_TYPE", "CustomCPU")
 
 
 class Setting(NamedTuple):
-    """What a process measures."""
+    """The measurements of a process."""
 
     device: str
     mkldnn: str

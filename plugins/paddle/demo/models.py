@@ -155,7 +155,7 @@ TASKS = {
 
 @dataclass
 class History:
-    """What a training run left behind."""
+    """The record of a training run."""
 
     losses: list[float] = field(default_factory=list)
     seconds: float = 0.0

@@ -48,7 +48,7 @@ def method(name: str, *arguments: Any) -> Operation:
 
 
 def with_ones(name: str) -> Operation:
-    """A call of a method with a tensor of the same shape, of numbers that are no zeros."""
+    """A call of a method with a tensor of the same shape, of numbers other than zero."""
     return lambda x: getattr(x, name)(paddle.ones_like(x) * 1.5)
 
 
@@ -206,7 +206,7 @@ INTEGERS: dict[str, Operation] = {
 """Operations that write a tensor of integers."""
 
 
-# Before 3.0 there are no kernels for integers: only views that are no views there are right.
+# Before 3.0 there are no kernels for integers: only views that are copies there are right.
 @pytest.mark.parametrize("view", VIEWS if RELEASE >= (3, 0) else ["whole"])
 @pytest.mark.parametrize("operation", INTEGERS)
 def test_integers_are_written_through_views_too(operation: str, view: str) -> None:

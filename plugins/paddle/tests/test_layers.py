@@ -129,7 +129,7 @@ def test_an_old_plugin_is_carried_onto_this_release() -> None:
 def test_what_is_wrong_is_said_and_paddle_goes_on(
     environment: dict[str, str], message: str
 ) -> None:
-    """The process goes on without the device."""
+    """The process continues without the device."""
     code = """
 import paddle
 print(paddle.device.get_all_custom_device_type(), paddle.ones([1]).item())

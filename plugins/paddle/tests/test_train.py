@@ -16,7 +16,7 @@ STEPS = {"lenet": 40, "transformer": 45}
 
 @functools.cache
 def on_cpu(task: str) -> History:
-    """What every run is held against: plain eager training on the host."""
+    """The reference for every run: plain eager training on the host."""
     return train(TASKS[task], "cpu", STEPS[task])
 
 

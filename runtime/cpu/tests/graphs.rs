@@ -188,7 +188,7 @@ fn a_failure_in_a_branch_reaches_the_launching_stream() {
 }
 
 #[test]
-fn a_launch_checks_its_pointers_anew() {
+fn a_launch_checks_its_pointers_again() {
     let (cpu, log) = (cpu(), Log::default());
     let ptr = upload(&cpu, 0, b"....");
     let stream = begin_capture(&cpu);

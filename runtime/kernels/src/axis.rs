@@ -50,7 +50,7 @@ pub(crate) fn index(number: i64, len: usize) -> Result<usize> {
     from_start.filter(|&index| index < len).ok_or(Error::Index { index: number, len })
 }
 
-/// A shape around one of its dimensions: how many elements are before, along and behind it.
+/// A shape that is split at one of its dimensions: the numbers of elements before, along and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Around {
     pub(crate) outer: usize,

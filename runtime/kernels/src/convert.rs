@@ -91,7 +91,7 @@ impl<'v, T: Compute> Reader<'v, T> {
         Ok(Self { base: view.base(), walk, load, view: PhantomData })
     }
 
-    /// Reads the next elements. After the last one it starts anew.
+    /// Reads the next elements. After the last one it starts again.
     pub(crate) fn read(&mut self, tile: &mut [T]) {
         // SAFETY: the walk is one over elements of the view, which are live and not written at this time, by
         // the promise to `View::from_raw`; the loader is the one for their type.
@@ -118,7 +118,7 @@ impl<'v, T: Compute> Writer<'v, T> {
         Ok(Self { base: view.base(), walk: view.walk(), store, view: PhantomData })
     }
 
-    /// Writes the next elements. After the last one it starts anew.
+    /// Writes the next elements. After the last one it starts again.
     pub(crate) fn write(&mut self, tile: &[T]) {
         // SAFETY: the walk is one over elements of the view, which are live and not accessed elsewhere at
         // this time, by the promise to `ViewMut::from_raw`; the function is the one for their type.

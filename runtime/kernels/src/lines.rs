@@ -94,7 +94,7 @@ pub(crate) fn sum<T: Float, const N: usize>(lines: [&[T]; N], value: impl Fn([T;
                 let mut lanes = zeros;
                 let mut number = 0;
                 while number < whole / LANES {
-                    // Loops over lines are no iterators: their closures may not be inlined.
+                    // Loops over lines are not iterators: their closures may not be inlined.
                     let (mut chunks, mut k) = ([&zeros; N], 0);
                     while k < N {
                         chunks[k] = &parts[k][number];

@@ -147,7 +147,7 @@ pub fn cumprod_grad(
 fn log_add_exp<T: Floating>(a: T, b: T) -> T {
     let (small, large) = if a < b { (a, b) } else { (b, a) };
     if large.is_inf() || small.is_nan() {
-        // Infinity stays, and NaN goes on.
+        // Infinity stays, and NaN propagates.
         return if small.is_nan() || large.is_nan() { small + large } else { large };
     }
     large + (small - large).exp().log1p()

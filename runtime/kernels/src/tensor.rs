@@ -79,8 +79,8 @@ struct Memory {
 unsafe impl Send for View<'_> {}
 // SAFETY: as above; a shared reference to it only reads.
 unsafe impl Sync for View<'_> {}
-// SAFETY: it is an exclusive borrow of plain bytes, but for views of the same memory that the caller of
-// `from_raw` answers for.
+// SAFETY: it is an exclusive borrow of plain bytes. For other views of the same memory, the caller of `from_raw`
+// is responsible.
 unsafe impl Send for ViewMut<'_> {}
 // SAFETY: as above; a shared reference to it does not access the memory.
 unsafe impl Sync for ViewMut<'_> {}

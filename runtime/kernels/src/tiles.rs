@@ -13,7 +13,7 @@ const BLOCKS: usize = TILE / BLOCK;
 
 /// Computes a block of all outputs from the same block of all inputs.
 ///
-/// Loops over tensors are no iterators: their closures may not be inlined.
+/// Loops over tensors are not iterators: their closures may not be inlined.
 #[inline(always)]
 fn compute<T: Compute, const M: usize, const N: usize, const K: usize>(
     inputs: &[[[T; BLOCK]; K]; N],
@@ -125,7 +125,7 @@ pub(crate) fn update<T: Compute + Slot, const M: usize, const N: usize>(
         wide(
             #[inline(always)]
             move || {
-                // Whole blocks, whose constant length the compiler vectorises. What is computed too much is not written.
+                // Whole blocks, whose constant length the compiler vectorises. Results beyond the end are not written.
                 for block in 0..len.div_ceil(BLOCK) {
                     compute(inputs, outputs, block, each);
                 }

@@ -13,7 +13,7 @@ const CAPACITY: usize = 512;
 
 /// Computations of a kind.
 pub(crate) trait Planned {
-    /// Whatever the code of a computation depends on.
+    /// All that the code of a computation depends on.
     type Key: Copy + Eq + Hash;
 
     /// Makes a plan; `None` if the caller computes it faster.

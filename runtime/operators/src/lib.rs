@@ -1,7 +1,7 @@
 //! The operators of the CPU device: the traits of [`tenon::operators`](mod@tenon::operators) on the kernels of `tenon-kernels`.
 //!
 //! `calls` is generated from `spec/ops`. An operator waits for its stream and computes before its call returns, or runs on
-//! the stream while the host goes on: see [`compute_on_streams`].
+//! the stream while the host continues: see [`compute_on_streams`].
 
 #[rustfmt::skip]
 mod calls;

@@ -1,4 +1,4 @@
-//! Queues kernels on streams, so that the host goes on while they compute.
+//! Queues kernels on streams, so that the host continues while they compute.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

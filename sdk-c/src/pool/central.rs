@@ -12,7 +12,7 @@ use super::slab::{Block, Slab};
 use super::stream_epochs::{StreamEpochs, StreamIndex};
 use super::thread_cache::StreamBins;
 
-/// Most empty queues in a class before they are removed.
+/// The number of queues in a class above which empty ones are removed.
 const MAX_EMPTY_QUEUES: usize = 16;
 
 /// The part of a pool that all threads share.
@@ -76,7 +76,7 @@ impl CentralFreeList {
         &mut self.classes[class]
     }
 
-    /// Bytes of the slabs of a class.
+    /// Returns the bytes of the slabs of a class.
     pub(super) fn class_bytes(&mut self, class: Class) -> usize {
         self.class(class).bytes
     }

@@ -1,7 +1,7 @@
 //! A stream-ordered memory pool for one device. Allocation is slow on devices, and some wait for all of their work
 //! before they free memory. The pool allocates slabs from the device, caches freed blocks, and reuses them. The host
-//! never accesses the memory: the metadata of blocks is stored elsewhere, so that any address can be looked up and
-//! none has to be trusted.
+//! never accesses the memory: the metadata of blocks is stored elsewhere, so that every address is looked up
+//! before it is used.
 //!
 //! # When a freed block may be used again
 //!

@@ -31,7 +31,7 @@
 
 enum { SIZE = 10000, KEY_SIZE = 65, PATIENCE = 30 };
 
-/* What one process tells the other. */
+/* The message of one process to the other. */
 struct told {
   char key[KEY_SIZE];
   char other_key[KEY_SIZE];
@@ -172,7 +172,7 @@ static void exports(struct peer peer) {
   wait_for(peer);
 }
 
-/* What another process has exported stays mapped when that process dies. */
+/* Memory that another process has exported stays mapped when that process dies. */
 static void survive(void) {
   struct peer peer = start(exports);
   begin();

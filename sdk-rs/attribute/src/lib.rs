@@ -139,7 +139,7 @@ fn ident(text: &str) -> Ident {
 fn find_trait<'a>(traits: &'a [Trait<'a>], item: &ItemImpl) -> syn::Result<Trait<'a>> {
     let known = || traits.iter().map(|known| format!("`{}`", known.name)).collect::<Vec<_>>().join(", ");
     let Some((path, _)) = &item.trait_ else {
-        let message = format!("this goes on the `impl` of a trait of the spec: {}", known());
+        let message = format!("this attribute is for the `impl` of a trait of the spec: {}", known());
         return Err(syn::Error::new(item.impl_token.span(), message));
     };
     let name = path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();

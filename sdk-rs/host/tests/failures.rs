@@ -1,4 +1,4 @@
-//! A plugin that cannot be loaded yields an error with the reason, and the process goes on; what loads stays
+//! A plugin that cannot be loaded yields an error with the reason, and the process continues; what loads stays
 //! as long as it is used.
 
 mod common;

@@ -135,7 +135,7 @@ fn many_threads_are_seen_as_they_are() {
 }
 
 #[test]
-fn host_memory_that_becomes_device_memory_is_seen_anew() {
+fn host_memory_that_becomes_device_memory_is_looked_up_again() {
     let (one, other) = (faulty(), validated("other", &FAULTY, Options::default()));
     let bytes = [0u8; 64];
     let to = one.device.device_memory_allocate(ID, 64).unwrap();

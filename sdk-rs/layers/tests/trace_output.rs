@@ -81,7 +81,7 @@ fn child_process() {
         "closes" => {
             call(CALLS / 2);
             trace.flush();
-            // SAFETY: nothing here owns a descriptor but the trace, which has to bear it.
+            // SAFETY: only the trace owns descriptors here, and it must handle this.
             (3..64).for_each(|descriptor| unsafe {
                 libc::close(descriptor);
             });

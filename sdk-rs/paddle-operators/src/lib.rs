@@ -18,7 +18,7 @@
 //! * `kernel` is the framework: a kernel is declared once, with its arguments, and gets both of the entry points that
 //!   PaddlePaddle requires.
 //! * `bindings` has the kernels that compute one operator each, generated from `spec/paddle/kernels`.
-//! * `operators` has the kernels that are more than one operator.
+//! * `operators` has the kernels that combine several operators.
 //!
 //! # Errors
 //!

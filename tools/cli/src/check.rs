@@ -22,7 +22,7 @@ is `not tested`: only what was tested is named as failed.
 Functions of PaddlePaddle that the plugin calls may be missing until a case reaches one; data, such
 as vtables, may not. With --host their libraries are loaded first.
 
-Each group of cases runs in a process of its own, which is started anew after a failure. A crash
+Each group of cases runs in a process of its own, which is started again after a failure. A crash
 is one failed case, and so is a hang, after --timeout.
 
 Exit status: 0 if all cases passed, 1 if any failed, 2 if nothing could be tested.

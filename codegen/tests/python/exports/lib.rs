@@ -1,4 +1,4 @@
-//! Exports as a library has them by hand. Nobody builds this.
+//! Hand-written exports, as in a library. They are not compiled.
 
 mod rig;
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub enum Level {
     ALittle = 5,
 }
 
-/// What a board has done.
+/// The work of a board.
 #[repr(C)]
 pub struct Figures {
     /// How often.

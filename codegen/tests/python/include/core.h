@@ -41,7 +41,7 @@ typedef struct bench_options {
   size_t version[3];
 } bench_options;
 
-/** @brief What a board has done. */
+/** @brief The work of a board. */
 typedef struct bench_statistics {
   /** How often. */
   uint64_t calls;

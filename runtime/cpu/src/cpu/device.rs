@@ -367,8 +367,8 @@ impl Device for Cpu {
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        // PaddlePaddle passes a stream of the destination and waits for nothing on the source. A captured stream
-        // runs later, and then behind whatever the graph says; one of the source has an order of its own there.
+        // PaddlePaddle passes a stream of the destination and waits for nothing on the source. A captured copy
+        // runs later, in the order of its graph; a stream of the source device has its own order.
         let waits = match self.is_captured(dst_device, stream) {
             Err(crate::Error::WrongDevice { .. }) => false,
             captured => dst_device != src_device && !captured?,

@@ -31,7 +31,7 @@ pub(super) fn exchange_thread_capture_mode(mode: CaptureMode) -> CaptureMode {
 ///
 /// Allocation is not captured. Every launch checks the graph's pointers again.
 impl Cpu {
-    /// Describes the stream's capture, which goes on.
+    /// Describes the stream's capture without ending it.
     ///
     /// # Errors
     /// [`Error::InvalidHandle`], [`Error::WrongDevice`].

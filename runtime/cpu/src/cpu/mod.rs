@@ -1,6 +1,6 @@
-//! The calls: each checks its arguments, then hands on to the part that does the work.
+//! The calls: each checks its arguments, and then calls the part that does the work.
 //!
-//! No state of its own but the life of the device: not started, running, or shut down.
+//! The only state here is that of the device: not started, running, or shut down.
 
 mod axpby;
 mod copies;

@@ -15,7 +15,7 @@ pub(crate) trait Progress: Send + Sync {
     /// Returns the number of completed pieces of work.
     fn completed(&self) -> u64;
 
-    /// Keeps the first failure until somebody asks.
+    /// Keeps the first failure until it is read.
     fn fail(&self, error: Error);
 
     /// Returns the failure, once.
@@ -27,6 +27,6 @@ pub(crate) trait Progress: Send + Sync {
     /// Runs the stream for a turn, as the ready queue asks.
     fn run_listed(self: Arc<Self>);
 
-    /// Ends the work that the stream was parked for, and goes on with the next.
+    /// Ends the work that the stream was parked for, and continues with the next.
     fn resume(self: Arc<Self>);
 }

@@ -16,7 +16,7 @@ use crate::tensor::{View, ViewMut};
 /// The output has the shape of the index, which in the other dimensions may be shorter than `x`.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are no integers.
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are not integers.
 pub fn take_along_axis(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis: i64) -> Result<()> {
     Places::each_along(x.dims(), index, axis)?.take(out, x)
 }
@@ -92,10 +92,10 @@ fn values_of<'v>(value: &View<'v>, index: &[usize]) -> Result<View<'v>> {
 
 /// Copies `x` and puts values at indices along a dimension.
 ///
-/// The values are at least as long as the index; what is behind it does not count.
+/// The values are at least as long as the index; further values are ignored.
 ///
-/// `reduce` says what becomes of several values for an element, and of its own, which counts with `include_self`: `assign`
-/// (the last one), `add`, `mul`, `amin`, `amax` or `mean`.
+/// `reduce` says how several values for an element are combined, with its old value if `include_self` is set: `assign` (the
+/// last one), `add`, `mul`, `amin`, `amax` or `mean`.
 ///
 /// # Errors
 /// As [`take_along_axis`], and [`Error::Attribute`] for another word.

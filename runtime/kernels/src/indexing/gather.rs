@@ -20,7 +20,7 @@ fn chosen(x: &[usize], parts: &[usize], index: &View<'_>, axis: i64) -> Result<P
 /// A column of indices counts as a vector if the output has as many dimensions as `x`.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are no integers.
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are not integers.
 pub fn gather(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis: i64) -> Result<()> {
     chosen(x.dims(), out.dims(), index, axis)?.take(out, x)
 }

@@ -23,7 +23,7 @@ use crate::tensor::View;
 /// Reads the class that each label names, `None` for a label that is ignored.
 ///
 /// # Errors
-/// [`Error::Index`] if a label is neither a class nor the one that is ignored, [`Error::Type`] if labels are no integers.
+/// [`Error::Index`] if a label is neither a class nor the one that is ignored, [`Error::Type`] if labels are not integers.
 fn classes(label: &View<'_>, count: usize, ignore_index: i64) -> Result<Vec<Option<usize>>> {
     if label.dtype().is_float() || label.dtype() == DType::Bool {
         return Err(Error::Type { dtype: label.dtype() });

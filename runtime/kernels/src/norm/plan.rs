@@ -1,4 +1,4 @@
-//! What all normalisations have in common: sets of elements that are normalised together, and parameters.
+//! The common part of all normalisations: sets of elements that are normalised together, and parameters.
 
 use crate::float::Float;
 

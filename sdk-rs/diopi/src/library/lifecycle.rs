@@ -1,4 +1,4 @@
-//! Starts the device, and tells whether it runs.
+//! Starts the device, and reports whether it runs.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

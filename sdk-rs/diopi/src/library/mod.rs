@@ -1,10 +1,10 @@
-//! The functions of the library that are no operators.
+//! The functions of the library that are not operators.
 //!
 //! `buildGeneratorState` is not among them. It gives a handle of the host other memory, for which the interface has no
 //! function, so the host defines it.
 //!
 //! * `device`: device memory and streams, for hosts without a device interface of their own.
-//! * `lifecycle`: starts the device, and tells whether it runs.
+//! * `lifecycle`: starts the device, and reports whether it runs.
 //! * `shutdown`: stops the device.
 //! * `registration`: registers the functions of `device` with hosts of the older form.
 

@@ -52,9 +52,9 @@ pub(super) struct StreamProgress {
     pub(super) address: u64,
     /// The last work that was put into it.
     queued: AtomicU64,
-    /// Up to which it is done.
+    /// The last work that is known to be done.
     done: AtomicU64,
-    /// Up to which a callback may have told the program that it is done.
+    /// The last work that a callback may have reported to the program as done.
     announced: AtomicU64,
     /// The first callback that is not known to be done: work behind it may wait for anything.
     first_callback: AtomicU64,
@@ -69,7 +69,7 @@ struct Wait {
 }
 
 impl StreamProgress {
-    /// The most waits that are kept. Beyond it two are taken for one, so that work may be taken for done too early, and
+    /// The greatest number of waits that are kept. Beyond it two are merged, so that work may count as done too early, and
     /// never for running too long.
     const WAITS: usize = 16;
 

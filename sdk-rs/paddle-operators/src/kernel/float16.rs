@@ -21,7 +21,7 @@ impl F16 {
         let half = match value.abs() {
             _ if magnitude > INFINITY => 0x7e00 | (magnitude >> 13) as u16 & FRACTION,
             65536.0.. => 0x7c00,
-            // The exponent has another bias. What is cut off decides the rounding, which may carry into the exponent.
+            // The exponent has another bias. The dropped bits decide the rounding, which may carry into the exponent.
             6.103_515_6e-5.. => {
                 let rebiased = magnitude - ((127 - 15) << 23);
                 ((rebiased + 0xfff + (rebiased >> 13 & 1)) >> 13) as u16

@@ -1,4 +1,4 @@
-//! A plugin's library: what its file tells, and what happens when it is loaded.
+//! A plugin's library: what its file contains, and what happens when it is loaded.
 
 use std::path::Path;
 

@@ -120,7 +120,7 @@ fn load(options: &Options) {
 
 fn report(step: &Step) {
     let mut stdout = std::io::stdout().lock();
-    // The parent sees the end of the process if it cannot be told.
+    // If the report cannot be written, the parent still sees that the process has ended.
     let _ = serde_json::to_string(step).map(|text| writeln!(stdout, "{MARK}{text}"));
     let _ = stdout.flush();
 }

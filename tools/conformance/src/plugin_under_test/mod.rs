@@ -181,10 +181,10 @@ impl PluginUnderTest {
         }
     }
 
-    /// Calls a function; its status as it is.
+    /// Calls a function, and returns its status.
     ///
-    /// The arguments are those of the spec, in its order; what goes by address has to live until the call has
-    /// returned, and for some functions until the stream has passed it.
+    /// The arguments are those of the spec, in its order. Memory that is passed by address must live until the call
+    /// has returned, and for some functions until the stream has executed it.
     pub(crate) fn call(&self, function: Function, arguments: &[u64]) -> Verdict<Status> {
         let Some(table) = self.behind(function) else {
             return Err(Stop::Skipped(format!("`{}` is left out", function.name())));
@@ -224,7 +224,7 @@ impl PluginUnderTest {
         }
     }
 
-    /// Calls a function that has to succeed.
+    /// Calls a function that must succeed.
     pub(crate) fn ok(&self, function: Function, arguments: &[u64]) -> Verdict {
         match self.call(function, arguments)? {
             Status::SUCCESS => Ok(()),
@@ -235,7 +235,7 @@ impl PluginUnderTest {
         }
     }
 
-    /// Calls a function that has to refuse, whatever its words.
+    /// Calls a function that must fail, with any message.
     pub(crate) fn refused(&self, function: Function, arguments: &[u64], what: &str) -> Verdict {
         match self.call(function, arguments)? {
             Status::SUCCESS => {
@@ -320,7 +320,7 @@ pub(crate) fn linger_briefly(condition: impl Fn() -> bool) -> bool {
     wait(GRACE / 4, condition)
 }
 
-/// Waits for what has to happen soon; whether it has.
+/// Waits for a condition that must hold soon. Returns true if it does.
 pub(crate) fn soon(condition: impl Fn() -> bool) -> bool {
     wait(patience(), condition)
 }

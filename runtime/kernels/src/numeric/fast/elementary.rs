@@ -104,7 +104,7 @@ macro_rules! elementary {
         #[inline(always)]
         pub fn log1p(x: $float) -> $float {
             let sum = 1.0 + x;
-            // What the sum lost.
+            // The rounding error of the sum.
             let lost = if x > 1.0 { 1.0 - (sum - x) } else { x - (sum - 1.0) };
             let (e, [f, half, low]) = logarithm(sum);
             let low = low + (e * LN_2[1] + lost / sum);

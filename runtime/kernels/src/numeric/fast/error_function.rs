@@ -48,7 +48,7 @@ pub fn erfc(x: f32) -> f32 {
     // Above 10.6, the result rounds to 0.
     let size = if x.abs() > 10.6 { 10.6 } else { x.abs() };
     let square = size * size;
-    // What the square lost: the product of the halves of the bits is exact.
+    // The rounding error of the square: the product of the halves of the bits is exact.
     let high = f32::from_bits(size.to_bits() & 0xffff_f000);
     let low = size - high;
     let lost = ((high * high - square) + 2.0 * high * low) + low * low;

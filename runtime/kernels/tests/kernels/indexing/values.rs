@@ -16,7 +16,7 @@ fn filled(random: &mut Random, dtype: DType, dims: &[usize]) -> Tensor {
 
 #[test]
 fn values_along_a_dimension_are_reduced() {
-    // What Paddle 3.3.1 has for these, and the gradients of the sum.
+    // The results of Paddle 3.3.1 for these, and the gradients of the sum.
     let cases: [(&str, bool, Four, Four, Four); 12] = [
         ("assign", true, [1.0, 20.0, 2.0, 4.0], [1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]),
         ("assign", false, [1.0, 20.0, 2.0, 4.0], [1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]),

@@ -106,7 +106,7 @@ fn spans_of(ends: &[i64], total: usize) -> Result<Vec<Span>> {
     let ends = if ends.first() == Some(&0) { ends } else { &with_start };
     let span = |pair: &[i64]| match (usize::try_from(pair[0]), usize::try_from(pair[1])) {
         (Ok(start), Ok(end)) if start <= end && end <= total => Ok((start, end - start)),
-        _ => Err(Error::invalid(format!("{ends:?} are no cumulative lengths of {total} tokens"))),
+        _ => Err(Error::invalid(format!("{ends:?} are not cumulative lengths of {total} tokens"))),
     };
     ends.windows(2).map(span).collect()
 }

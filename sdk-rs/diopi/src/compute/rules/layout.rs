@@ -224,7 +224,7 @@ pub(crate) fn pad<'c>(
     let mut images = numeric(call, input)?;
     let mut paddings = pad.to_vec();
     if mode == "circular" {
-        // What is left of the input is repeated, not the elements that are cut off.
+        // The rest of the input is repeated, without the elements that are cut off.
         images = cut(&images, &mut paddings)?;
     }
     // The operator takes images with a dimension of batches and one of channels.

@@ -1,8 +1,7 @@
 //! Calls with invalid arguments, from the entries of the spec. Each may crash, so the cases run in processes.
 //!
-//! An entry says with which status a device answers when it notices. Detection needs a check of the argument,
-//! or a table of live objects, which the spec does not require, so this is good practice. It requires
-//! only one: detection of a destroyed stream.
+//! An entry of the spec states the status for an argument that a device detects as invalid. Detection needs a check of the
+//! argument or a table of live objects. The spec requires it only for destroyed streams; all else is good practice.
 
 use tenon::device::Function;
 use tenon::reflect::{Direction, FunctionInfo, Kind, ParamInfo, Role};

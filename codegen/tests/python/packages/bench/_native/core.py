@@ -75,7 +75,7 @@ class Level(NamedNumber):
 
 
 class Statistics(Structure):
-    """What a board has done."""
+    """The work of a board."""
 
     calls: int
     """How often."""

@@ -1,4 +1,4 @@
-"""Reads the log of PaddlePaddle and the notes of the recorder, and adds up what they say.
+"""Reads the log of PaddlePaddle and the notes of the recorder, and sums up what they report.
 
 With `VMODULE`, PaddlePaddle logs each operator for which the device has no kernel (`kernel_factory`), each tensor that
 it moves for an operator (`data_transform`), and the size of each copy (`memcpy`). The texts are the same in 2.6 to 3.3.
@@ -28,7 +28,7 @@ SEVERITIES = "IWEF"
 LARGE = 65536
 """Copies of this size show how fast copies are."""
 LATENCY = 50e-6
-"""What a copy takes beside moving bytes, in seconds."""
+"""The time of a copy without its bytes, in seconds."""
 DAY = 86400.0
 
 
@@ -42,7 +42,7 @@ class Where(NamedTuple):
 
 @dataclass
 class Total:
-    """What happened at one place: calls, seconds, and bytes."""
+    """The totals of one place: calls, seconds, and bytes."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -67,7 +67,7 @@ class Fallback:
 
 @dataclass
 class Thread:
-    """What the lines of a thread have said last."""
+    """The state of a thread after its last line."""
 
     fallback: Fallback | None = None
     is_moving: bool = False
@@ -96,9 +96,9 @@ class Log:
         self.differences: list[dict[str, Any]] = []
         """The first difference of each operator that was compared."""
         self.inputs = Total()
-        """Tensors that were elsewhere than their operator."""
+        """Inputs that were copied to the place of their operator."""
         self.others = Total()
-        """Copies without an operator, as of compiled programs."""
+        """Copies of no operator, such as those of compiled programs."""
         self.devices: set[str] = set()
         self.first: tuple[str, str, Where | None] | None = None
         self._rest = ""
@@ -110,14 +110,14 @@ class Log:
         self._rates: dict[bool, float] = {}
 
     def feed(self, text: str) -> str:
-        """Reads more of the log. Returns what is not for the report."""
+        """Reads more of the log. Returns the text that does not belong to the report."""
         *lines, last = (self._rest + text).split("\n")
         self._rest = last if self._may_be_ours(last) else ""
         shown = [self._read(line + "\n") for line in lines]
         return "".join(shown) + ("" if self._rest else last)
 
     def finish(self) -> str:
-        """Ends the log. Returns what was not passed on yet."""
+        """Ends the log. Returns the text that was not passed on yet."""
         rest, self._rest = self._rest, ""
         for number, thread in self._threads.items():
             self._close(number, thread, self._clock)

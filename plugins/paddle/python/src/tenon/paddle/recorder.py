@@ -50,7 +50,7 @@ READS = ("numpy", "item")
 
 
 class Recorder:
-    """What the recorder knows about its process."""
+    """The state of the recorder in its process."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.key: str = settings["key"]

@@ -82,7 +82,7 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """What was compared with PaddlePaddle's CPU."""
+    """The outcome of the comparison with PaddlePaddle's CPU."""
 
     operators: int
     calls: int

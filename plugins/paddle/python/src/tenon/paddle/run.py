@@ -36,9 +36,9 @@ class Run:
     """As a shell has it: 128 and the signal for a program that a signal has ended."""
     log: Log
     begin: dict[str, Any] | None
-    """What the recorder wrote when the program had imported PaddlePaddle."""
+    """The recorder's notes of the moment when the program had imported PaddlePaddle."""
     end: dict[str, Any] | None
-    """What the recorder wrote at the end. None if the process ended at once, as with `os._exit` or a signal."""
+    """The recorder's notes at the end. None if the process ended at once, as with `os._exit` or a signal."""
 
 
 def run(
