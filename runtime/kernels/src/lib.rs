@@ -24,6 +24,7 @@ pub mod cast;
 pub mod conv;
 mod convert;
 pub mod decomposition;
+pub mod deformable;
 mod dtype;
 mod element;
 pub mod elementwise;

@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x469b128193811964)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xf9850c2e17509756)
 
 /**
  * @brief The operators of a device.
@@ -9583,8 +9583,139 @@ typedef struct TenonOperators {
   } upfirdn_out_shape;
 
   /** @} */
+
+  /**
+   * @name Deformable sampling: Convolution and attention at places that are inputs.
+   *
+   * A sample is interpolated linearly between four pixels. Pixels beyond the image are zero, and so is a sample that is a pixel
+   * or more outside of it.
+   * @{
+   */
+
+  /**
+   * @brief Collects the samples of deformable windows.
+   *
+   * The windows are those of a convolution, and each of their elements is moved by an offset: Dai et al., "Deformable
+   * Convolutional Networks", 2017. With a mask, samples are multiplied by it: Zhu et al., "Deformable ConvNets v2", 2019. A
+   * product with the weights of a convolution completes it.
+   *
+   * Channels are divided into as many groups as `offset` has. An offset is `y, x` for each element of the window.
+   *
+   * @param[out] out The samples, `[batch, channels * kernel height * kernel width, rows *
+   *     columns]`.
+   * @param[in] x The images, `[batch, channels, height, width]`.
+   * @param[in] offset The offsets, `[batch, groups * kernel height * kernel width * 2, rows,
+   *     columns]`.
+   * @param[in] mask The factors, `[batch, groups * kernel height * kernel width, rows,
+   *     columns]`. NULL if there is none.
+   * @param[in] kernel The height and the width of a window.
+   * @param[in] strides The distances of windows.
+   * @param[in] paddings The rows above the image, and the columns to its left, that windows
+   *     begin at.
+   * @param[in] dilations The distances of the elements of a window.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* offset, const TenonTensor* mask, const int64_t* kernel,
+        size_t kernel_count, const int64_t* strides, size_t strides_count,
+        const int64_t* paddings, size_t paddings_count, const int64_t* dilations,
+        size_t dilations_count);
+    uint64_t data_types;
+  } deformable_columns;
+
+  /** @brief Computes the shape of an output of `deformable_columns`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* offset, const TenonTensor* mask, const int64_t* kernel,
+        size_t kernel_count, const int64_t* strides, size_t strides_count,
+        const int64_t* paddings, size_t paddings_count, const int64_t* dilations,
+        size_t dilations_count);
+    uint64_t data_types;
+  } deformable_columns_out_shape;
+
+  /**
+   * @brief Computes the gradients of `deformable_columns`.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[out] doffset The gradient of the offsets.
+   * @param[out] dmask The gradient of the factors. NULL if the host does not want it.
+   * @param[in] x The images.
+   * @param[in] offset The offsets.
+   * @param[in] mask The factors. NULL if there is none.
+   * @param[in] dout The gradient of the samples.
+   * @param[in] kernel As for `deformable_columns`.
+   * @param[in] strides As for `deformable_columns`.
+   * @param[in] paddings As for `deformable_columns`.
+   * @param[in] dilations As for `deformable_columns`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* doffset,
+        const TenonTensor* dmask, const TenonTensor* x, const TenonTensor* offset,
+        const TenonTensor* mask, const TenonTensor* dout, const int64_t* kernel,
+        size_t kernel_count, const int64_t* strides, size_t strides_count,
+        const int64_t* paddings, size_t paddings_count, const int64_t* dilations,
+        size_t dilations_count);
+    uint64_t data_types;
+  } deformable_columns_grad;
+
+  /**
+   * @brief Sums weighted samples of images of several sizes.
+   *
+   * The attention of Zhu et al., "Deformable DETR", 2021. A place is `x, y`, with 0 and 1 for the edges of the image.
+   *
+   * @param[out] out The sums, `[batch, queries, heads * channels]`.
+   * @param[in] value The pixels of all images one after the other, `[batch, pixels, heads,
+   *     channels]`.
+   * @param[in] shapes The height and the width of each image, `[images, 2]`.
+   * @param[in] starts The first pixel of each image, `[images]`.
+   * @param[in] places The places, `[batch, queries, heads, images, points, 2]`.
+   * @param[in] weights The weight of each sample, `[batch, queries, heads, images, points]`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* value,
+        const TenonTensor* shapes, const TenonTensor* starts, const TenonTensor* places,
+        const TenonTensor* weights);
+    uint64_t data_types;
+  } deformable_attention;
+
+  /** @brief Computes the shape of an output of `deformable_attention`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* value,
+        const TenonTensor* shapes, const TenonTensor* starts, const TenonTensor* places,
+        const TenonTensor* weights);
+    uint64_t data_types;
+  } deformable_attention_out_shape;
+
+  /**
+   * @brief Computes the gradients of `deformable_attention`.
+   *
+   * @param[out] dvalue The gradient of the pixels.
+   * @param[out] dplaces The gradient of the places.
+   * @param[out] dweights The gradient of the weights.
+   * @param[in] value The pixels.
+   * @param[in] shapes The height and the width of each image.
+   * @param[in] starts The first pixel of each image.
+   * @param[in] places The places.
+   * @param[in] weights The weight of each sample.
+   * @param[in] dout The gradient of the sums.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dvalue, const TenonTensor* dplaces,
+        const TenonTensor* dweights, const TenonTensor* value, const TenonTensor* shapes,
+        const TenonTensor* starts, const TenonTensor* places, const TenonTensor* weights,
+        const TenonTensor* dout);
+    uint64_t data_types;
+  } deformable_attention_grad;
+
+  /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 8736, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 8832, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -855,4 +855,15 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "upfirdn_out_shape",
         ],
     ),
+    (
+        "Deformable",
+        &[
+            "deformable_columns",
+            "deformable_columns_out_shape",
+            "deformable_columns_grad",
+            "deformable_attention",
+            "deformable_attention_out_shape",
+            "deformable_attention_grad",
+        ],
+    ),
 ];

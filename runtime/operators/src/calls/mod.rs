@@ -35,3 +35,4 @@ mod special;
 mod vision;
 mod points;
 mod images;
+mod deformable;

@@ -35,6 +35,7 @@ mod special;
 mod vision;
 mod points;
 mod images;
+mod deformable;
 
 /// The table of a plugin.
 #[repr(C)]
@@ -74,9 +75,10 @@ pub struct TenonOperators {
     vision: vision::Functions,
     points: points::Functions,
     images: images::Functions,
+    deformable: deformable::Functions,
 }
 
-const _: [(); 8736] = [(); size_of::<TenonOperators>()];
+const _: [(); 8832] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -625,4 +627,10 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("shift_frames", 7014867794004221383),
     ("upfirdn", 10392751087687383271),
     ("upfirdn_out_shape", 8537999138886314189),
+    ("deformable_columns", 4531740634057409774),
+    ("deformable_columns_out_shape", 6495637228154919330),
+    ("deformable_columns_grad", 17510959667929295318),
+    ("deformable_attention", 11278816705043692783),
+    ("deformable_attention_out_shape", 15274415890524054497),
+    ("deformable_attention_grad", 15519285748288174348),
 ];

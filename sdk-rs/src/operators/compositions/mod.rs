@@ -35,6 +35,7 @@ mod special;
 mod vision;
 mod points;
 mod images;
+mod deformable;
 
 /// A method that other methods can compute.
 pub(super) struct Composition {

@@ -35,6 +35,7 @@ mod special;
 mod vision;
 mod points;
 mod images;
+mod deformable;
 pub use self::activation::Activation;
 pub use self::elementary::Elementary;
 pub use self::arithmetic::Arithmetic;
@@ -68,13 +69,14 @@ pub use self::special::Special;
 pub use self::vision::Vision;
 pub use self::points::Points;
 pub use self::images::Images;
+pub use self::deformable::Deformable;
 use tenon::device::DataType;
 
 /// All operators of the spec.
 ///
 /// `#[tenon::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
 /// `impl` has. Hosts use these, and compute all other operators by themselves.
-pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points + Images {
+pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points + Images + Deformable {
     /// Returns true if a method is implemented for elements of a type.
     fn provides(&self, method: &str, ty: DataType) -> bool;
 }

@@ -31,7 +31,9 @@ impl Windows {
             true => Ok(Self { kernel, strides, paddings, dilations, groups }),
             false => {
                 let dims = weight.dims();
-                Err(Error::invalid(format!("`weight` has the shape {dims:?} for {groups} groups of {kernel:?}")))
+                Err(Error::invalid(format!(
+                    "`weight` has the shape {dims:?} for {groups} groups of {kernel:?}"
+                )))
             }
         }
     }
@@ -210,13 +212,131 @@ pub(crate) fn convolution<'c>(
     x: &Tensor<'c>,
     weight: &Tensor<'c>,
     offset: &Tensor<'c>,
-    kernel: [i64; 2],
-    strides: [i64; 2],
-    paddings: [i64; 2],
-    dilations: [i64; 2],
+    kernel: &[i64; 2],
+    strides: &[i64; 2],
+    paddings: &[i64; 2],
+    dilations: &[i64; 2],
     groups: i64,
 ) -> Result<()> {
     unused(call, [columns, ones])?;
-    let windows = Windows::new([kernel, strides, paddings, dilations], groups, weight)?;
+    let windows = Windows::new([*kernel, *strides, *paddings, *dilations], groups, weight)?;
     convolve(call, out, windows, x, weight, None, offset, None)
+}
+
+/// Computes the gradients of [`convolution`] with respect to the images and the offsets.
+pub(crate) fn convolution_backward_input<'c>(
+    call: &'c Call,
+    of_x: &Tensor<'c>,
+    of_offset: &Tensor<'c>,
+    x: &Tensor<'c>,
+    offset: &Tensor<'c>,
+    upstream: &Tensor<'c>,
+    weight: &Tensor<'c>,
+    kernel: &[i64; 2],
+    strides: &[i64; 2],
+    paddings: &[i64; 2],
+    dilations: &[i64; 2],
+    groups: i64,
+) -> Result<()> {
+    let windows = Windows::new([*kernel, *strides, *paddings, *dilations], groups, weight)?;
+    let gradients = Gradients { x: Some(of_x), offset: Some(of_offset), ..Gradients::default() };
+    convolve_backward(call, &gradients, windows, x, weight, offset, None, upstream)
+}
+
+/// Computes the gradient of [`convolution`] with respect to the weight, times a factor.
+pub(crate) fn convolution_backward_weight<'c>(
+    call: &'c Call,
+    of_weight: &Tensor<'c>,
+    upstream: &Tensor<'c>,
+    x: &Tensor<'c>,
+    offset: &Tensor<'c>,
+    kernel: &[i64; 2],
+    strides: &[i64; 2],
+    paddings: &[i64; 2],
+    dilations: &[i64; 2],
+    groups: i64,
+    scale: f32,
+) -> Result<()> {
+    let windows = Windows::new([*kernel, *strides, *paddings, *dilations], groups, of_weight)?;
+    let gradients = Gradients { weight: Some(of_weight), scale: scale.into(), ..Gradients::default() };
+    // Only the shape of the weight matters to its gradient.
+    convolve_backward(call, &gradients, windows, x, of_weight, offset, None, upstream)
+}
+
+/// Computes a deformable convolution whose samples are multiplied by a mask.
+pub(crate) fn masked_convolution<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    columns: &Tensor<'c>,
+    ones: &Tensor<'c>,
+    x: &Tensor<'c>,
+    weight: &Tensor<'c>,
+    bias: &Tensor<'c>,
+    offset: &Tensor<'c>,
+    mask: &Tensor<'c>,
+    kernel: &[i64; 2],
+    strides: &[i64; 2],
+    paddings: &[i64; 2],
+    dilations: &[i64; 2],
+    groups: i64,
+    with_bias: bool,
+) -> Result<()> {
+    unused(call, [columns, ones])?;
+    let windows = Windows::new([*kernel, *strides, *paddings, *dilations], groups, weight)?;
+    convolve(call, out, windows, x, weight, with_bias.then_some(bias), offset, Some(mask))
+}
+
+/// Computes the gradients of [`masked_convolution`].
+pub(crate) fn masked_convolution_backward<'c>(
+    call: &'c Call,
+    of_x: &Tensor<'c>,
+    of_weight: &Tensor<'c>,
+    of_bias: &Tensor<'c>,
+    of_offset: &Tensor<'c>,
+    of_mask: &Tensor<'c>,
+    x: &Tensor<'c>,
+    weight: &Tensor<'c>,
+    offset: &Tensor<'c>,
+    mask: &Tensor<'c>,
+    upstream: &Tensor<'c>,
+    kernel: &[i64; 2],
+    strides: &[i64; 2],
+    paddings: &[i64; 2],
+    dilations: &[i64; 2],
+    groups: i64,
+    with_bias: bool,
+) -> Result<()> {
+    let windows = Windows::new([*kernel, *strides, *paddings, *dilations], groups, weight)?;
+    let gradients = Gradients {
+        x: Some(of_x),
+        offset: Some(of_offset),
+        mask: Some(of_mask),
+        weight: Some(of_weight),
+        bias: with_bias.then_some(of_bias),
+        scale: 1.0,
+    };
+    convolve_backward(call, &gradients, windows, x, weight, offset, Some(mask), upstream)
+}
+
+/// Sums weighted samples of several images for each query.
+pub(crate) fn attention<'c>(
+    call: &'c Call,
+    out: Place,
+    value: &Tensor<'c>,
+    shapes: &Tensor<'_>,
+    starts: &Tensor<'_>,
+    places: &Tensor<'c>,
+    weights: &Tensor<'c>,
+) -> Result<()> {
+    let (&[batch, _, heads, channels], &[_, queries, ..]) = (value.dims(), places.dims()) else {
+        return Err(Error::invalid(format!("`value` has the shape {:?}", value.dims())));
+    };
+    let ty = value.data_type();
+    let out = call.make(out, ty, &[batch, queries, heads * channels])?;
+    let inputs = [value, shapes, starts, places, weights];
+    let method = Method::new("deformable_attention", FLOAT);
+    kernel(call, &out, ty, &inputs, &method, |device, launch, out| {
+        let [value, shapes, starts, places, weights] = inputs.map(Tensor::elements);
+        device.deformable_attention(launch, out, value, shapes, starts, places, weights)
+    })
 }

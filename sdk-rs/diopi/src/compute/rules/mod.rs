@@ -8,6 +8,7 @@ mod conversion;
 pub(crate) mod convolution;
 pub(crate) mod creation;
 mod decomposition;
+pub(crate) mod deformable;
 pub(crate) mod detection;
 pub(crate) mod embedding;
 mod filled;

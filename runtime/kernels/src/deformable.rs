@@ -1,0 +1,51 @@
+//! Convolution and attention at places that are inputs.
+//!
+//! A sample is interpolated linearly between four pixels. Pixels beyond the image are zero, and so is a sample that is a pixel
+//! or more outside of it.
+
+mod attention;
+mod columns;
+
+pub use attention::{deformable_attention, deformable_attention_grad, deformable_attention_shape};
+pub use columns::{deformable_columns, deformable_columns_grad, deformable_columns_shape};
+
+use smallvec::SmallVec;
+
+use crate::float::Float;
+
+/// A pixel that a sample depends on.
+#[derive(Clone, Copy, Debug)]
+struct Tap<T> {
+    /// The index of the pixel in its image.
+    pixel: usize,
+    weight: T,
+    /// The slope of the weight by the row and by the column of the sample.
+    slopes: [T; 2],
+}
+
+/// Returns the pixels that a sample at a row and a column depends on.
+fn taps<T: Float>(y: T, x: T, [height, width]: [usize; 2]) -> SmallVec<[Tap<T>; 4]> {
+    let inside = |place: T, len: usize| place > -T::ONE && place < T::of(len as f64);
+    let mut taps = SmallVec::new();
+    if !inside(y, height) || !inside(x, width) {
+        return taps;
+    }
+    let (top, left) = (y.floor(), x.floor());
+    let (down, right) = (y - top, x - left);
+    for (row, of_row, slope_of_row) in [(0, T::ONE - down, -T::ONE), (1, down, T::ONE)] {
+        for (column, of_column, slope_of_column) in [(0, T::ONE - right, -T::ONE), (1, right, T::ONE)] {
+            let index = |low: T, high: i64, len: usize| {
+                let low: f64 = low.into();
+                usize::try_from(low as i64 + high).ok().filter(|&index| index < len)
+            };
+            if let (Some(row), Some(column)) = (index(top, row, height), index(left, column, width)) {
+                taps.push(Tap {
+                    pixel: row * width + column,
+                    weight: of_row * of_column,
+                    slopes: [slope_of_row * of_column, of_row * slope_of_column],
+                });
+            }
+        }
+    }
+    taps
+}
