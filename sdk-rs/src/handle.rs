@@ -46,7 +46,7 @@ impl std::fmt::Display for InsertError {
 
 impl std::error::Error for InsertError {}
 
-/// Most objects in one table.
+/// The maximum number of objects in a table.
 pub const CAPACITY: usize = (1 << INDEX_BITS) - 1;
 
 /// Returns the handle of a slot. Different arguments yield different handles.

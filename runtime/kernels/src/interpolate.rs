@@ -107,7 +107,7 @@ impl Method {
     }
 }
 
-/// The spatial dimensions before and after.
+/// The spatial dimensions before and after the interpolation.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     from: Spatial<usize>,
@@ -133,7 +133,7 @@ impl Sizes {
     }
 }
 
-/// The elements that one of the result depends on, with their factors.
+/// The elements that an element of the result depends on, with their factors.
 type Taps<T> = SmallVec<[(usize, T); 4]>;
 
 struct Rules<'a> {

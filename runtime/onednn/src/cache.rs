@@ -8,7 +8,7 @@ use crate::object::Context;
 use crate::plan::Plan;
 use crate::threads::{self, Threads};
 
-/// Most plans in a cache. A network has one for each shape of its layers, three in training.
+/// The maximum number of plans in a cache. A network has one for each shape of its layers, three in training.
 const CAPACITY: usize = 512;
 
 /// Computations of a kind.

@@ -11,7 +11,7 @@ use crate::library::Library;
 use crate::object::{Context, Description, Layout};
 use crate::plan::{Plan, Tensor, role};
 
-/// The most dimensions of a tensor.
+/// The maximum number of dimensions of a tensor.
 const MOST: usize = 12;
 
 pub(crate) struct Convolutions;

@@ -41,7 +41,7 @@ static CHOSEN: AtomicUsize = AtomicUsize::new(0);
 const VISIBLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
 
 /// Returns the numbers of the visible devices of a plugin, in the order of `listed`; without a list, of all. As on Ascend,
-/// the list ends before the first entry that is no device or is there already.
+/// the list ends before the first entry that is not a device or is a duplicate.
 fn visible(listed: Option<&str>, count: u32) -> Vec<u32> {
     let Some(listed) = listed else { return (0..count).collect() };
     let mut numbers = Vec::new();

@@ -33,7 +33,7 @@ _DTYPES = {
 """The types of elements, by the numbers that NumPy has for them in C."""
 
 _LONGEST = (1 << 31) - 1
-"""The most bytes that ctypes copies at once."""
+"""The maximum number of bytes that ctypes copies at once."""
 
 _asked = threading.local()
 """The object whose address each thread took last."""

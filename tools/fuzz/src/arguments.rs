@@ -15,7 +15,7 @@ use crate::place::Place;
 /// Length of each block of host memory that functions read and write, in bytes.
 const BLOCK: usize = 1 << 16;
 
-/// The most elements of an array.
+/// The maximum number of elements of an array.
 const ELEMENTS: u64 = 16;
 
 /// Number of callbacks that ran.

@@ -14,10 +14,10 @@ use crate::choices::Choices;
 use crate::objects::{Memory, Objects};
 use crate::tally::Tally;
 
-/// The most devices of a plugin that a program uses.
+/// The maximum number of devices of a plugin that a program uses.
 const MOST_DEVICES: usize = 2;
 
-/// The most live objects of a type.
+/// The maximum number of live objects of a type.
 const MOST_OBJECTS: usize = 24;
 
 /// Larger allocations are freed at once: a plugin may get more from the system than there is.

@@ -25,7 +25,7 @@ pub fn softmax_focal_loss_shape(
 /// the weight of that class. A negative label has the loss 0.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Index`] for a label that is no class, and [`Error::Type`].
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Index`] for a label that is not a class, and [`Error::Type`].
 pub fn softmax_focal_loss(
     out: &mut ViewMut<'_>,
     x: &View<'_>,

@@ -16,7 +16,7 @@ pub(super) enum Cell {
     Relu,
 }
 
-/// The most gates that a cell has.
+/// The maximum number of gates of a cell.
 pub(super) const GATES: usize = 4;
 
 /// The values of a step that its gradient needs.

@@ -47,7 +47,7 @@ pub fn grid_sample(
 
 /// Computes the gradients of [`grid_sample`] with respect to the images and the grid.
 ///
-/// The gradient by a coordinate that the padding moved to the border is zero, and all are for the nearest pixel.
+/// The gradient by a coordinate that the padding moved to the border is zero. With `"nearest"`, all of them are zero.
 ///
 /// # Errors
 /// As [`grid_sample`].

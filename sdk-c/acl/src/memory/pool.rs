@@ -53,7 +53,7 @@ impl Kept {
 /// A pool.
 pub(crate) struct Pool {
     device: Arc<DeviceState>,
-    /// The most bytes that the pool may have; `usize::MAX` for no limit.
+    /// The maximum number of bytes of the pool; `usize::MAX` for no limit.
     limit: usize,
     contents: Mutex<Contents>,
 }

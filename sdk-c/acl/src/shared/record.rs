@@ -4,7 +4,7 @@
 pub(super) const LENGTH: usize = 4096;
 /// Identifies records, and the version of their layout.
 const MAGIC: &[u8; 8] = b"tenon\0\0\x01";
-/// The most processes that a record can list.
+/// The maximum number of processes in a record.
 const MOST: usize = (LENGTH - 16) / 4;
 
 /// The processes that may import a file.

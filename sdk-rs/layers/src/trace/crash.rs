@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use super::tracer::Tracer;
 use crate::at_exit;
 
-/// The most traces of a process that are saved.
+/// The maximum number of traces of a process that are saved.
 const TRACES: usize = 16;
 const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
 

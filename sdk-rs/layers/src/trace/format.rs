@@ -7,7 +7,7 @@ use tenon::reflect::{FunctionInfo, Kind as ParamKind};
 
 use super::ring::{Header, Kind};
 
-/// The most bytes of an event.
+/// The maximum number of bytes of an event.
 pub(super) const EVENT: usize = 4096;
 
 /// The lanes of a device are shown as a separate process; numbers of processes are below this.

@@ -10,14 +10,14 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `TENON_TRACE_FILE` | the file; without it `tenon-trace-<pid>.json` in the current folder |
-//! | `TENON_TRACE_LIMIT` | the most events in the file, 1,000,000 without it; further ones are dropped and counted |
+//! | `TENON_TRACE_LIMIT` | the maximum number of events in the file, 1,000,000 by default; further ones are dropped and counted |
 //! | `TENON_TRACE_STREAMS=0` | no lanes, and no callbacks |
 //!
-//! Each thread records into its own ring of 1 MiB, another thread formats and writes; where that does not
-//! keep up, a call waits after its time was taken. When the process ends or crashes what is in the rings is
-//! written; a file without its end is still readable, by viewers and by [`summary`]. Events that cannot be
-//! written, because the disk is full or the reader of a pipe has gone, are counted in the file and reported
-//! on the standard error.
+//! Each thread records into its own ring buffer of 1 MiB. Another thread formats and writes the events. If it
+//! cannot keep up, calls wait; this wait is not part of their recorded time. When the process ends or crashes, the
+//! content of the ring buffers is written. Viewers and [`summary`] can read a file without its end. Events that cannot
+//! be written, because the disk is full or the reader of a pipe has gone, are counted in the file and reported on
+//! standard error.
 
 mod crash;
 mod format;
@@ -50,7 +50,7 @@ pub struct Options {
     /// The file, which is overwritten. If another process is writing the file, the process id is added to the
     /// name.
     pub file: PathBuf,
-    /// The most events in the file; further ones are dropped and counted.
+    /// The maximum number of events in the file; further ones are dropped and counted.
     pub limit: u64,
     /// True if each stream gets a lane, for which a callback is queued behind each piece of work.
     pub streams: bool,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 /// The words of a ring: 1 MiB, some ten thousand calls.
 const WORDS: usize = 1 << 17;
 
-/// The most words of a record.
+/// The maximum number of words of a record.
 pub(super) const MOST: usize = 32;
 
 /// The kind of a record, with its size in words.

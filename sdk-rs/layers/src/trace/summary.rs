@@ -65,7 +65,7 @@ pub struct StreamSummary {
 pub struct MemorySummary {
     /// The kind of memory, and the device.
     pub name: String,
-    /// The most that was in use, in bytes.
+    /// The peak use in bytes.
     pub peak_bytes: u64,
     /// Bytes in use at the end.
     pub last_bytes: u64,

@@ -15,9 +15,9 @@ use super::output::Output;
 use super::ring::{Header, Kind, MOST, Ring};
 use crate::clock;
 
-/// The most threads that record at the same time; records of further threads are dropped.
+/// The maximum number of threads that record at the same time; records of further threads are dropped.
 const RINGS: usize = 256;
-/// The most plugins.
+/// The maximum number of plugins.
 const PLUGINS: usize = 64;
 /// Size of the text that is formatted before a write, in bytes.
 const BUFFER: usize = 1 << 16;
@@ -36,7 +36,7 @@ pub(super) struct Tracer {
     output: Output,
     rings: [AtomicPtr<Ring>; RINGS],
     plugins: [OnceLock<&'static str>; PLUGINS],
-    /// The most events, and how many there are.
+    /// The maximum number of events, and their current number.
     limit: u64,
     events: AtomicU64,
     dropped: AtomicU64,

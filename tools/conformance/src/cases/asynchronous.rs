@@ -371,7 +371,7 @@ fn d2h_not_early(plugin: &PluginUnderTest) -> Verdict {
         this.queue_download(stream, target.address, &from)?;
         Ok(linger_briefly(|| target.read_here().contains(&2)))
     });
-    // If the device waits in the call, the query came after the gate was opened.
+    // If the device waits in the call, the query came after the latch was opened.
     let (was_seen, was_held) = queued?;
     let early = was_seen && was_held;
     plugin.synchronize_stream(0, stream)?;

@@ -74,7 +74,7 @@ fn once(plugin: &PluginUnderTest) -> Verdict {
 
 fn in_order(plugin: &PluginUnderTest) -> Verdict {
     let (stream, log) = (plugin.stream(0)?, CallbackLog::new());
-    // They queue up behind the gate, if there is one: a queue of one callback has no order.
+    // They queue up behind the latch, if there is one: a queue of one callback has no order.
     let latch = match StreamLatch::close(plugin, 0, stream) {
         Ok(latch) => Some(latch),
         Err(Stop::Skipped(_)) => None,

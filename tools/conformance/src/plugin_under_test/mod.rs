@@ -28,7 +28,7 @@ use crate::source::{Opened, Source};
 /// plugin has this long to show its error.
 const GRACE: Duration = Duration::from_millis(25);
 
-/// The most devices of a plugin. A larger number can only be an error.
+/// The maximum number of devices of a plugin. A larger number can only be an error.
 const MOST_DEVICES: i32 = 1 << 16;
 
 /// Time in milliseconds that a plugin may take for what it must do at once: half of the time of a case.

@@ -119,7 +119,7 @@ impl PluginUnderTest {
         self.ok(Function::AsyncMemoryCopyD2h, &[id(from.device), stream, to, from.address, from.len as u64])
     }
 
-    /// Runs a call that may wait for a held stream on another thread, opens the gate when the plugin had time
+    /// Runs a call that may wait for a held stream on another thread, opens the latch when the plugin had time
     /// enough to be wrong, and says whether the call returned before that. It reports no more than that: the
     /// machine may be slow.
     pub(crate) fn beside<T: Send>(

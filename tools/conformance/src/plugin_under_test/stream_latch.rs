@@ -1,4 +1,4 @@
-//! A stream that is held: nothing behind the gate may run until it is opened.
+//! A latch that blocks a stream: work behind it may not run until the latch is opened.
 
 use std::ffi::c_void;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use tenon::device::{Function, Status, ffi};
 use super::{PluginUnderTest, id, patience, soon};
 use crate::case::{Verdict, blame, skipped};
 
-/// A gate opens by itself before a case runs out of time, so that a stuck plugin can still be asked.
+/// A latch opens by itself before a case runs out of time, so that a stuck plugin can still be queried.
 const AT_MOST: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
@@ -25,18 +25,18 @@ struct Shared {
     caller: ThreadId,
 }
 
-/// A callback that does not return until it is released. Opens when it is dropped.
-#[must_use = "the stream runs on once this is dropped"]
+/// A callback that does not return until the latch is opened. Dropping the latch opens it.
+#[must_use = "the stream continues when this is dropped"]
 pub(crate) struct StreamLatch {
-    // Leaked: a plugin that is wrong may call back at any time.
+    // Leaked: a faulty plugin may call back at any time.
     shared: &'static Shared,
 }
 
 impl StreamLatch {
-    /// Holds a stream: what is queued on it from now on waits.
+    /// Blocks a stream: work that is queued on it from now on waits.
     ///
     /// This thread must not call a function that may wait for the device until the latch is open. Callbacks
-    /// of other streams may be held up too, so a case has one gate at a time.
+    /// of other streams may be blocked too, so a case has one latch at a time.
     pub(crate) fn close(subject: &PluginUnderTest, device: i32, stream: u64) -> Verdict<Self> {
         let shared: &'static Shared = Box::leak(Box::new(Shared {
             state: Mutex::default(),
@@ -59,7 +59,7 @@ impl StreamLatch {
         Ok(latch)
     }
 
-    /// Lets the stream go on.
+    /// Opens the latch.
     pub(crate) fn open(&self) {
         self.shared.lock().open = true;
         self.shared.changed.notify_all();
