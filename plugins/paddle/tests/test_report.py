@@ -81,6 +81,7 @@ def test_known_fallbacks_are_counted(tmp_path: Path) -> None:
     assert times == sorted(times, reverse=True) and times[-1] > 0
     native = {row["operator"]: row["calls"] for row in found["native"]}
     assert native["sum"] == 3 and "cholesky" not in native
+    assert native["sum_grad"] == 3 and "cholesky_grad" not in native
 
 
 def test_json_has_the_fields_of_the_guide(tmp_path: Path) -> None:

@@ -153,3 +153,27 @@ def test_lines_below_the_severity_are_hidden() -> None:
     log = Log(KEY, "W")
     warning = line("init", "a warning").replace("I1123", "W1123")
     assert log.feed(line("init", "loading") + warning) == warning
+
+
+def test_kernels_of_a_backward_pass_are_counted_where_they_run() -> None:
+    one_line = 'relu_grad kernel: {"input":["npu, NCHW, float32"],"output":[],"attribute":[]}'
+    backends = [
+        f"\tbackend: {backend},  layout: NCHW,  dtype: float32\n" for backend in ("npu", "CPU")
+    ]
+    log = Log(KEY)
+    shown = log.feed(line("backward_api", one_line))
+    for first, second in (backends, backends, backends[::-1]):
+        begin = line("backward_api_base", 'relu_grad kernel: {"input":[')
+        shown += log.feed(f'{begin}{first}{second}],\n"output":[\n{second}],\n"attribute":[\n]}}\n')
+    shown += log.feed("mine\n") + log.finish()
+    assert log.backward == {"relu_grad": 3}
+    assert shown == "mine\n"
+
+
+def test_a_kernel_without_an_end_hides_no_other_line() -> None:
+    log = Log(KEY)
+    log.feed(line("backward_api_base", 'relu_grad kernel: {"input":['))
+    assert log.feed(line("other", "shown")) == line("other", "shown")
+    log.feed(missing("cholesky"))
+    log.finish()
+    assert sum(total.calls for total in log.fallbacks.values()) == 1

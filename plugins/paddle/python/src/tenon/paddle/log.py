@@ -1,7 +1,8 @@
 """Reads the log of PaddlePaddle and the notes of the recorder, and sums up what they report.
 
 With `VMODULE`, PaddlePaddle logs each operator for which the device has no kernel (`kernel_factory`), each tensor that
-it moves for an operator (`data_transform`), and the size of each copy (`memcpy`). The texts are the same in 2.6 to 3.3.
+it moves for an operator (`data_transform`), the size of each copy (`memcpy`), and the kernels of backward passes
+(`backward_api`, or `backward_api_base` since 3.0). The texts are the same in 2.6 to 3.3, but for the lines of a kernel.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-VMODULE = "kernel_factory=3,data_transform=3,memcpy=4"
+VMODULE = "kernel_factory=3,data_transform=3,memcpy=4,backward_api*=6"
 """The files of PaddlePaddle that log, and their levels."""
 
 LINE = re.compile(
@@ -22,7 +23,10 @@ MISSING = re.compile(
 )
 MOVE = "DeviceTransform in"
 COPY = re.compile(r"memory::Copy (?P<bytes>\d+) Bytes from Place\((?P<source>[\w:]+)\) to Place\((?P<target>[\w:]+)\)")
-OURS = {"kernel_factory.cc", "data_transform.cc", "memcpy.cc"}
+BACKWARD = re.compile(r'(?P<kernel>\w+) kernel: \{"input":\[')
+BACKEND = re.compile(r'"input":\["(?P<one_line>\w+), |^\tbackend: (?P<lines>\w+), ')
+"""The backend of the first input of a kernel: in one line, or since 3.1 in a line of its own."""
+OURS = {"kernel_factory.cc", "data_transform.cc", "memcpy.cc", "backward_api.cc", "backward_api_base.cc"}
 SEVERITIES = "IWEF"
 
 LARGE = 65536
@@ -95,6 +99,8 @@ class Log:
         self.reads: dict[Where | None, Total] = {}
         self.differences: list[dict[str, Any]] = []
         """The first difference of each operator that was compared."""
+        self.backward: dict[str, int] = {}
+        """Calls of kernels of backward passes on the device."""
         self.inputs = Total()
         """Inputs that were copied to the place of their operator."""
         self.others = Total()
@@ -105,6 +111,9 @@ class Log:
         self._clock = 0.0
         self._threads: dict[int, Thread] = {}
         self._is_paused = False
+        self._kernel: str | None = None
+        """The kernel of a backward pass whose lines have not ended yet."""
+        self._has_backend = False
         self._python: set[int] = set()
         self._unplaced: list[tuple[int, Fallback]] = []
         self._rates: dict[bool, float] = {}
@@ -132,6 +141,9 @@ class Log:
 
     def _read(self, line: str) -> str:
         content = line.rstrip("\n")
+        if self._kernel is not None and not LINE.search(content):
+            self._take_kernel(content)
+            return ""
         note = self.note.search(content)
         if note:
             self._take_note(note["kind"], json.loads(note["content"]))
@@ -140,7 +152,11 @@ class Log:
         if not match:
             return line
         if match["severity"] == "I" and match["file"] in OURS:
-            if not self._is_paused:
+            backward = BACKWARD.match(match["text"])
+            if backward:
+                self._kernel, self._has_backend = backward["kernel"], False
+                self._take_kernel(match["text"])
+            elif not self._is_paused:
                 self._take(match)
         elif match["severity"] not in self.hidden:
             return line
@@ -152,6 +168,16 @@ class Log:
             time += DAY
         self._clock = max(self._clock, time)
         return time
+
+    def _take_kernel(self, text: str) -> None:
+        """Takes a line about the kernel of a backward pass: the first backend is where it runs."""
+        found = None if self._has_backend else BACKEND.search(text)
+        if found and self._kernel is not None:
+            self._has_backend = True
+            if "CPU" not in (found["one_line"], found["lines"]) and not self._is_paused:
+                self.backward[self._kernel] = self.backward.get(self._kernel, 0) + 1
+        if text.endswith("]}"):
+            self._kernel = None
 
     def _take(self, match: re.Match[str]) -> None:
         time, number = self._time(since_midnight(match["time"])), int(match["thread"])
@@ -238,6 +264,7 @@ class Log:
     def _restart(self) -> None:
         self.fallbacks.clear()
         self.reads.clear()
+        self.backward.clear()
         self._unplaced.clear()
         self._threads.clear()
         self.inputs, self.others, self.first = Total(), Total(), None

@@ -188,7 +188,6 @@ def native(report: Report) -> Iterable[str]:
     """Returns the operators on the device."""
     if report.native:
         yield "<h2>On the device</h2>"
-        yield '<p class="dim">PaddlePaddle does not count the calls of backward passes.</p>'
         yield f'<p class="list">{names(list(report.native.items()))}</p>'
 
 

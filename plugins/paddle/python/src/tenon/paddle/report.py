@@ -243,8 +243,8 @@ def build(run: Run) -> Report:
     if log.first is not None:
         kernel, dtype, where = log.first
         report.first = Fallback(kernel, dtype, Total(), [(where, 1)], advice(kernel, dtype, kernels, kind))
-    if device is not None:
-        count(report, end.get("operators", {}), kernels, kind)
+    if device is not None and report.is_complete:
+        count(report, end.get("operators", {}), log.backward, kernels, kind)
     report.reads = [
         Read(where, total, advice_on_read(total))
         for where, total in sorted(log.reads.items(), key=lambda item: -item[1].seconds)
@@ -270,8 +270,22 @@ def fallbacks(run: Run, kernels: dict[str, dict[str, list[str]]], kind: str) -> 
     return sorted(rows.values(), key=lambda row: (-row.total.seconds, row.operator, row.dtype))
 
 
-def count(report: Report, calls: dict[str, int], kernels: dict[str, dict[str, list[str]]], kind: str) -> None:
-    """Splits the calls that PaddlePaddle has counted: on the device, fallen back, and of compiled programs."""
+def count(
+    report: Report,
+    calls: dict[str, int],
+    backward: dict[str, int],
+    kernels: dict[str, dict[str, list[str]]],
+    kind: str,
+) -> None:
+    """Splits the calls that PaddlePaddle has counted: on the device, fallen back, and of compiled programs.
+
+    Args:
+        report: The report, which has the fallbacks.
+        calls: PaddlePaddle's count, without kernels of backward passes.
+        backward: Calls of such kernels on the device.
+        kernels: The types of elements for each kernel and backend.
+        kind: The type of the device.
+    """
     fallen: dict[str, int] = {}
     for row in report.fallbacks:
         fallen[row.operator] = fallen.get(row.operator, 0) + row.total.calls
@@ -289,6 +303,8 @@ def count(report: Report, calls: dict[str, int], kernels: dict[str, dict[str, li
         else:
             native[kernel] = native.get(kernel, 0) + number
     left = {name: number - fallen.get(name, 0) for name, number in native.items()}
+    for name, number in backward.items():
+        left[name] = max(left.get(name, 0), 0) + number
     report.native = {
         name: number for name, number in sorted(left.items(), key=lambda item: (-item[1], item[0])) if number > 0
     }

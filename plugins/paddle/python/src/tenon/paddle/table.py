@@ -125,7 +125,7 @@ def render(report: Report, width: int = 100) -> str:
         names = ", ".join(f"{name} ({calls:,})" for name, calls in report.native.items())
         lines += [
             "",
-            "on the device, with calls (PaddlePaddle does not count those of backward passes)",
+            "on the device, with calls",
         ]
         lines += textwrap.wrap(names, width, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines) + "\n"
