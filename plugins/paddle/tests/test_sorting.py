@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 import paddle
 import pytest
+from paddle.base import core
 
-from host import RELEASE, is_on, normal, on_both
+from host import DEVICE, RELEASE, is_on, normal, on_both
 from kernel_case import Array, Case, check
 
 X = normal(3, 4, 5)
@@ -118,3 +119,9 @@ def test_distinct_elements_are_those_of_the_cpu(dtype: str, axis: int | None, in
 
 def test_distinct_elements_are_on_the_device() -> None:
     assert is_on(paddle.unique(paddle.to_tensor(WHOLE)))
+
+
+@pytest.mark.parametrize("kernel", ["nanmedian", "nanmedian_grad"])
+def test_nanmedian_has_a_kernel_in_every_release(kernel: str) -> None:
+    places = core._get_registered_phi_kernels("all")[kernel]
+    assert any(DEVICE in place for place in places)

@@ -55,6 +55,10 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() >= Release::V3_0 {
         registry.add_any::<Nanmedian<'static>>(&["median"], &[FLOATS, INTEGERS])?;
     }
+    if registry.release() <= Release::V2_6 {
+        registry
+            .add_any::<NanmedianGradUntilV2_6<'static>>(&["median_grad"], &[FLOATS])?;
+    }
     if (Release::V3_0..=Release::V3_1).contains(&registry.release()) {
         registry
             .add_any::<NanmedianGradUntilV3_1<'static>>(&["median_grad"], &[FLOATS])?;
@@ -491,6 +495,34 @@ impl Run<Any> for Nanmedian<'_> {
                     self.keep_dim,
                     self.mode,
                     true,
+                )
+        })
+    }
+}
+
+kernel! {
+    /// Computes the gradient of `median`.
+    struct NanmedianGradUntilV2_6<'c> = c"nanmedian_grad" {
+        inputs: { x: Tensor<'c>, indices: Tensor<'c>, dout: Tensor<'c> },
+        attributes: { axis: IntArray<'c>, keep_dim: bool },
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for NanmedianGradUntilV2_6<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let indices = self.indices.view()?;
+        let dout = self.dout.view()?;
+        let mut dx = self.dx.view(outputs::like(&dout))?;
+        call.run(|device, launch| {
+            device
+                .median_grad(
+                    launch,
+                    &mut dx,
+                    &indices,
+                    &dout,
+                    self.axis.get(),
+                    self.keep_dim,
+                    "avg",
                 )
         })
     }

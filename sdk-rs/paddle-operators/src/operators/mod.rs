@@ -13,6 +13,7 @@ mod identity;
 mod index_elementwise;
 mod layout;
 mod memcpy;
+mod nanmedian;
 mod set_value;
 mod shift;
 mod unique;
@@ -49,6 +50,7 @@ pub(crate) fn register(
         concat::register,
         batch_norm::register,
         unique::register,
+        nanmedian::register,
     ]
     .into_iter()
     .try_for_each(|register| register(registry))

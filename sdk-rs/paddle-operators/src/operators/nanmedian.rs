@@ -1,0 +1,38 @@
+//! The element in the middle, in 2.6.
+//!
+//! PaddlePaddle computes another shape for the indices there. Only the gradient reads them, which is ours too.
+
+use tenon::device::{DataType, Release};
+
+use crate::error::Result;
+use crate::kernel::{Any, Call, FLOATS, IntArray, Output, Registry, Run, Tensor, kernel, outputs};
+
+/// Registers `nanmedian`.
+pub(super) fn register(registry: Registry) -> Result<()> {
+    if registry.release() > Release::V2_6 {
+        return Ok(());
+    }
+    registry.add_any::<Nanmedian<'static>>(&["median", "median_grad"], &[FLOATS])
+}
+
+kernel! {
+    /// The mean of the two elements in the middle along dimensions, without NaN.
+    struct Nanmedian<'c> = c"nanmedian" {
+        inputs: { x: Tensor<'c> },
+        attributes: { axes: IntArray<'c>, keep_dim: bool },
+        outputs: { out: Output<'c>, indices: Output<'c> },
+    }
+}
+
+impl Run<Any> for Nanmedian<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let mut out = self.out.view(outputs::like(&x))?;
+        self.indices.reshape(&[out.dims(), &[2]].concat())?;
+        let mut indices = self.indices.view(DataType::INT64)?;
+        let axes = self.axes.get();
+        call.run(|device, launch| {
+            device.median(launch, &mut out, &mut indices, &x, axes, self.keep_dim, "avg", true)
+        })
+    }
+}
