@@ -10,8 +10,8 @@ use tenon::device::{self, Device, DeviceId, Function, Layer, Layered, Outcome, W
 use tenon::reflect::Call;
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::{
-    AclError, Callback, HostFunc, MemAllocationType, MemAttr, MemHandleType, MemLocation, MemLocationType,
-    PhysicalMemProp, Result, Stream,
+    AclDevice, AclError, Callback, HostFunc, MemAllocationType, MemAttr, MemHandleType, MemLocation,
+    MemLocationType, PhysicalMemProp, Result, Stream,
 };
 use tenon_acl::{Devices, OpenDevice, Runtime};
 use tenon_cpu::{Config, Cpu};
@@ -72,6 +72,13 @@ pub struct World {
 /// Creates two devices of 64 MiB.
 pub fn world() -> World {
     world_of(true, None)
+}
+
+/// Returns a world in which device 0 is set for the calling thread.
+pub fn ready_world() -> World {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    world
 }
 
 /// Creates two devices that lack some functions.
@@ -153,6 +160,13 @@ impl World {
         assert_eq!(self.cpus.open.load(Ordering::SeqCst), 0, "devices are still open");
         self.validate.finish();
         self.expect_no_reports();
+    }
+
+    /// Resets device 0, and ends the world as [`World::end`] does.
+    #[track_caller]
+    pub fn reset_and_end(self) {
+        self.rt_reset_device(0).unwrap();
+        self.end();
     }
 
     #[track_caller]

@@ -2,12 +2,11 @@
 
 use tenon_acl::api::*;
 
-use crate::world::{Thread, refused, world};
+use crate::world::{Thread, ready_world, refused, world};
 
 #[test]
 fn last_set_context_is_current_with_its_device() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let default = world.rt_get_current_context().unwrap();
     let other = world.rt_create_context(1).unwrap();
     assert_eq!(world.rt_get_current_context().unwrap(), other);
@@ -16,8 +15,7 @@ fn last_set_context_is_current_with_its_device() {
     assert_eq!(world.rt_get_device().unwrap(), 0);
     world.rt_destroy_context(other).unwrap();
     assert_eq!(world.rt_get_device().unwrap(), 0, "it was not the current one");
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -37,13 +35,11 @@ fn null_and_stale_contexts_are_refused() {
 
 #[test]
 fn the_default_context_is_not_destroyed_by_hand() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let default = world.rt_get_current_context().unwrap();
     refused(AclError::RT_CONTEXT_NULL, world.rt_destroy_context(default));
     assert_eq!(world.rt_get_current_context().unwrap(), default);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -79,8 +75,7 @@ fn context_destroyed_by_another_thread_is_invalid() {
     refused(AclError::RT_CONTEXT_NULL, world.rt_destroy_stream(stream));
     world.rt_set_device(0).unwrap();
     refused(AclError::RT_INVALID_HANDLE, world.rt_destroy_stream(stream));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -107,8 +102,7 @@ fn options_are_per_process_and_per_context() {
     refused(AclError::RT_SYSPARAMOPT_NOT_SET, world.rt_ctx_get_sys_param_opt(SysParamOpt::DETERMINISTIC));
     world.rt_ctx_set_sys_param_opt(SysParamOpt::DETERMINISTIC, 0).unwrap();
     assert_eq!(world.rt_ctx_get_sys_param_opt(SysParamOpt::DETERMINISTIC).unwrap(), 0);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]

@@ -3,12 +3,11 @@
 use tenon::AnyPtr;
 use tenon_acl::api::*;
 
-use crate::world::{Thread, callback, host_function, world};
+use crate::world::{Thread, callback, host_function, ready_world, world};
 
 #[test]
 fn ten_thousand_rounds_leak_nothing() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let thread = Thread::start();
     let round = || {
         let stream = world.rt_create_stream().unwrap();

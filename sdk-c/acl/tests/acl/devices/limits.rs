@@ -3,14 +3,13 @@
 use tenon::{AnyPtr, DevicePtr};
 use tenon_acl::api::*;
 
-use crate::world::{Thread, refused, world};
+use crate::world::{Thread, ready_world, refused, world};
 
 const CORES: DevResLimitType = DevResLimitType::VECTOR_CORE;
 
 #[test]
 fn stream_limits_precede_device_limits() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let all = world.rt_get_device_res_limit(0, CORES).unwrap();
     assert_eq!(all, 48);
     let stream = world.rt_create_stream().unwrap();
@@ -42,14 +41,12 @@ fn stream_limits_precede_device_limits() {
     refused(AclError::RT_PARAM_INVALID, world.rt_get_device_res_limit(0, DevResLimitType(2)));
     refused(AclError::RT_INVALID_DEVICEID, world.rt_get_device_res_limit(9, CORES));
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn stream_attributes_use_their_union_member() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream_with_config(3, 0).unwrap();
     let get = |attribute| {
         let value = world.rt_get_stream_attribute(stream, attribute).unwrap();
@@ -76,8 +73,7 @@ fn stream_attributes_use_their_union_member() {
     refused(AclError::RT_PARAM_INVALID, world.rt_set_stream_overflow_switch(stream, 2));
     refused(AclError::RT_PARAM_INVALID, world.rt_get_stream_attribute(stream, StreamAttr(9)).map(drop));
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -92,14 +88,12 @@ fn modes_of_a_device_end_with_its_last_reset() {
     world.rt_reset_device(0).unwrap();
     world.rt_set_device(0).unwrap();
     assert_eq!(world.rt_get_device_sat_mode(), Ok(FloatOverflowMode::INFNAN));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn overflow_status_is_0() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
     let any = AnyPtr::from_addr(memory.addr());
     world.rt_memset(any, 64, 0xff, 64).unwrap();
@@ -117,8 +111,7 @@ fn overflow_status_is_0() {
         world.rt_cmo_async(DevicePtr::NULL, 64, CmoType::PREFETCH, Stream::NULL),
     );
     world.rt_free(memory).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]

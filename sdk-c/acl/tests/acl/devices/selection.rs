@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use tenon_acl::api::*;
 
-use crate::world::{Hold, Thread, host_function, refused, world};
+use crate::world::{Hold, Thread, host_function, ready_world, refused, world};
 
 #[test]
 fn init_is_counted_and_finalize_ends_all_counts() {
@@ -72,8 +72,7 @@ fn without_devices_set_device_fails() {
 
 #[test]
 fn all_threads_share_one_default_context() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let own = world.rt_get_current_context().unwrap();
     let stream = world.rt_ctx_get_current_default_stream().unwrap();
     let acl = world.shared();
@@ -96,8 +95,7 @@ fn all_threads_share_one_default_context() {
 
 #[test]
 fn last_reset_waits_and_frees_the_default_context() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
     let hold = Hold::on(&world, stream);
@@ -112,14 +110,12 @@ fn last_reset_waits_and_frees_the_default_context() {
     world.rt_set_device(0).unwrap();
     refused(AclError::RT_INVALID_HANDLE, world.rt_synchronize_stream(stream));
     refused(AclError::RT_PARAM_INVALID, world.rt_free(memory));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn created_context_keeps_its_device_open() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let context = world.rt_create_context(0).unwrap();
     let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
     world.rt_reset_device(0).unwrap();
@@ -147,8 +143,7 @@ fn forced_reset_ignores_the_count() {
     refused(AclError::RT_INVALID_HANDLE, world.rt_destroy_event(event));
     refused(AclError::RT_PARAM_INVALID, world.rt_free(memory));
     world.rt_set_device(0).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -180,8 +175,7 @@ fn finalize_releases_everything_and_init_works_again() {
 
 #[test]
 fn set_device_in_a_callback_does_not_block_a_reset() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let acl = world.shared();
     let (sent, received) = std::sync::mpsc::channel();
     let function = host_function(move || {
@@ -230,8 +224,7 @@ fn device_properties() {
     world.rt_reset_device(0).unwrap();
     world.rt_set_device(0).unwrap();
     assert_eq!(world.rt_device_get_limit(DeviceLimit::SIMD_STACK_SIZE).unwrap(), 0, "it ends with the reset");
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]

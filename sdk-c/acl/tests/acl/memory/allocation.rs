@@ -3,14 +3,13 @@
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::*;
 
-use crate::world::{Hold, Thread, any, refused, world};
+use crate::world::{Hold, Thread, any, ready_world, refused, world};
 
 const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 
 #[test]
 fn allocations_are_aligned_and_rounded_up() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     for size in [1, 31, 32, 33, 1000, 1 << 20] {
         let memory = world.rt_malloc(size, HUGE_FIRST).unwrap();
         assert_eq!(memory.addr() % 64, 0);
@@ -27,14 +26,12 @@ fn allocations_are_aligned_and_rounded_up() {
         refused(AclError::RT_PARAM_INVALID, world.rt_memset(any(plain), room + 1, 1, room + 1));
         world.rt_free(plain).unwrap();
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn sizes_and_policies_are_checked() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     refused(AclError::INVALID_PARAM, world.rt_malloc(0, HUGE_FIRST));
     refused(AclError::INVALID_PARAM, world.rt_malloc_host(0));
     refused(AclError::INVALID_PARAM, world.rt_malloc(8, MemMallocPolicy(99)));
@@ -47,14 +44,12 @@ fn sizes_and_policies_are_checked() {
         let memory = world.rt_malloc(8, MemMallocPolicy(policy)).unwrap();
         world.rt_free(memory).unwrap();
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn invalid_free_is_refused() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     refused(AclError::INVALID_PARAM, world.rt_free(DevicePtr::NULL));
     refused(AclError::INVALID_PARAM, world.rt_free_host(HostPtr::NULL));
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
@@ -69,14 +64,12 @@ fn invalid_free_is_refused() {
     refused(AclError::RT_PARAM_INVALID, world.rt_free(memory));
     world.rt_free_host(host).unwrap();
     refused(AclError::RT_PARAM_INVALID, world.rt_free_host(host));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn memory_info_of_a_device() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let info = world.rt_get_mem_info(MemAttr::HBM).unwrap();
     assert_eq!((info.free, info.total), (64 << 20, 64 << 20));
     let memory = world.rt_malloc(1 << 20, HUGE_FIRST).unwrap();
@@ -91,8 +84,7 @@ fn memory_info_of_a_device() {
     world.rt_get_mem_usage_info(0, &mut usage).unwrap();
     assert_eq!((usage[0].cur_mem_size, usage[0].mem_peak_size), (0, (1 << 20) + 32));
     refused(AclError::INVALID_PARAM, world.rt_get_mem_usage_info(0, &mut []));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -124,8 +116,7 @@ fn pointer_attributes_of_each_kind() {
 
 #[test]
 fn host_memory_can_be_registered() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let mut own = vec![5u8; 4096];
     let start = any(&mut own[..]);
     let inside = AnyPtr::from_addr(start.addr() + 100);
@@ -158,14 +149,12 @@ fn host_memory_can_be_registered() {
     world.rt_memcpy(any(&mut back[..]), 4096, any(memory), 4096, MemcpyKind::DEVICE_TO_HOST).unwrap();
     assert_eq!(back, own);
     world.rt_free(memory).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn free_with_synchronize_waits_for_the_device() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let context = world.rt_get_current_context().unwrap();
     let stream = world.rt_create_stream().unwrap();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
@@ -184,6 +173,5 @@ fn free_with_synchronize_waits_for_the_device() {
     freed.recv().unwrap();
     world.rt_synchronize_stream(stream).unwrap();
     thread.end();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }

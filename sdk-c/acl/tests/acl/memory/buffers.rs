@@ -2,7 +2,7 @@
 
 use tenon_acl::api::*;
 
-use crate::world::{any, distant_world, refused, world};
+use crate::world::{any, distant_world, ready_world, refused, world};
 
 #[test]
 fn buffer_is_written_through_to_its_memory() {
@@ -38,8 +38,7 @@ fn buffer_is_written_through_to_its_memory() {
 
 #[test]
 fn memory_is_freed_with_its_last_buffer() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let nothing = world.alive();
     let first = world.rt_alloc_buf(64).unwrap();
     let something = world.alive();
@@ -68,14 +67,12 @@ fn memory_is_freed_with_its_last_buffer() {
     world.rt_free_buf(second).unwrap();
     assert_eq!(world.alive(), nothing);
     refused(AclError::RT_PARAM_INVALID, world.rt_free_host(data_ptr));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn notes_have_96_bytes() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let buffer = world.rt_alloc_buf(1).unwrap();
     let mut all = [1; 96];
     world.rt_get_buf_user_data(buffer, &mut all, 0).unwrap();
@@ -91,14 +88,12 @@ fn notes_have_96_bytes() {
         refused(AclError::RT_PARAM_INVALID, world.rt_get_buf_user_data(buffer, &mut bytes, offset));
     }
     world.rt_free_buf(buffer).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn chain_is_addressed_by_its_first_buffer() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let buffers: Vec<_> = (0..4).map(|_| world.rt_alloc_buf(8).unwrap()).collect();
     let head = buffers[0];
     assert_eq!(world.rt_get_buf_chain_num(head), Ok(1));
@@ -130,14 +125,12 @@ fn chain_is_addressed_by_its_first_buffer() {
     for buffer in [buffers[1], buffers[3], alone] {
         world.rt_free_buf(buffer).unwrap();
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn chain_has_at_most_128_buffers() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let head = world.rt_alloc_buf(8).unwrap();
     let behind: Vec<_> = (0..128).map(|_| world.rt_copy_buf_ref(head).unwrap()).collect();
     for buffer in &behind[..127] {
@@ -150,8 +143,7 @@ fn chain_has_at_most_128_buffers() {
     for buffer in behind[1..].iter().chain([&head]) {
         world.rt_free_buf(*buffer).unwrap();
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]

@@ -3,14 +3,13 @@
 use tenon::AnyPtr;
 use tenon_acl::api::*;
 
-use crate::world::{Hold, any, host_function, refused, world};
+use crate::world::{Hold, any, host_function, ready_world, refused, world};
 
 const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 
 #[test]
 fn addresses_determine_the_direction_of_a_copy() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let [one, two] = [(); 2].map(|()| world.rt_malloc(64, HUGE_FIRST).unwrap());
     let pinned = world.rt_malloc_host(64).unwrap();
     let mut source: Vec<u8> = (0..64).collect();
@@ -39,14 +38,12 @@ fn addresses_determine_the_direction_of_a_copy() {
     world.rt_free(one).unwrap();
     world.rt_free(two).unwrap();
     world.rt_free_host(pinned).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn copies_stay_within_their_memory() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
     let mut bytes = vec![1u8; 4096];
     let host = any(&mut bytes[..]);
@@ -71,8 +68,7 @@ fn copies_stay_within_their_memory() {
 
 #[test]
 fn asynchronous_copies_keep_the_order_of_their_stream() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let size = 1 << 16;
     let memory = world.rt_malloc(size, HUGE_FIRST).unwrap();
@@ -99,14 +95,12 @@ fn asynchronous_copies_keep_the_order_of_their_stream() {
     world.rt_free_host(up).unwrap();
     world.rt_free_host(down).unwrap();
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn pageable_memory_is_free_when_the_call_returns() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let size = 1 << 18;
     let memory = world.rt_malloc(size, HUGE_FIRST).unwrap();
@@ -123,14 +117,12 @@ fn pageable_memory_is_free_when_the_call_returns() {
     }
     world.rt_free(memory).unwrap();
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn copies_of_rows_keep_the_bytes_between_them() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
     let mut source: Vec<u8> = (0..64).collect();
@@ -156,14 +148,12 @@ fn copies_of_rows_keep_the_bytes_between_them() {
     world.rt_memcpy2d(any(memory), 8, from, 16, 0, 3, up).unwrap();
     world.rt_memcpy2d(any(memory), 8, from, 16, 4, 0, up).unwrap();
     world.rt_free(memory).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn fills_write_bytes_and_words() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     // More than is copied at once.
     let size = (2 << 20) + 12;
@@ -197,14 +187,12 @@ fn fills_write_bytes_and_words() {
     world.rt_memset(any(memory), 8, 0, 0).unwrap();
     world.rt_free(memory).unwrap();
     world.rt_free_host(host).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn batch_copy_reports_the_failed_one() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
     let mut source: Vec<u8> = (0..32).collect();
     let mut target = [0u8; 32];
@@ -233,8 +221,7 @@ fn batch_copy_reports_the_failed_one() {
     world.rt_synchronize_stream(stream).unwrap();
     assert_eq!(target[16..], source[..16]);
     world.rt_free(memory).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]

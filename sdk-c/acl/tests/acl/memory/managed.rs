@@ -4,7 +4,7 @@ use tenon::device::Function;
 use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 use tenon_acl::api::*;
 
-use crate::world::{any, distant_world, lacking_world, refused, world};
+use crate::world::{any, distant_world, lacking_world, ready_world, refused, world};
 
 const GLOBAL: u32 = 1;
 /// Lengths are rounded up to a multiple of this.
@@ -112,8 +112,7 @@ fn allocations_are_checked() {
     for size in [65 << 20, isize::MAX as u64, u64::MAX] {
         refused(AclError::RT_MEMORY_ALLOCATION, world.rt_mem_alloc_managed(size, GLOBAL));
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -128,8 +127,7 @@ fn device_without_managed_memory_is_refused() {
 fn advice_applies_to_its_range() {
     use MemManagedAdviseType as Advise;
     use MemManagedRangeAttribute as Asked;
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let ptr = world.rt_mem_alloc_managed(4 * UNIT as u64, GLOBAL).unwrap();
     let unit = UNIT as u64;
     let all = (ptr, 4 * UNIT);
@@ -170,15 +168,13 @@ fn advice_applies_to_its_range() {
     world.rt_free(DevicePtr::from_addr(ptr.addr())).unwrap();
     let ptr = world.rt_mem_alloc_managed(4 * unit, GLOBAL).unwrap();
     assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION, (ptr, 4 * UNIT)), [-2]);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn prefetches_are_stored() {
     use MemManagedRangeAttribute as Asked;
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let ptr = world.rt_mem_alloc_managed(3 * UNIT as u64, GLOBAL).unwrap();
     let null = Stream::NULL;
     world.rt_mem_managed_prefetch_async(ptr, 3 * UNIT, &device(1), 0, null).unwrap();
@@ -207,16 +203,14 @@ fn prefetches_are_stored() {
     let stream = Stream::from_addr(64);
     refused(AclError::RT_INVALID_HANDLE, world.rt_mem_managed_prefetch_async(ptr, 8, &device(1), 0, stream));
     assert_eq!(asked(&*world, Asked::LAST_PREFETCH_LOCATION, (ptr, 8)), [-1], "it was refused");
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn ranges_locations_and_buffer_sizes_are_checked() {
     use MemManagedAdviseType as Advise;
     use MemManagedRangeAttribute as Asked;
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let ptr = world.rt_mem_alloc_managed(8, GLOBAL).unwrap();
     let memory = world.rt_malloc(8, MemMallocPolicy::HUGE_FIRST).unwrap();
     let advise = |ptr, size, advise, place: &_| world.rt_mem_managed_advise(ptr, size, advise, place);
@@ -262,6 +256,5 @@ fn ranges_locations_and_buffer_sizes_are_checked() {
     let null = [HostPtr::NULL];
     let asked = world.rt_mem_managed_get_attrs(&attributes[..1], ptr, 8, &null, &[4]);
     refused(AclError::INVALID_PARAM, asked);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }

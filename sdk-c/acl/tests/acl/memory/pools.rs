@@ -3,7 +3,7 @@
 use tenon::{DevicePtr, HostPtr};
 use tenon_acl::api::*;
 
-use crate::world::{Hold, World, any, refused, world};
+use crate::world::{Hold, World, any, ready_world, refused, world};
 
 fn props(device: u32, max_size: usize) -> MemPoolProps {
     MemPoolProps {
@@ -31,8 +31,7 @@ fn set(world: &World, pool: MemPool, attr: MemPoolAttr, mut number: u64) -> Resu
 
 #[test]
 fn freed_memory_is_reused_on_the_same_stream_at_once() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let (stream, pool) = (world.rt_create_stream().unwrap(), pool(&world, 0));
     set(&world, pool, MemPoolAttr::ATTR_RELEASE_THRESHOLD, u64::MAX).unwrap();
     let hold = Hold::on(&world, stream);
@@ -46,14 +45,12 @@ fn freed_memory_is_reused_on_the_same_stream_at_once() {
     world.rt_mem_pool_free_async(second, stream).unwrap();
     world.rt_mem_pool_destroy(pool).unwrap();
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn another_stream_gets_memory_only_after_the_work_that_uses_it() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let (stream, other) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
     let pool = pool(&world, 0);
     set(&world, pool, MemPoolAttr::ATTR_RELEASE_THRESHOLD, u64::MAX).unwrap();
@@ -71,14 +68,12 @@ fn another_stream_gets_memory_only_after_the_work_that_uses_it() {
     for stream in [stream, other] {
         world.rt_destroy_stream(stream).unwrap();
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn memory_is_counted_kept_and_released() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let pool = pool(&world, 4096);
     set(&world, pool, MemPoolAttr::ATTR_RELEASE_THRESHOLD, 4096).unwrap();
     let memory = world.rt_mem_pool_malloc_async(4096, pool, Stream::NULL).unwrap();
@@ -97,8 +92,7 @@ fn memory_is_counted_kept_and_released() {
     world.rt_memset(any(memory), 64, 1, 64).unwrap();
     world.rt_mem_pool_free_async(memory, Stream::NULL).unwrap();
     refused(AclError::RT_PARAM_INVALID, world.rt_mem_flush(memory, 64));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -122,6 +116,5 @@ fn wrong_pools_and_addresses_are_refused() {
     refused(AclError::INVALID_PARAM, set(&world, pool, MemPoolAttr(99), 0));
     world.rt_mem_pool_destroy(pool).unwrap();
     refused(AclError::RT_INVALID_HANDLE, world.rt_mem_pool_destroy(pool));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }

@@ -3,7 +3,7 @@
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::*;
 
-use crate::world::{Hold, World, distant_world, physical_of, refused, world};
+use crate::world::{Hold, World, distant_world, physical_of, ready_world, refused, world};
 
 /// Allocates device memory with these bytes.
 fn device_memory<T: Copy>(world: &World, content: &[T]) -> DevicePtr {
@@ -29,8 +29,7 @@ fn any(memory: DevicePtr, offset: usize) -> AnyPtr {
 
 #[test]
 fn stream_waits_for_a_value_that_another_writes() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = device_memory(&world, &[0u64; 2]);
     let (first, second) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
     let hold = Hold::on(&world, first);
@@ -46,28 +45,24 @@ fn stream_waits_for_a_value_that_another_writes() {
     world.rt_free(memory).unwrap();
     world.rt_destroy_stream(first).unwrap();
     world.rt_destroy_stream(second).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn wait_for_a_value_ends_with_its_stream() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = device_memory(&world, &[0u64]);
     let stream = world.rt_create_stream().unwrap();
     world.rt_value_wait(any(memory, 0), 1, 0, stream).unwrap();
     refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(stream, 20));
     world.rt_destroy_stream_force(stream).unwrap();
     world.rt_free(memory).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn value_must_be_aligned_within_an_allocation() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = device_memory(&world, &[0u64; 8]);
     refused(AclError::INVALID_PARAM, world.rt_value_write(AnyPtr::NULL, 0, 0, Stream::NULL));
     refused(AclError::RT_ADDR_UNALIGNED, world.rt_value_write(any(memory, 4), 0, 0, Stream::NULL));
@@ -80,14 +75,12 @@ fn value_must_be_aligned_within_an_allocation() {
         world.rt_value_wait(AnyPtr::from_ptr(&raw const own), 0, 0, Stream::NULL),
     );
     world.rt_free(memory).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn reductions_run_in_stream_order() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let (dst, src) =
         (device_memory(&world, &[1.0f32, 2.0, 3.0]), device_memory(&world, &[0.5f32, 9.0, -1.0]));
@@ -110,14 +103,12 @@ fn reductions_run_in_stream_order() {
         world.rt_free(memory).unwrap();
     }
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn copy_descriptor_is_copied_each_time_it_is_queued() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let inner = MemcpyKind::INNER_DEVICE_TO_DEVICE;
     let size = world.rt_get_memcpy_desc_size(inner).unwrap();
     refused(AclError::RT_FEATURE_NOT_SUPPORT, world.rt_get_memcpy_desc_size(MemcpyKind::HOST_TO_DEVICE));
@@ -139,14 +130,12 @@ fn copy_descriptor_is_copied_each_time_it_is_queued() {
     for memory in [desc, src] {
         world.rt_free(memory).unwrap();
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn memory_is_found_by_its_key_until_it_is_closed_or_freed() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = device_memory(&world, &[1u8; 100]);
     let mut room = [0xffu8; 65];
     world.rt_ipc_mem_get_export_key(memory, 100, &mut room, 0).unwrap();
@@ -162,14 +151,12 @@ fn memory_is_found_by_its_key_until_it_is_closed_or_freed() {
     refused(AclError::INVALID_PARAM, world.rt_ipc_mem_get_export_key(memory, 1, &mut room[..64], 0));
     world.rt_free(memory).unwrap();
     refused(AclError::RT_PARAM_INVALID, world.rt_ipc_mem_import_by_key(&key, 0));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn physical_memory_is_mapped_extended_and_freed() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let prop = physical_of(0, MemAttr::HBM_HUGE);
     let location = prop.location;
     let page = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::MINIMUM).unwrap();
@@ -225,8 +212,7 @@ fn physical_memory_is_mapped_extended_and_freed() {
     refused(AclError::RT_PARAM_INVALID, world.rt_mem_import_from_shareable_handle(number, 0));
     world.rt_release_mem_address(range).unwrap();
     refused(AclError::RT_PARAM_INVALID, world.rt_release_mem_address(range));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -247,8 +233,7 @@ fn mappings_end_with_the_runtime() {
 
 #[test]
 fn shareable_handle_is_written_to_the_given_address() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let prop = physical_of(1, MemAttr::HBM);
     let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::MINIMUM).unwrap();
     let physical = world.rt_malloc_physical(size, &[prop], 0).unwrap();
@@ -262,8 +247,7 @@ fn shareable_handle_is_written_to_the_given_address() {
     refused(AclError::RT_FEATURE_NOT_SUPPORT, fabric);
     world.rt_free_physical(imported).unwrap();
     world.rt_free_physical(physical).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -286,8 +270,7 @@ fn host_access_to_distant_memory_is_refused() {
     refused(missing, world.rt_reserve_mem_address(4096, 0, AnyPtr::NULL, 0));
     world.rt_free(memory).unwrap();
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -324,8 +307,7 @@ fn stream_is_destroyed_after_its_host_work() {
 
 #[test]
 fn dropped_wait_is_not_a_failure() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = device_memory(&world, &[0u64]);
     let [held, stream] = [(); 2].map(|()| world.rt_create_stream().unwrap());
     let hold = Hold::on(&world, held);
@@ -347,8 +329,7 @@ fn dropped_wait_is_not_a_failure() {
     hold.open();
     world.rt_free(memory).unwrap();
     world.rt_destroy_event(event).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 /// Allocates physical memory of device 0; returns its handle and its size in bytes.
@@ -360,8 +341,7 @@ fn physical(world: &World) -> (DrvMemHandle, usize) {
 
 #[test]
 fn key_is_invalid_after_its_memory_is_freed() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let (physical, size) = physical(&world);
     let range = world.rt_reserve_mem_address(size, 0, AnyPtr::NULL, 0).unwrap();
     world.rt_map_mem(range, size, 0, physical, 0).unwrap();
@@ -379,14 +359,12 @@ fn key_is_invalid_after_its_memory_is_freed() {
     world.rt_unmap_mem(range).unwrap();
     world.rt_release_mem_address(range).unwrap();
     world.rt_free_physical(physical).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn mapping_over_registered_memory_is_refused() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let (physical, size) = physical(&world);
     let range = world.rt_reserve_mem_address(size, 0, AnyPtr::NULL, 0).unwrap();
     world.rt_host_register(range, 64, HostRegisterType::MAPPED).unwrap();
@@ -399,6 +377,5 @@ fn mapping_over_registered_memory_is_refused() {
     world.rt_unmap_mem(range).unwrap();
     world.rt_release_mem_address(range).unwrap();
     world.rt_free_physical(physical).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }

@@ -4,15 +4,14 @@
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::*;
 
-use crate::world::{Hold, any, distant_world, host_function, physical_of, refused, world};
+use crate::world::{Hold, any, distant_world, host_function, physical_of, ready_world, refused, world};
 
 const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 const INNER: MemcpyKind = MemcpyKind::INNER_DEVICE_TO_DEVICE;
 
 #[test]
 fn record_and_wait_with_flag_0_are_plain() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let [first, second] = [(); 2].map(|()| world.rt_create_stream().unwrap());
     let event = world.rt_create_event_ex_with_flag(1).unwrap();
     let hold = Hold::on(&world, first);
@@ -32,14 +31,12 @@ fn record_and_wait_with_flag_0_are_plain() {
     refused(AclError::INVALID_PARAM, world.rt_stream_wait_event_with_flag(second, event, 0, 2));
     refused(AclError::INVALID_PARAM, world.rt_record_event_with_flag(Event::NULL, first, 0));
     world.rt_destroy_event(event).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn wait_past_its_timeout_fails_the_stream() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let [first, second] = [(); 2].map(|()| world.rt_create_stream().unwrap());
     let event = world.rt_create_event_ex_with_flag(1).unwrap();
     let hold = Hold::on(&world, first);
@@ -49,14 +46,12 @@ fn wait_past_its_timeout_fails_the_stream() {
     hold.open();
     world.rt_synchronize_stream(first).unwrap();
     world.rt_destroy_event(event).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn cache_hints_are_queued_and_waited_for() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let size = world.rt_cmo_get_desc_size().unwrap();
     let (desc, memory) =
@@ -96,8 +91,7 @@ fn cache_hints_are_queued_and_waited_for() {
     let stale = world.rt_cmo_async_with_desc(desc, CmoType::FLUSH, stream, AnyPtr::NULL);
     refused(AclError::RT_PARAM_INVALID, stale);
     world.rt_free(desc).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -173,8 +167,7 @@ fn indirect_copy_reads_its_addresses_in_stream_order() {
 fn addresses_have_their_location_types() {
     const DEV: u32 = 2;
     const RSVD: u32 = 0x10;
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
     let host = world.rt_malloc_host(64).unwrap();
     let reserved = world.rt_reserve_mem_address_no_uc_memory(1, 0, AnyPtr::NULL, 0).unwrap();
@@ -197,14 +190,12 @@ fn addresses_have_their_location_types() {
     assert_eq!(check(&[reserved], RSVD), Ok(0));
     world.rt_free(memory).unwrap();
     world.rt_free_host(host).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn mapping_without_access_gets_access_later() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let prop = physical_of(0, MemAttr::HBM_HUGE);
     let location = prop.location;
     let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::RECOMMENDED).unwrap();
@@ -222,8 +213,7 @@ fn mapping_without_access_gets_access_later() {
     world.rt_unmap_mem(range).unwrap();
     world.rt_free_physical(piece).unwrap();
     world.rt_release_mem_address(range).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -254,8 +244,7 @@ fn devices_map_registered_memory_without_atomics() {
 
 #[test]
 fn remote_processes_are_checked_and_ignored() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
     let mut key = [0; 65];
     world.rt_ipc_mem_get_export_key(memory, 64, &mut key, 0).unwrap();
@@ -276,8 +265,7 @@ fn remote_processes_are_checked_and_ignored() {
     refused(AclError::RT_INVALID_HANDLE, world.rt_notify_set_import_pid_inter_server(other, &servers));
     world.rt_destroy_notify(notify).unwrap();
     world.rt_free(memory).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -295,8 +283,7 @@ fn devices_report_no_damage() {
 
 #[test]
 fn overflow_status_by_the_npu_functions() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
     world.rt_memset(any(memory), 64, 1, 64).unwrap();
     world.rt_npu_clear_float_over_flow_status(0, Stream::NULL).unwrap();
@@ -309,6 +296,5 @@ fn overflow_status_by_the_npu_functions() {
     refused(AclError::RT_PARAM_INVALID, world.rt_npu_get_float_over_flow_status(memory, 32, 0, Stream::NULL));
     refused(AclError::RT_INVALID_HANDLE, world.rt_npu_clear_float_over_flow_status(0, Stream::from_addr(64)));
     world.rt_free(memory).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }

@@ -66,8 +66,7 @@ fn without_callbacks_events_are_timed_and_reset() {
         world.rt_synchronize_stream(stream).unwrap();
         refused(AclError::RT_INTERNAL_ERROR, world.rt_event_get_timestamp(start));
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -80,8 +79,7 @@ fn without_device_times_elapsed_time_is_that_of_the_host() {
     world.rt_record_event(end, stream).unwrap();
     world.rt_synchronize_stream(stream).unwrap();
     assert!(world.rt_event_elapsed_time(start, end).unwrap() >= 0.0);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -99,8 +97,7 @@ fn without_pinned_memory_host_memory_is_pageable() {
     assert_eq!(unsafe { host.bytes(1000) }, [5; 1000]);
     world.rt_free_host(host).unwrap();
     world.rt_free(memory).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -111,6 +108,5 @@ fn failed_fill_leaks_nothing() {
     let before = world.alive();
     assert!(world.rt_memset_async(any(memory), 64, 1, 64, Stream::NULL).is_err());
     assert_eq!(world.alive(), before);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }

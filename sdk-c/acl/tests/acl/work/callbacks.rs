@@ -4,15 +4,14 @@ use std::sync::mpsc::channel;
 
 use tenon_acl::api::*;
 
-use crate::world::{Thread, callback, host_function, refused, world};
+use crate::world::{Thread, callback, host_function, ready_world, refused, world};
 
 const BLOCK: CallbackBlockType = CallbackBlockType::BLOCK;
 const NO_BLOCK: CallbackBlockType = CallbackBlockType::NO_BLOCK;
 
 #[test]
 fn callback_needs_a_subscribed_thread() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     for kind in [BLOCK, NO_BLOCK] {
         refused(AclError::RT_STREAM_NO_CB_REG, world.rt_launch_callback(callback(|| {}), kind, stream));
@@ -21,14 +20,12 @@ fn callback_needs_a_subscribed_thread() {
     refused(AclError::INVALID_PARAM, world.rt_launch_callback(callback(|| {}), CallbackBlockType(2), stream));
     world.rt_un_subscribe_report(1, stream).unwrap();
     refused(AclError::RT_STREAM_NO_CB_REG, world.rt_launch_callback(callback(|| {}), NO_BLOCK, stream));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn callback_runs_in_the_subscribed_thread() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let (thread, acl, ran) = (Thread::start(), world.shared(), channel());
     for stream in [Stream::NULL, world.rt_create_stream().unwrap()] {
         world.rt_subscribe_report(thread.number, stream).unwrap();
@@ -46,14 +43,12 @@ fn callback_runs_in_the_subscribed_thread() {
         }
     }
     thread.end();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn blocking_callback_holds_its_stream() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let thread = Thread::start();
     world.rt_subscribe_report(thread.number, stream).unwrap();
@@ -69,8 +64,7 @@ fn blocking_callback_holds_its_stream() {
     let acl = world.shared();
     refused(AclError::RT_REPORT_TIMEOUT, thread.run(move || acl.rt_process_report(5)));
     thread.end();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -110,22 +104,19 @@ fn subscriptions_are_checked() {
 
 #[test]
 fn limit_of_subscribed_threads() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let streams: Vec<Stream> = (0..1025).map(|_| world.rt_create_stream().unwrap()).collect();
     for (thread, stream) in streams[..1024].iter().enumerate() {
         world.rt_subscribe_report(thread as u64 + 1, *stream).unwrap();
     }
     refused(AclError::RT_RESOURCE_ALLOC_FAIL, world.rt_subscribe_report(9999, streams[1024]));
     world.rt_subscribe_report(5, streams[1024]).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn unsubscribe_drops_callbacks_and_wakes_the_thread() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let thread = Thread::start();
     world.rt_subscribe_report(thread.number, stream).unwrap();
@@ -146,14 +137,12 @@ fn unsubscribe_drops_callbacks_and_wakes_the_thread() {
     world.rt_un_subscribe_report(thread.number, stream).unwrap();
     refused(AclError::RT_THREAD_SUBSCRIBE, waiting.recv().unwrap());
     thread.end();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn ended_thread_is_unsubscribed() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let thread = Thread::start();
     world.rt_subscribe_report(thread.number, stream).unwrap();
@@ -169,14 +158,12 @@ fn ended_thread_is_unsubscribed() {
     // Programs stop the thread before they unsubscribe it, or after.
     world.rt_un_subscribe_report(number, stream).unwrap();
     refused(AclError::RT_STREAM_SUBSCRIBE, world.rt_un_subscribe_report(number, stream));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn callback_may_call_the_interface() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let context = world.rt_get_current_context().unwrap();
     let [one, two] = [(); 2].map(|()| world.rt_create_stream().unwrap());
     let threads = [(); 2].map(|()| Thread::start());
@@ -202,14 +189,12 @@ fn callback_may_call_the_interface() {
     first.recv().unwrap().unwrap();
     world.rt_synchronize_stream(one).unwrap();
     threads.into_iter().for_each(Thread::end);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn host_functions_run_in_the_subscribed_thread() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let thread = Thread::start();
     let (sender, receiver) = channel();
@@ -235,14 +220,12 @@ fn host_functions_run_in_the_subscribed_thread() {
     world.rt_launch_host_func(stream, host_function(|| {})).unwrap();
     world.rt_synchronize_stream(stream).unwrap();
     thread.end();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn callbacks_of_many_streams_all_run_once_and_in_order() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let streams: Vec<Stream> = (0..8).map(|_| world.rt_create_stream().unwrap()).collect();
     let thread = Thread::start();
     for stream in &streams {
@@ -271,6 +254,5 @@ fn callbacks_of_many_streams_all_run_once_and_in_order() {
     }
     serving.recv().unwrap();
     thread.end();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }

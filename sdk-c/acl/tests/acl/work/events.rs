@@ -6,15 +6,14 @@ use tenon::AnyPtr;
 use tenon::device::Function;
 use tenon_acl::api::*;
 
-use crate::world::{Hold, Thread, counting_world, host_function, refused, world};
+use crate::world::{Hold, Thread, counting_world, host_function, ready_world, refused, world};
 
 const SYNC: u32 = 1;
 const TIME_LINE: u32 = 8;
 
 #[test]
 fn query_functions_have_opposite_values() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let event = world.rt_create_event().unwrap();
     assert_eq!(world.rt_query_event(event).unwrap(), EventStatus(0), "never recorded");
@@ -30,41 +29,35 @@ fn query_functions_have_opposite_values() {
     world.rt_destroy_event(event).unwrap();
     refused(AclError::RT_INVALID_HANDLE, world.rt_query_event(event));
     refused(AclError::INVALID_PARAM, world.rt_destroy_event(Event::NULL));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn repeatable_event_refuses_the_older_queries() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let event = world.rt_create_event_ex_with_flag(SYNC | TIME_LINE).unwrap();
     assert_eq!(world.rt_query_event_status(event).unwrap(), EventRecordedStatus::COMPLETE);
     refused(AclError::RT_FEATURE_NOT_SUPPORT, world.rt_query_event(event));
     refused(AclError::RT_FEATURE_NOT_SUPPORT, world.rt_query_event_wait_status(event));
     world.rt_synchronize_event(event).unwrap();
     world.rt_destroy_event(event).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn flags_are_checked() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     for wrong in [0, 4, 0x80, 0x21] {
         refused(AclError::INVALID_PARAM, world.rt_create_event_with_flag(wrong));
         refused(AclError::INVALID_PARAM, world.rt_create_event_ex_with_flag(wrong));
     }
     refused(AclError::RT_FEATURE_NOT_SUPPORT, world.rt_create_event_with_flag(0x10));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn wait_keeps_its_record() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let [first, second, waiting] = [(); 3].map(|()| world.rt_create_stream().unwrap());
     let event = world.rt_create_event_ex_with_flag(SYNC).unwrap();
     let early = Hold::on(&world, first);
@@ -83,8 +76,7 @@ fn wait_keeps_its_record() {
     assert_eq!(world.rt_stream_query(waiting).unwrap(), StreamStatus::NOT_READY);
     late.open();
     world.rt_synchronize_stream(waiting).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -110,8 +102,7 @@ fn a_stream_waits_for_an_event_of_another_device() {
 
 #[test]
 fn event_wait_past_its_timeout_fails_the_stream() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let [held, waiting] = [(); 2].map(|()| world.rt_create_stream().unwrap());
     let event = world.rt_create_event().unwrap();
     refused(AclError::INVALID_PARAM, world.rt_stream_wait_event_with_timeout(waiting, event, 0));
@@ -123,14 +114,12 @@ fn event_wait_past_its_timeout_fails_the_stream() {
     hold.open();
     world.rt_stream_wait_event_with_timeout(waiting, event, 60_000).unwrap();
     world.rt_synchronize_stream(waiting).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn wait_status_follows_the_waits() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let [held, waiting] = [(); 2].map(|()| world.rt_create_stream().unwrap());
     let event = world.rt_create_event_with_flag(SYNC).unwrap();
     assert_eq!(world.rt_query_event_wait_status(event).unwrap(), EventWaitStatus::COMPLETE);
@@ -142,14 +131,12 @@ fn wait_status_follows_the_waits() {
     hold.open();
     world.rt_synchronize_stream(waiting).unwrap();
     assert_eq!(world.rt_query_event_wait_status(event).unwrap(), EventWaitStatus::COMPLETE);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn reset_event_is_unrecorded_in_stream_order() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let plain = world.rt_create_event().unwrap();
     let timed = world.rt_create_event_with_flag(TIME_LINE).unwrap();
@@ -169,14 +156,12 @@ fn reset_event_is_unrecorded_in_stream_order() {
         world.rt_synchronize_event(event).unwrap();
         world.rt_event_get_timestamp(event).unwrap();
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn event_waits_have_timeouts() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let event = world.rt_create_event().unwrap();
     refused(AclError::INVALID_PARAM, world.rt_synchronize_event_with_timeout(event, 0));
@@ -186,14 +171,12 @@ fn event_waits_have_timeouts() {
     refused(AclError::RT_EVENT_SYNC_TIMEOUT, world.rt_synchronize_event_with_timeout(event, 5));
     hold.open();
     world.rt_synchronize_event_with_timeout(event, -1).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn time_passes_between_two_events() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let [start, end] = [(); 2].map(|()| world.rt_create_event().unwrap());
     refused(AclError::RT_INTERNAL_ERROR, world.rt_event_elapsed_time(start, end));
@@ -216,8 +199,7 @@ fn time_passes_between_two_events() {
     world.rt_record_event(untimed, stream).unwrap();
     world.rt_synchronize_event(untimed).unwrap();
     refused(AclError::RT_EVENT_TIMESTAMP_INVALID, world.rt_event_elapsed_time(start, untimed));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
@@ -247,8 +229,7 @@ fn elapsed_time_is_measured_by_the_device() {
 
 #[test]
 fn events_have_numbers_and_are_counted() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let most = world.rt_get_event_avail_num().unwrap();
     assert_eq!(most, 65536);
     let events = [(); 3].map(|()| world.rt_create_event().unwrap());
@@ -257,14 +238,12 @@ fn events_have_numbers_and_are_counted() {
     assert!(ids[0] != ids[1] && ids[1] != ids[2]);
     world.rt_destroy_event(events[0]).unwrap();
     assert_eq!(world.rt_get_event_avail_num().unwrap(), most - 2);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn pipeline_of_streams_and_events_is_correct() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let context = world.rt_get_current_context().unwrap();
     let threads: Vec<Thread> = (0..3).map(|_| Thread::start()).collect();
     let results: Vec<_> = threads
@@ -303,14 +282,12 @@ fn pipeline_of_streams_and_events_is_correct() {
         .collect();
     results.into_iter().for_each(|result| result.recv().unwrap());
     threads.into_iter().for_each(Thread::end);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn event_from_before_a_reset_blocks_no_stream() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let event = world.rt_create_event_with_flag(SYNC).unwrap();
     world.rt_record_event(event, Stream::NULL).unwrap();
     world.rt_stream_wait_event(Stream::NULL, event).unwrap();
@@ -323,6 +300,5 @@ fn event_from_before_a_reset_blocks_no_stream() {
     world.rt_stream_wait_event_with_timeout(Stream::NULL, event, 60_000).unwrap();
     world.rt_synchronize_stream(Stream::NULL).unwrap();
     world.rt_destroy_event(event).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }

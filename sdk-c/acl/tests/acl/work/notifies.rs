@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tenon_acl::api::*;
 
-use crate::world::{Hold, World, any, host_function, lacking_world, refused, world};
+use crate::world::{Hold, World, any, host_function, lacking_world, ready_world, refused, world};
 
 /// Adds 1 to a counter after all work submitted to a stream so far.
 fn count_on(world: &World, stream: Stream, count: &Arc<AtomicUsize>) {
@@ -24,8 +24,7 @@ fn is_done(world: &World, stream: Stream) -> bool {
 
 #[test]
 fn stream_waits_until_another_sets_the_flag() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let (first, second) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
     let notify = world.rt_create_notify(0).unwrap();
     let passed = Arc::new(AtomicUsize::new(0));
@@ -46,14 +45,12 @@ fn stream_waits_until_another_sets_the_flag() {
     refused(AclError::RT_INVALID_HANDLE, world.rt_record_notify(notify, first));
     world.rt_destroy_stream(first).unwrap();
     world.rt_destroy_stream(second).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn flag_releases_one_wait() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let waits = [world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap()];
     let notify = world.rt_create_notify(0).unwrap();
     for _ in 0..2 {
@@ -67,14 +64,12 @@ fn flag_releases_one_wait() {
     world.rt_record_notify(notify, Stream::NULL).unwrap();
     world.rt_synchronize_stream(waits[1]).unwrap();
     world.rt_destroy_notify(notify).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn notify_wait_past_its_timeout_fails_the_stream() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let notify = world.rt_create_notify(0).unwrap();
     let passed = Arc::new(AtomicUsize::new(0));
@@ -89,14 +84,12 @@ fn notify_wait_past_its_timeout_fails_the_stream() {
     world.rt_synchronize_stream(stream).unwrap();
     world.rt_destroy_notify(notify).unwrap();
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn dropped_wait_consumes_no_flag() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let (destroyed, other) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
     let notify = world.rt_create_notify(0).unwrap();
     world.rt_wait_and_reset_notify(notify, destroyed, 0).unwrap();
@@ -107,14 +100,12 @@ fn dropped_wait_consumes_no_flag() {
     world.rt_synchronize_stream(other).unwrap();
     world.rt_destroy_notify(notify).unwrap();
     world.rt_destroy_stream(other).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn wait_for_a_destroyed_notify_fails() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let (waits, held) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
     let passed = Arc::new(AtomicUsize::new(0));
     // The stream has reached the wait, or will reach it after the notify was destroyed.
@@ -141,14 +132,12 @@ fn wait_for_a_destroyed_notify_fails() {
     world.rt_synchronize_stream(waits).unwrap();
     world.rt_destroy_stream(waits).unwrap();
     world.rt_destroy_stream(held).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn forced_reset_releases_waiters() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let notify = world.rt_create_notify(0).unwrap();
     let context = world.rt_get_current_context().unwrap();
@@ -174,8 +163,7 @@ fn forced_reset_releases_waiters() {
 
 #[test]
 fn flags_are_cleared_together_or_not_at_all() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let [a, b] = [world.rt_create_notify(0).unwrap(), world.rt_create_notify(1).unwrap()];
     assert_ne!(world.rt_get_notify_id(a), world.rt_get_notify_id(b));
     world.rt_record_notify(a, Stream::NULL).unwrap();
@@ -200,8 +188,7 @@ fn flags_are_cleared_together_or_not_at_all() {
 
 #[test]
 fn key_imports_the_same_notify() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let notify = world.rt_create_notify(0).unwrap();
     let mut key = [0xffu8; 65];
     world.rt_notify_get_export_key(notify, &mut key, 0).unwrap();
@@ -217,14 +204,12 @@ fn key_imports_the_same_notify() {
     world.rt_destroy_notify(notify).unwrap();
     refused(AclError::RT_PARAM_INVALID, world.rt_notify_import_by_key(key, 0));
     world.rt_destroy_notify(imported).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn counts_are_changed_and_compared() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let notify = world.rt_cnt_notify_create(0).unwrap();
     refused(
         AclError::RT_INVALID_HANDLE,
@@ -265,8 +250,7 @@ fn counts_are_changed_and_compared() {
     refused(AclError::RT_PARAM_INVALID, world.rt_cnt_notify_record(notify, stream, &[wrong]));
     world.rt_cnt_notify_destroy(notify).unwrap();
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]

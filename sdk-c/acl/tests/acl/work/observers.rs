@@ -296,8 +296,7 @@ fn observer_of_aborts_is_never_called() {
     world.rt_set_device(0).unwrap();
     assert!(world.rt_device_task_abort(0, 0).is_err(), "it is refused");
     assert!(log.take().is_empty());
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 /// Sets the device when a stream is created, and allocates memory.

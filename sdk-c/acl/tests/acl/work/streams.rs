@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tenon_acl::api::*;
 
-use crate::world::{Hold, Thread, callback, host_function, refused, world};
+use crate::world::{Hold, Thread, callback, host_function, ready_world, refused, world};
 
 #[test]
 fn a_stream_is_used_in_its_context_only() {
@@ -30,8 +30,7 @@ fn a_stream_is_used_in_its_context_only() {
 
 #[test]
 fn null_is_the_default_stream_and_has_a_handle_too() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let default = world.rt_ctx_get_current_default_stream().unwrap();
     assert!(!default.is_null());
     assert_eq!(world.rt_stream_get_id(default).unwrap(), world.rt_stream_get_id(Stream::NULL).unwrap());
@@ -40,28 +39,24 @@ fn null_is_the_default_stream_and_has_a_handle_too() {
         refused(AclError::INVALID_PARAM, world.rt_destroy_stream(stream));
         refused(AclError::INVALID_PARAM, world.rt_destroy_stream_force(stream));
     }
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn destroyed_stream_is_invalid() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     world.rt_destroy_stream(stream).unwrap();
     refused(AclError::RT_INVALID_HANDLE, world.rt_destroy_stream(stream));
     refused(AclError::RT_INVALID_HANDLE, world.rt_synchronize_stream(stream));
     refused(AclError::RT_INVALID_HANDLE, world.rt_stream_get_id(stream));
     refused(AclError::RT_INVALID_HANDLE, world.rt_synchronize_stream(Stream::from_addr(0x70)));
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn destroying_waits_for_the_work() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let hold = Hold::on(&world, stream);
     let ran = Arc::new(AtomicUsize::new(0));
@@ -79,14 +74,12 @@ fn destroying_waits_for_the_work() {
     destroyed.recv().unwrap().unwrap();
     assert_eq!(ran.load(Ordering::SeqCst), 1);
     thread.end();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn stream_waits_have_timeouts() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     for wrong in [0, -2, i32::MIN] {
         refused(AclError::INVALID_PARAM, world.rt_synchronize_stream_with_timeout(stream, wrong));
@@ -102,14 +95,12 @@ fn stream_waits_have_timeouts() {
     world.rt_synchronize_device_with_timeout(-1).unwrap();
     assert_eq!(world.rt_stream_query(stream).unwrap(), StreamStatus::COMPLETE);
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn blocked_stream_blocks_no_other() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let streams: Vec<Stream> = (0..4).map(|_| world.rt_create_stream().unwrap()).collect();
     let holds: Vec<Hold> = streams[..3].iter().map(|stream| Hold::on(&world, *stream)).collect();
     let ran = Arc::new(AtomicUsize::new(0));
@@ -120,14 +111,12 @@ fn blocked_stream_blocks_no_other() {
     assert_eq!(ran.load(Ordering::SeqCst), 1);
     drop(holds);
     world.rt_synchronize_device().unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn work_behind_a_blocked_point_keeps_its_order() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let hold = Hold::on(&world, stream);
@@ -141,14 +130,12 @@ fn work_behind_a_blocked_point_keeps_its_order() {
     world.rt_synchronize_stream(stream).unwrap();
     assert_eq!(*seen.lock().unwrap(), (0..100).collect::<Vec<_>>());
     world.rt_destroy_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn host_function_may_not_wait_for_its_own_stream() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let context = world.rt_get_current_context().unwrap();
     let (stream, other) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
     let (acl, (sender, receiver)) = (world.shared(), std::sync::mpsc::channel());
@@ -165,14 +152,12 @@ fn host_function_may_not_wait_for_its_own_stream() {
     world.rt_launch_host_func(stream, host_function(|| {})).unwrap();
     assert_eq!(receiver.recv().unwrap(), AclError::RT_INTERNAL_ERROR);
     world.rt_synchronize_stream(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn forced_destroy_ignores_unserved_callbacks() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     // A thread that never asks for its callbacks.
     world.rt_subscribe_report(4711, stream).unwrap();
@@ -185,14 +170,12 @@ fn forced_destroy_ignores_unserved_callbacks() {
     // A wait for an event that was never recorded returns at once.
     world.rt_synchronize_event(event).unwrap();
     world.rt_destroy_event(event).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn pending_work_can_be_aborted() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream().unwrap();
     let memory = world.rt_malloc_host(64).unwrap();
     // SAFETY: just allocated.
@@ -211,14 +194,12 @@ fn pending_work_can_be_aborted() {
     assert_eq!(unsafe { memory.bytes(64) }, [8; 64]);
     world.rt_free_host(memory).unwrap();
     world.rt_destroy_stream_force(stream).unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn priorities_and_flags_are_kept_and_checked() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let stream = world.rt_create_stream_with_config(5, 3).unwrap();
     assert_eq!(world.rt_stream_get_priority(stream).unwrap(), 5);
     assert_eq!(world.rt_stream_get_flags(stream).unwrap(), 3);
@@ -244,14 +225,12 @@ fn priorities_and_flags_are_kept_and_checked() {
     assert_eq!(world.rt_stream_get_flags(stream).unwrap(), 1);
     let plain = world.rt_create_stream_v2(StreamConfigHandle::NULL).unwrap();
     assert_eq!(world.rt_stream_get_flags(plain).unwrap(), 0);
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
 
 #[test]
 fn limit_of_streams() {
-    let world = world();
-    world.rt_set_device(0).unwrap();
+    let world = ready_world();
     let most = world.rt_get_stream_available_num().unwrap();
     assert_eq!(most, 2047, "the default stream is one");
     let streams: Vec<Stream> = (0..most).map(|_| world.rt_create_stream().unwrap()).collect();
@@ -262,6 +241,5 @@ fn limit_of_streams() {
     world.rt_destroy_stream(streams[7]).unwrap();
     assert_eq!(world.rt_get_stream_available_num().unwrap(), 1);
     world.rt_create_stream().unwrap();
-    world.rt_reset_device(0).unwrap();
-    world.end();
+    world.reset_and_end();
 }
