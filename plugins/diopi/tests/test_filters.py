@@ -33,6 +33,19 @@ def test_windows_around_pixels(lib: Library, dtype: Any, kind: str) -> None:
         lib.call("diopiMaskedCol2imMmcv", Out((1, 3, 5, 6), dtype), *rest)
 
 
+def test_huge_window_fails(lib: Library) -> None:
+    image, places, huge = np.zeros((1, 1, 2, 2), "f4"), np.zeros(1, "i8"), 2**62
+    with pytest.raises(DiopiError, match="address space"):
+        arguments = image, places, places, huge, huge, 0, 0
+        lib.call("diopiMaskedIm2colMmcv", Out((1, 1), "f4"), *arguments)
+    with pytest.raises(DiopiError, match="address space"):
+        mask = 0, 1, 2, 2, huge, huge, 0, 0
+        lib.call("diopiPsamaskMmcv", Out((1, 4, 2, 2), "f4"), image, *mask)
+    out = Out((1, 1), "f4")
+    far = lib.call("diopiMaskedIm2colMmcv", out, image + 1, places, places, 1, 1, -huge, huge)
+    assert not far.any()
+
+
 def attention(masks: Array, mode: int, size: tuple[int, int], half: tuple[int, int]) -> Array:
     """Returns a weight for each pair of pixels."""
     batch, _, height, width = masks.shape

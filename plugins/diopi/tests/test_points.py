@@ -122,6 +122,33 @@ def test_features_of_points(lib: Library, dtype: Any, kind: str, shape: Any) -> 
         )
 
 
+def stacked(features: Array, indices: Array) -> Array:
+    """Reads groups of two clouds, of four and of three points."""
+    starts = np.array([0, 0, 0, 4, 4])[:, None]
+    result: Array = features[indices + starts].transpose(0, 2, 1)
+    return result
+
+
+@pytest.mark.parametrize("dtype", REAL, ids=str)
+@pytest.mark.parametrize("kind", INDICES)
+def test_features_of_clouds_of_different_sizes(lib: Library, dtype: Any, kind: str) -> None:
+    draw = Draw(dtype)
+    features, upstream = draw(7, 3), draw(5, 3, 2)
+    indices = draw(5, 2, low=0, high=3, dtype=kind)
+    counts, groups = np.array([4, 3], kind), np.array([3, 2], kind)
+    name, sizes = "diopiStackGroupPointsMmcv", (2, 3, 5)
+    out = Out((5, 3, 2), dtype)
+    found = lib.call(name, out, features, counts, indices, groups, *sizes, 2)
+    near(found, stacked(features.astype("f8"), indices))
+    arguments = upstream, indices, groups, counts, *sizes, 7, 2
+    back = lib.call("diopiStackGroupPointsBackwardMmcv", Out((7, 3), dtype), *arguments)
+    near_slope(back, gradient(lambda x: stacked(x, indices), [features], upstream)[0], 2)
+    indices = np.array(indices)
+    indices[4, 1] = 3
+    with pytest.raises(DiopiError, match="the index 3 is not in a cloud of 3 points"):
+        lib.call(name, out, features, counts, indices, groups, *sizes, 2)
+
+
 def mixed(points: Array, indices: Array, weight: Array) -> Array:
     result: Array = (read(points, indices) * weight[:, None]).sum(-1)
     return result

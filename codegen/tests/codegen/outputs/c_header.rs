@@ -93,6 +93,8 @@ fn each_header_of_diopi_stands_alone() {
         "diopi/conform_test.h",
         "diopi/functions.h",
         "diopi/functions_ext.h",
+        "diopi/functions_lmdeploy.h",
+        "diopi/functions_mmcv.h",
         "diopi/diopi.h",
     ] {
         compiles_everywhere(&include, header);

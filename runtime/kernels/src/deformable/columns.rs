@@ -176,6 +176,7 @@ impl Windows {
         };
         let [kernel_height, kernel_width] = pair(kernel)?;
         let kernel = [size(kernel_height)?, size(kernel_width)?];
+        kernel[0].checked_mul(kernel[1]).and_then(|count| count.checked_mul(2)).ok_or(Error::Overflow)?;
         let groups = offsets / (2 * kernel[0] * kernel[1]);
         expect_shape(&[batch, groups * 2 * kernel[0] * kernel[1], rows, columns], offset.dims())?;
         if let Some(mask) = mask {
@@ -226,9 +227,10 @@ impl Windows {
                     (window % self.count[1], element % self.kernel[1]),
                 ];
                 let [y, x] = std::array::from_fn(|n| {
-                    let (window, element) = (place[n].0 as i64, place[n].1 as i64);
-                    let start = window * self.strides[n] - self.paddings[n] + element * self.dilations[n];
-                    T::of(start as f64) + offset[offsets[n]]
+                    let (window, element) = (place[n].0 as f64, place[n].1 as f64);
+                    let [stride, padding, dilation] =
+                        [self.strides, self.paddings, self.dilations].map(|numbers| numbers[n] as f64);
+                    T::of(window * stride - padding + element * dilation) + offset[offsets[n]]
                 });
                 let batch = set / self.elements() / self.groups;
                 let mask = set * self.windows() + window;

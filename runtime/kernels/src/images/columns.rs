@@ -19,8 +19,10 @@ pub fn masked_im2col_shape(
     _pad_height: i64,
     _pad_width: i64,
 ) -> Result<Vec<usize>> {
-    let window = size("kernel_height", kernel_height)? * size("kernel_width", kernel_width)?;
-    Ok(vec![image(x.dims())?[1] * window, rows.dims().iter().product()])
+    let [height, width] = [size("kernel_height", kernel_height)?, size("kernel_width", kernel_width)?];
+    let [_, channels, ..] = image(x.dims())?;
+    let window = height.checked_mul(width).and_then(|window| window.checked_mul(channels));
+    Ok(vec![window.ok_or(Error::Overflow)?, rows.dims().iter().product()])
 }
 
 /// Collects the windows around some pixels of an image, `[channels * kernel_height * kernel_width, pixels]`.
@@ -60,7 +62,7 @@ pub fn masked_im2col(
                 for i in 0..kernel_height {
                     for j in 0..kernel_width {
                         for ((&row, &column), out) in rows.iter().zip(&columns).zip(&mut out) {
-                            let place = at(row - pad_height + i, column - pad_width + j, height, width);
+                            let place = at(from(row, pad_height, i), from(column, pad_width, j), height, width);
                             *out = place.map_or(0.0, |place| pixels[place]);
                         }
                     }
@@ -98,6 +100,11 @@ pub fn masked_col2im(out: &mut ViewMut<'_>, x: &View<'_>, rows: &View<'_>, colum
             Ok(())
         })
     })
+}
+
+/// Returns the row or column of an element of a window. Beyond the image, the number does not matter.
+fn from(pixel: i64, padding: i64, element: i64) -> i64 {
+    pixel.saturating_sub(padding).saturating_add(element)
 }
 
 fn at(row: i64, column: i64, height: usize, width: usize) -> Option<usize> {

@@ -2,7 +2,7 @@
 
 use super::{image, size};
 use crate::accumulate::with_float;
-use crate::error::{Result, expect_shape};
+use crate::error::{Error, Result, expect_shape};
 use crate::slices::with_slices;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
@@ -89,6 +89,7 @@ impl Rules {
     fn new(dims: &[usize], distribute: bool, mask: [i64; 2], half: [i64; 2]) -> Result<Self> {
         let [batch, _, height, width] = image(dims)?;
         let mask = [size("mask_height", mask[0])?, size("mask_width", mask[1])?];
+        mask[0].checked_mul(mask[1]).ok_or(Error::Overflow)?;
         Ok(Self { batch, image: [height, width], mask, half, distribute })
     }
 
@@ -108,7 +109,7 @@ impl Rules {
             for own in 0..pixels {
                 for weight in 0..self.mask[0] * self.mask[1] {
                     let other = |place: usize, from: usize, half: i64, len: usize| {
-                        let other = place as i64 + from as i64 - half;
+                        let other = (place as i64 + from as i64).saturating_sub(half);
                         usize::try_from(other).ok().filter(|&other| other < len)
                     };
                     let row = other(weight / self.mask[1], own / width, self.half[0], height);

@@ -4,6 +4,7 @@
 
 use tenon::device::{Error, Result};
 
+use super::inference::{index, integers, rows as rows_at};
 use super::shared::{expect_shape, kernel};
 use super::{indexing, terms};
 use crate::compute::{Call, DataType, FLOAT, Method, Tensor, wide};
@@ -56,6 +57,77 @@ fn rows<'c>(call: &'c Call, indices: &Tensor<'c>, features: usize) -> Result<Ten
     };
     let count = rest.iter().product();
     call.packed(indices)?.reshaped(&[batch, 1, count])?.expanded(&[batch, features, count])
+}
+
+/// Reads the features `[points, features]` of clouds one after the other at the indices of their cloud.
+pub(crate) fn gather_stacked<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    features: &Tensor<'c>,
+    counts: &Tensor<'_>,
+    indices: &Tensor<'c>,
+    index_counts: &Tensor<'_>,
+) -> Result<()> {
+    let rows = stacked_rows(call, features, counts, indices, index_counts)?;
+    let found = rows_at(call, features, &rows)?;
+    let (groups, width) = (indices.dims()[0], features.dims()[1]);
+    let found = found.reshaped(&[groups, indices.dims()[1], width])?.permuted(&[0, 2, 1])?;
+    expect_shape("out_tensor", out, found.dims())?;
+    call.copy(out, &found)
+}
+
+/// Adds the gradients of [`gather_stacked`] to the points that they came from.
+pub(crate) fn gather_stacked_backward<'c>(
+    call: &'c Call,
+    grad_features: &Tensor<'c>,
+    grad_out: &Tensor<'c>,
+    indices: &Tensor<'c>,
+    index_counts: &Tensor<'_>,
+    counts: &Tensor<'_>,
+) -> Result<()> {
+    let rows = stacked_rows(call, grad_features, counts, indices, index_counts)?;
+    let ty = wide(grad_features.data_type());
+    let (groups, count, width) = (indices.dims()[0], indices.dims()[1], grad_features.dims()[1]);
+    expect_shape("grad_out_tensor", grad_out, &[groups, width, count])?;
+    let gradients = call.packed(&call.to_type(grad_out, ty)?.permuted(&[0, 2, 1])?)?;
+    let gradients = gradients.reshaped(&[groups * count, width])?;
+    let inputs = [&gradients, &rows];
+    kernel(call, grad_features, ty, &inputs, &Method::new("gather_grad", FLOAT), |device, launch, out| {
+        device.gather_grad(launch, out, rows.elements(), gradients.elements(), 0)
+    })
+}
+
+/// Returns the rows of all clouds that indices `[groups, points]` of each cloud name.
+fn stacked_rows<'c>(
+    call: &'c Call,
+    features: &Tensor<'_>,
+    counts: &Tensor<'_>,
+    indices: &Tensor<'_>,
+    index_counts: &Tensor<'_>,
+) -> Result<Tensor<'c>> {
+    let (&[points, _], &[groups, count]) = (features.dims(), indices.dims()) else {
+        let message = format!("features have the shape {:?}, indices {:?}", features.dims(), indices.dims());
+        return Err(Error::invalid(message));
+    };
+    let (counts, index_counts) = (integers(call, counts)?, integers(call, index_counts)?);
+    let numbers = integers(call, indices)?;
+    let (mut rows, mut start) = (Vec::with_capacity(8 * groups * count), 0_usize);
+    let mut rest = numbers.iter();
+    for (&len, &own) in counts.iter().zip(&index_counts) {
+        let (len, own) = (index("a number of points", len)?, index("a number of groups", own)?);
+        for &number in rest.by_ref().take(own.saturating_mul(count)) {
+            let place = index("the list of indices", number)?;
+            if place >= len || start.saturating_add(place) >= points {
+                return Err(Error::invalid(format!("the index {number} is not in a cloud of {len} points")));
+            }
+            rows.extend(((start + place) as i64).to_ne_bytes());
+        }
+        start = start.saturating_add(len);
+    }
+    if rest.next().is_some() {
+        return Err(Error::invalid("there are more groups than those of the clouds"));
+    }
+    call.upload(DataType::INT64, &[groups * count], &rows)
 }
 
 /// Computes the weighted sum of the features of three points for each query.
