@@ -2,7 +2,8 @@
 
 Three processes take turns: one uses the device, and two use PaddlePaddle's CPU, with
 `FLAGS_use_mkldnn` 0 and 1. The baseline of a workload is the one of these two that takes less
-processor time. All have the same number of threads.
+processor time. All have the same number of threads. With `--page`, a fourth process uses the
+device without oneDNN.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from page import page
 from report import Measured, Side, markdown, text
 
 DEFAULT_DEVICE = os.environ.get("TENON_PADDLE_DEVICE_TYPE", "CustomCPU")
@@ -25,6 +27,8 @@ class Setting(NamedTuple):
 
     device: str
     mkldnn: str
+    onednn: bool = True
+    """Whether the device may use oneDNN."""
 
 
 class Worker:
@@ -38,6 +42,7 @@ class Worker:
             "TENON_CPU_THREADS": str(threads),
             "FLAGS_use_mkldnn": setting.mkldnn,
             "PYTHONPATH": os.pathsep.join([str(here), str(here.parent / "demo")]),
+            **({} if setting.onednn else {"TENON_DNNL": "off"}),
         }
         self.child = subprocess.Popen(
             [sys.executable, str(here / "worker.py"), setting.device, str(seconds)],
@@ -99,10 +104,14 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
     parser.add_argument(
-        "--seconds", type=float, default=0.02, help="length of a round (default: %(default)s)"
+        "--seconds",
+        type=float,
+        default=0.1,
+        help="length of a round of an operator (default: %(default)s); of a model, five times that",
     )
     parser.add_argument("--device", default=f"{DEFAULT_DEVICE}:0", help="default: %(default)s")
     parser.add_argument("--json", type=Path, help="write the measurements to this file")
+    parser.add_argument("--page", type=Path, help="write a page with tables and plots to this file")
     parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     return parser
 
@@ -122,6 +131,8 @@ def main() -> None:
     """Prints the tables."""
     options = arguments().parse_args()
     settings = [Setting(options.device, "0"), Setting("cpu", "0"), Setting("cpu", "1")]
+    if options.page is not None:
+        settings.append(Setting(options.device, "0", onednn=False))
     found: list[Measured] = []
     for threads in options.threads:
         workers = [Worker(setting, threads, options.seconds) for setting in settings]
@@ -137,6 +148,8 @@ def main() -> None:
             worker.end()
     tables = markdown(found)
     print(f"\n{tables}")
+    if options.page is not None:
+        options.page.write_text(page(found))
     if options.markdown is not None:
         options.markdown.write_text(tables)
     if options.json is not None:

@@ -26,19 +26,30 @@ class Measured(NamedTuple):
     """PaddlePaddle's CPU with `FLAGS_use_mkldnn=0`."""
     mkldnn: Side
     """PaddlePaddle's CPU with `FLAGS_use_mkldnn=1`."""
+    alone: Side | None = None
+    """The device without oneDNN, if that was measured too."""
 
     def baseline(self) -> Side:
         """Returns the side of PaddlePaddle's CPU that takes less processor time."""
         return min(self.plain, self.mkldnn, key=lambda side: median(time for _, time in side))
 
-    def ratio(self, clock: int) -> float:
-        """Returns the median ratio to the baseline: 0 for wall, 1 for processor time."""
-        pairs = zip(self.device, self.baseline())
+    def ratio(self, clock: int, side: Side | None = None) -> float:
+        """Returns the median ratio of a side to the baseline: 0 for wall, 1 for processor time.
+
+        The side is the device's, unless another one is given.
+        """
+        pairs = zip(side or self.device, self.baseline())
         return median(ours[clock] / max(theirs[clock], 1e-9) for ours, theirs in pairs)
 
 
-def _wall(side: Side) -> float:
-    return median(wall for wall, _ in side)
+def wall(side: Side) -> float:
+    """Returns the median wall time of a call, in seconds."""
+    return median(time for time, _ in side)
+
+
+def geometric_mean(ratios: list[float]) -> float:
+    """Returns the geometric mean of ratios."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 def _cells(one: Measured) -> list[str]:
@@ -46,8 +57,8 @@ def _cells(one: Measured) -> list[str]:
     baseline = one.baseline()
     return [
         one.name,
-        f"{_wall(one.device) * 1e6:,.1f}",
-        f"{_wall(baseline) * 1e6:,.1f}",
+        f"{wall(one.device) * 1e6:,.1f}",
+        f"{wall(baseline) * 1e6:,.1f}",
         "1" if baseline is one.mkldnn else "0",
         f"{one.ratio(0):.2f}",
         f"{one.ratio(1):.2f}",
@@ -56,11 +67,11 @@ def _cells(one: Measured) -> list[str]:
 
 def text(one: Measured) -> str:
     """Returns a line with the results of a workload."""
-    name, ours, theirs, flag, wall, processor = _cells(one)
-    return f"{name:<46}{ours:>12} µs{theirs:>12} µs (mkldnn {flag}){wall:>8}{processor:>8}"
+    name, ours, theirs, flag, ratio, processor = _cells(one)
+    return f"{name:<46}{ours:>12} µs{theirs:>12} µs (mkldnn {flag}){ratio:>8}{processor:>8}"
 
 
-def _processor() -> str:
+def processor() -> str:
     """Returns the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -72,7 +83,7 @@ def _processor() -> str:
 
 def markdown(found: list[Measured]) -> str:
     """Returns the tables of all workloads, with the geometric means of their ratios."""
-    parts = [f"{_processor()}. PaddlePaddle {metadata.version('paddlepaddle')}.\n"]
+    parts = [f"{processor()}. PaddlePaddle {metadata.version('paddlepaddle')}.\n"]
     for threads in sorted({one.threads for one in found}):
         for kind, title in TITLES.items():
             rows = [one for one in found if one.kind == kind and one.threads == threads]
@@ -87,6 +98,6 @@ def markdown(found: list[Measured]) -> str:
                 + "\n"
             )
             ratios = [one.ratio(0) for one in rows]
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            mean = geometric_mean(ratios)
             parts.append(f"Geometric mean of the ratios: {mean:.2f}, largest: {max(ratios):.2f}.\n")
     return "\n".join(parts)
