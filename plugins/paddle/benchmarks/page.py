@@ -92,7 +92,7 @@ def _models(rows: list[Measured], title: str, threads: int) -> str:
     bars = [(one.name.partition(" ")[0], one.ratio(1), _goal(one)) for one in rows]
     table = [
         "| Model | Device, ms | PaddlePaddle's CPU, ms | Ratio | Processor time "
-        "| Without oneDNN | Goal | Above it |",
+        "| Without oneDNN | Goal | Over by |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for one in rows:
@@ -107,7 +107,8 @@ def _models(rows: list[Measured], title: str, threads: int) -> str:
     return "\n".join(
         [
             f"## {caption}\n",
-            "Ratios of processor time. The yellow mark is the goal of the model.\n",
+            "Ratios of processor time. A yellow mark is a goal, green meets it, and red is slower "
+            "than PaddlePaddle.\n",
             _plot(bars, caption),
             *table,
             "",
