@@ -26,7 +26,8 @@
 //!
 //! Functions get slices of the same length, and write all of the first. Where all tensors are contiguous, of
 //! one shape, of the type that is computed in and share no memory with the output, these are the tensors
-//! themselves. Otherwise they are tiles, so a function is called many times.
+//! themselves. Otherwise they are rows, if all inputs have the last dimensions of the output, or tiles, so a
+//! function is called many times.
 
 use std::num::Wrapping;
 
@@ -35,6 +36,9 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::simd::wide;
 use crate::tensor::{View, ViewMut};
+
+/// The length from which calling a function for each row is faster than repeating the row in a tile.
+const SHORTEST_ROW: usize = 8;
 
 /// The type that is computed in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -174,8 +178,17 @@ fn compute<T: Compute, const N: usize>(
     each: Each<'_, T, N>,
 ) -> Result<()> {
     if let Some((out, inputs)) = out.slices(inputs) {
-        each(out, inputs);
-        return Ok(());
+        let width = inputs.iter().map(|input| input.len()).min().unwrap_or(out.len());
+        if width == out.len() {
+            each(out, inputs);
+            return Ok(());
+        }
+        if width >= SHORTEST_ROW {
+            for (row, out) in out.chunks_exact_mut(width).enumerate() {
+                each(out, inputs.map(|input| &input[row * width % input.len()..][..width]));
+            }
+            return Ok(());
+        }
     }
     for input in inputs {
         input.broadcast_strides(out.dims())?;

@@ -375,15 +375,19 @@ impl<'a> ViewMut<'a> {
         self.memory.walk(&self.memory.dims, &self.memory.strides)
     }
 
-    /// Returns the elements of the output and of inputs as slices, if all are contiguous and of type `T`, have one
-    /// shape, and the output shares no memory with an input.
+    /// Returns the elements of the output and of inputs as slices, if all are contiguous and of type `T`, and the output
+    /// shares no memory with an input. An input has the last dimensions of the output: its elements are for each
+    /// position in the others.
     pub(crate) fn slices<'v, T: Element, const N: usize>(
         &'v mut self,
         inputs: [&'v View<'_>; N],
     ) -> Option<(&'v mut [T], [&'v [T]; N])> {
         let out = &self.memory;
-        let suits =
-            |memory: &Memory| memory.contiguous && memory.dtype == T::DTYPE && memory.dims == out.dims;
+        let suits = |memory: &Memory| {
+            let ones = memory.dims.iter().take_while(|&&dim| dim == 1).count();
+            let is_row = memory.dims.len() <= out.dims.len() && out.dims.ends_with(&memory.dims[ones..]);
+            memory.contiguous && memory.dtype == T::DTYPE && is_row
+        };
         if !suits(out) || !inputs.iter().all(|input| suits(&input.memory) && !input.memory.overlaps(out)) {
             return None;
         }

@@ -11,7 +11,7 @@ use crate::sdk;
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen`, `python`, `diopi`, `paddle` or `processes`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `paddle` or `processes`
     name: Option<String>,
     /// Arguments for the benchmark `paddle` or `processes`; `-- --help` lists them
     #[arg(last = true)]
@@ -28,6 +28,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("load", "tenon-host"),
     ("layers", "tenon-layers"),
     ("pool", "tenon-sdk-c"),
+    ("formulas", "tenon-kernels"),
     ("codegen", "codegen"),
 ];
 

@@ -240,7 +240,7 @@ fn damaged_manifest_is_an_error() {
     project.write(MANIFEST, &format!("{manifest}0123456789abcdef ../outside.h\n"));
     let said = project.run(&[]);
     assert_eq!(said.code, 2);
-    assert!(said.err.contains("`.codegen/fieldwork.manifest`: line 31 is no line"), "{}", said.err);
+    assert!(said.err.contains("`.codegen/fieldwork.manifest`: line 31 is not a line"), "{}", said.err);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 /// Computes the shape of the output of [`psa_mask`].
 ///
 /// # Errors
-/// [`Error::Rank`](crate::Error::Rank).
+/// [`Error::Rank`].
 pub fn psa_mask_shape(
     x: TensorMeta<'_>,
     _distribute: bool,
@@ -28,8 +28,8 @@ pub fn psa_mask_shape(
 /// `p` has for `q`. It is 0 for a pixel beyond the window.
 ///
 /// # Errors
-/// [`Error::Rank`](crate::Error::Rank), [`Error::Shape`](crate::Error::Shape), [`Error::Attribute`](crate::Error::Attribute)
-/// for a size that is not positive, and [`Error::Type`](crate::Error::Type).
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`]
+/// for a size that is not positive, and [`Error::Type`].
 pub fn psa_mask(
     out: &mut ViewMut<'_>,
     x: &View<'_>,

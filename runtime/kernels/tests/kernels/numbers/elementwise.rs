@@ -187,6 +187,28 @@ fn contiguous_tensors_are_passed_as_they_are() {
 }
 
 #[test]
+fn rows_are_passed_as_they_are() {
+    let x: Vec<f32> = (0..120).map(|n| n as f32).collect();
+    let (row, plane) = (&x[..10], &x[..40]);
+    let (mut y, calls) = (vec![0.0_f32; 120], RefCell::new(0));
+    let f = |out: &mut [f32], [x, plane, row]: [&[f32]; 3]| {
+        *calls.borrow_mut() += 1;
+        for (index, out) in out.iter_mut().enumerate() {
+            *out = x[index] + 1000.0 * plane[index] + 1e6 * row[index];
+        }
+    };
+    let inputs = [
+        &View::of_slice(&x, &[3, 4, 10]).unwrap(),
+        &View::of_slice(plane, &[1, 4, 10]).unwrap(),
+        &View::of_slice(row, &[10]).unwrap(),
+    ];
+    let mut out = ViewMut::of_slice(&mut y, &[3, 4, 10]).unwrap();
+    elementwise::float(&mut out, inputs, f, |_, _| panic!("float64")).unwrap();
+    let wanted = |n: usize| n as f32 + 1000.0 * (n % 40) as f32 + 1e6 * (n % 10) as f32;
+    assert_eq!((y, calls.into_inner()), ((0..120).map(wanted).collect(), 12));
+}
+
+#[test]
 fn special_values_are_kept_and_converted() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     let values = [nan, inf, -inf, -0.0, 1e30, -1e30, 1e-30].map(Number::Real);
