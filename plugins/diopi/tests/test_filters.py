@@ -33,6 +33,12 @@ def test_windows_around_pixels(lib: Library, dtype: Any, kind: str) -> None:
         lib.call("diopiMaskedCol2imMmcv", Out((1, 3, 5, 6), dtype), *rest)
 
 
+def test_windows_of_an_image_without_pixels_are_zero(lib: Library) -> None:
+    image, places = np.zeros((1, 2, 0, 3), "f4"), np.zeros(4, "i8")
+    out = lib.call("diopiMaskedIm2colMmcv", Out((2, 4), "f4"), image, places, places, 1, 1, 0, 0)
+    assert not out.any()
+
+
 def test_huge_window_fails(lib: Library) -> None:
     image, places, huge = np.zeros((1, 1, 2, 2), "f4"), np.zeros(1, "i8"), 2**62
     with pytest.raises(DiopiError, match="address space"):

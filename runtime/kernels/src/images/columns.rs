@@ -57,8 +57,10 @@ pub fn masked_im2col(
     let (rows, columns) = (integers(rows)?, integers(columns)?);
     with_float!(x.dtype(), T => {
         with_slices::<T, 1, 1>([out.reborrow()], [x], |[out], [x]| {
+            // An image without pixels has no channel to read.
+            out.fill(0.0);
             let mut out = out.iter_mut();
-            for pixels in x.chunks(height * width.max(1)) {
+            for pixels in x.chunks((height * width).max(1)) {
                 for i in 0..kernel_height {
                     for j in 0..kernel_width {
                         for ((&row, &column), out) in rows.iter().zip(&columns).zip(&mut out) {

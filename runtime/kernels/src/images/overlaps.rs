@@ -1,4 +1,4 @@
-//! How much boxes overlap.
+//! The overlaps of boxes.
 
 use crate::accumulate::with_float;
 use crate::error::{Result, expect_shape};

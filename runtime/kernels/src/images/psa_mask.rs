@@ -28,8 +28,7 @@ pub fn psa_mask_shape(
 /// `p` has for `q`. It is 0 for a pixel beyond the window.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`]
-/// for a size that is not positive, and [`Error::Type`].
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a size that is not positive, and [`Error::Type`].
 pub fn psa_mask(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
