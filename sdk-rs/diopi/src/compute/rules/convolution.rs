@@ -6,7 +6,7 @@ use tenon::device::{Error, Result};
 
 use super::images::{batched, each};
 use super::optional::{Optional, present};
-use super::shared::expect_shape;
+use super::shared::{expect_shape, sum};
 use super::terms::add;
 use crate::compute::{Call, FLOAT, Method, Tensor};
 
@@ -69,11 +69,7 @@ fn write_bias_gradient(
         expect_shape("grad_bias", grad_bias, &dims)?;
     }
     let axes: Vec<i64> = (0..grad_output.rank() as i64).filter(|&dim| dim != 1).collect();
-    let mut out = call.output(grad_bias, grad_output.data_type(), &[grad_output])?;
-    call.run(&Method::new("sum", FLOAT), grad_output.data_type(), |device, launch| {
-        device.sum(launch, out.elements(), grad_output.elements(), &axes, false, false)
-    })?;
-    out.finish()
+    sum(call, grad_bias, grad_output, &axes)
 }
 
 /// Computes a convolution.

@@ -5,7 +5,7 @@
 use tenon::device::{Error, Result};
 
 use super::matrix::product_of;
-use super::shared::{expect_shape, fill, kernel};
+use super::shared::{expect_shape, fill, kernel, sum};
 use super::terms;
 use crate::compute::{Call, FLOAT, Method, Number, Place, Tensor, wide};
 
@@ -190,12 +190,6 @@ fn convolve_backward<'c>(
         )
     })?;
     [of_offset, of_mask].into_iter().flatten().try_for_each(|output| output.finish())
-}
-
-fn sum<'c>(call: &'c Call, out: &Tensor<'c>, x: &Tensor<'c>, axes: &[i64]) -> Result<()> {
-    kernel(call, out, x.data_type(), &[x], &Method::new("sum", FLOAT), |device, launch, out| {
-        device.sum(launch, out, x.elements(), axes, false, false)
-    })
 }
 
 /// Sets tensors that hold intermediate results elsewhere to 0.

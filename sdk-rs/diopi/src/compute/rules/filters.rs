@@ -4,7 +4,7 @@
 
 use tenon::device::{Error, Result};
 
-use super::shared::{expect_shape, kernel};
+use super::shared::{expect_shape, kernel, sum};
 use super::terms;
 use crate::compute::{Call, FLOAT, Method, Place, Tensor, wide};
 
@@ -141,19 +141,20 @@ fn expect_batch(x: &Tensor<'_>) -> Result<()> {
     }
 }
 
-/// Sums the elements of each channel of `[batch, channels, pixels]`, or takes their mean.
-fn per_channel<'c>(call: &'c Call, out: &Tensor<'c>, x: &Tensor<'c>, is_mean: bool) -> Result<()> {
-    let method = Method::new(if is_mean { "mean" } else { "sum" }, FLOAT);
-    kernel(call, out, x.data_type(), &[x], &method, |device, launch, out| match is_mean {
-        true => device.mean(launch, out, x.elements(), &[0, 2], false, false),
-        false => device.sum(launch, out, x.elements(), &[0, 2], false, false),
+/// The dimensions of `[batch, channels, pixels]` that a channel extends over.
+const OF_CHANNEL: [i64; 2] = [0, 2];
+
+/// Computes the mean of the elements of each channel.
+fn channel_means<'c>(call: &'c Call, out: &Tensor<'c>, x: &Tensor<'c>) -> Result<()> {
+    kernel(call, out, x.data_type(), &[x], &Method::new("mean", FLOAT), |device, launch, out| {
+        device.mean(launch, out, x.elements(), &OF_CHANNEL, false, false)
     })
 }
 
 /// Computes the mean of each channel.
 pub(crate) fn batch_mean<'c>(call: &'c Call, mean: &Tensor<'c>, x: &Tensor<'c>) -> Result<()> {
     expect_batch(x)?;
-    per_channel(call, mean, &call.to_type(x, wide(x.data_type()))?, true)
+    channel_means(call, mean, &call.to_type(x, wide(x.data_type()))?)
 }
 
 /// Computes the mean squared distance of each channel from its mean.
@@ -166,7 +167,7 @@ pub(crate) fn batch_variance<'c>(
     expect_batch(x)?;
     let wide = call.to_type(x, wide(x.data_type()))?;
     let distance = terms::subtract(call, &wide, &of_channels(call, mean, x)?)?;
-    per_channel(call, variance, &terms::multiply(call, &distance, &distance)?, true)
+    channel_means(call, variance, &terms::multiply(call, &distance, &distance)?)
 }
 
 /// Normalizes each channel, and updates the running mean and variance.
@@ -225,8 +226,8 @@ pub(crate) fn batch_param_gradients<'c>(
     expect_batch(upstream)?;
     let ty = wide(upstream.data_type());
     let (upstream, norm) = (call.to_type(upstream, ty)?, call.to_type(norm, ty)?);
-    per_channel(call, weight, &terms::multiply(call, &upstream, &norm)?, false)?;
-    per_channel(call, bias, &upstream, false)
+    sum(call, weight, &terms::multiply(call, &upstream, &norm)?, &OF_CHANNEL)?;
+    sum(call, bias, &upstream, &OF_CHANNEL)
 }
 
 /// Computes the gradient of the input from those of weight and bias.

@@ -5,7 +5,7 @@
 use tenon::device::{DataType, Error, Result};
 
 use super::attention::{Attention, Fate, Settings};
-use super::shared::{fill, kernel};
+use super::shared::{fill, kernel, sum};
 use super::terms;
 use crate::compute::{Call, FLOAT, Generator, Method, Number, Place, Tensor};
 
@@ -308,14 +308,7 @@ impl<'c> Results<'c> {
         }
         let shifted = terms::subtract(call, &scores, &self.maxima.unsqueezed(3)?)?;
         let shifted = terms::exp(call, &shifted)?;
-        kernel(
-            call,
-            &self.sums,
-            shifted.data_type(),
-            &[],
-            &Method::new("sum", FLOAT),
-            |device, launch, out| device.sum(launch, out, shifted.elements(), &[-1], false, false),
-        )?;
+        sum(call, &self.sums, &shifted, &[-1])?;
         call.copy(&self.weights, &attention.weights(call, &scores)?)
     }
 }

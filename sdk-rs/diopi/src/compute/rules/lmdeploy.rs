@@ -73,11 +73,7 @@ pub(crate) fn silu_layer<'c>(
     let ty = wide(x.data_type());
     let [input, gate, down, up] = [x, gate, down, up].map(|tensor| call.to_type(tensor, ty));
     let (input, down) = (input?, down?);
-    let gated = product_of(call, &input, &gate?)?;
-    let gated =
-        call.formula(&Method::new("silu", FLOAT), [(&gated).into()], |device, launch, out, [x]| {
-            device.silu(launch, out, x)
-        })?;
+    let gated = terms::silu(call, &product_of(call, &input, &gate?)?)?;
     let inner = terms::multiply(call, &gated, &product_of(call, &input, &up?)?)?;
     let result = product_of(call, &inner, &down)?;
     expect_shape("inoutput", x, result.dims())?;

@@ -5,7 +5,7 @@
 use tenon::device::{Error, Result};
 
 use super::inference::{index, integers, rows as rows_at};
-use super::shared::{expect_shape, kernel};
+use super::shared::{expect_shape, kernel, sum};
 use super::{indexing, terms};
 use crate::compute::{Call, DataType, FLOAT, Method, Tensor, wide};
 
@@ -142,9 +142,7 @@ pub(crate) fn interpolate<'c>(
     let ty = wide(points.data_type());
     let found = call.to_type(&at(call, points, indices)?, ty)?;
     let weighted = terms::multiply(call, &found, &call.to_type(weight, ty)?.unsqueezed(1)?)?;
-    kernel(call, out, ty, &[&weighted], &Method::new("sum", FLOAT), |device, launch, out| {
-        device.sum(launch, out, weighted.elements(), &[-1], false, false)
-    })
+    sum(call, out, &weighted, &[-1])
 }
 
 /// Computes the gradient of [`interpolate`] with respect to the features.
@@ -244,16 +242,13 @@ pub(crate) fn voxelize<'c>(
         return Err(Error::invalid(message));
     }
     let inputs = [points, voxel_size, range];
-    let mut outs = Vec::new();
-    for target in [coordinates, counts, used] {
-        outs.push(call.output(target, DataType::INT64, &inputs)?);
-    }
-    let [coordinates, counts, used] = outs.as_mut_slice() else { unreachable!("three outputs were made") };
+    let output = |target| call.output(target, DataType::INT64, &inputs);
+    let (mut coordinates, mut counts, mut used) = (output(coordinates)?, output(counts)?, output(used)?);
     let method = Method::new("voxelize", FLOAT);
     kernel(call, voxels, points.data_type(), &inputs, &method, |device, launch, out| {
         let [x, voxel_size, range] = inputs.map(Tensor::elements);
         let (coordinates, counts) = (coordinates.elements(), counts.elements());
         device.voxelize(launch, out, coordinates, counts, used.elements(), x, voxel_size, range)
     })?;
-    outs.into_iter().try_for_each(|out| out.finish())
+    [coordinates, counts, used].into_iter().try_for_each(|out| out.finish())
 }

@@ -21,6 +21,13 @@ pub(super) fn kernel<'c>(
     out.finish()
 }
 
+/// Computes the sums of floats along dimensions, which the result does not have.
+pub(super) fn sum<'c>(call: &'c Call, out: &Tensor<'c>, x: &Tensor<'_>, axes: &[i64]) -> Result<()> {
+    kernel(call, out, x.data_type(), &[x], &Method::new("sum", FLOAT), |device, launch, out| {
+        device.sum(launch, out, x.elements(), axes, false, false)
+    })
+}
+
 /// Writes a target in several steps: in temporary memory if it shares memory with an input.
 pub(super) fn in_steps<'c>(
     call: &'c Call,

@@ -35,6 +35,8 @@ terms! {
     exp(x): FLOAT;
     /// Computes the root.
     sqrt(x): FLOAT;
+    /// Computes `x / (1 + exp(-x))`.
+    silu(x): FLOAT;
 }
 
 /// Computes `x * factor + summand`.

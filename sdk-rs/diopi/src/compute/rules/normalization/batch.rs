@@ -5,6 +5,7 @@ use tenon::device::{Error, Result};
 use super::write_deviations;
 use crate::compute::rules::filled::zero;
 use crate::compute::rules::optional::{Optional, elements, present};
+use crate::compute::rules::shared::sum;
 use crate::compute::rules::terms::{add, divide, multiply, scale, subtract};
 use crate::compute::{Call, DataType, FLOAT, INTEGER, Method, Number, Tensor, wide};
 
@@ -22,11 +23,7 @@ fn by_channel<'c>(numbers: &Tensor<'c>, rank: usize) -> Result<Tensor<'c>> {
 fn sums<'c>(call: &'c Call, tensor: &Tensor<'_>) -> Result<Tensor<'c>> {
     let axes: Vec<i64> = (0..tensor.rank() as i64).filter(|&dim| dim != 1).collect();
     let target = call.temporary(tensor.data_type(), &[channels(tensor)?])?;
-    let mut out = call.output(&target, tensor.data_type(), &[])?;
-    call.run(&Method::new("sum", FLOAT), tensor.data_type(), |device, launch| {
-        device.sum(launch, out.elements(), tensor.elements(), &axes, false, false)
-    })?;
-    out.finish()?;
+    sum(call, &target, tensor, &axes)?;
     Ok(target)
 }
 
@@ -253,11 +250,7 @@ pub(crate) fn gathered_statistics(
 /// Adds up the rows of a matrix.
 fn rows<'c>(call: &'c Call, matrix: &Tensor<'_>) -> Result<Tensor<'c>> {
     let target = call.temporary(matrix.data_type(), &matrix.dims()[1..])?;
-    let mut out = call.output(&target, matrix.data_type(), &[])?;
-    call.run(&Method::new("sum", FLOAT), matrix.data_type(), |device, launch| {
-        device.sum(launch, out.elements(), matrix.elements(), &[0], false, false)
-    })?;
-    out.finish()?;
+    sum(call, &target, matrix, &[0])?;
     Ok(target)
 }
 
