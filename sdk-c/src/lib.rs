@@ -23,6 +23,7 @@ pub mod library;
 mod lifecycle;
 mod lifecycle_lock;
 mod loaded_plugin;
+pub mod operators;
 mod plugin_table;
 pub mod plugins;
 mod pool;

@@ -101,11 +101,11 @@ pub(crate) fn start(lifecycle: &Lifecycle, options: &Start) -> Result<(), Failur
         None => tenon::trusted_variable(LAYERS).unwrap_or_default().to_string_lossy().into_owned(),
     };
     with_layers(lifecycle, |layers| layers.open(&names))?;
-    let mut plugins = vec![plugin_table::adopt(Plugin::builtin())?];
+    let mut plugins = vec![adopt(lifecycle, Plugin::builtin())?];
     let mut failures = Vec::new();
     let paths = options.path.clone().or_else(|| tenon::trusted_variable(PATH)).unwrap_or_default();
     for candidate in tenon_host::search_in(&paths, &LoadOptions::default()) {
-        match candidate.outcome.map_err(Failure::from).and_then(plugin_table::adopt) {
+        match candidate.outcome.map_err(Failure::from).and_then(|plugin| adopt(lifecycle, plugin)) {
             Ok(plugin) if plugins.iter().all(|known| known.handle != plugin.handle) => plugins.push(plugin),
             Ok(_) => {}
             Err(failure) => failures.push(Arc::new(FailedPlugin {
@@ -175,6 +175,12 @@ fn with_layers<R>(_: &Lifecycle, work: impl FnOnce(&mut Layers) -> R) -> R {
     }
     let mut out = Out(std::mem::replace(&mut state().layers, Layers::NONE));
     work(&mut out.0)
+}
+
+/// Adds a plugin to the table, unless it is already there.
+pub(crate) fn adopt(lifecycle: &Lifecycle, plugin: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
+    let host = with_layers(lifecycle, |layers| layers.profiled(&plugin));
+    plugin_table::adopt(plugin, host)
 }
 
 /// Removes an unloaded plugin from the layers.

@@ -17,6 +17,9 @@ use crate::thread_state;
 /// A loaded plugin.
 pub(crate) struct LoadedPlugin {
     pub(crate) handle: usize,
+    /// The plugin as it was loaded.
+    pub(crate) origin: Arc<Plugin>,
+    /// The plugin as programs see it: the same, or with the properties of a profile.
     pub(crate) host: Arc<Plugin>,
     pub(crate) calls: Arc<CallCounts>,
     /// A name that is unique among the plugins.
@@ -60,11 +63,12 @@ impl Texts {
 }
 
 impl LoadedPlugin {
-    pub(crate) fn new(handle: usize, key: String, host: Arc<Plugin>) -> Self {
+    pub(crate) fn new(handle: usize, key: String, origin: Arc<Plugin>, host: Arc<Plugin>) -> Self {
         LoadedPlugin {
             handle,
             key,
             texts: Texts::new(&host),
+            origin,
             host,
             calls: CallCounts::new(),
             ready: AtomicBool::new(false),

@@ -48,10 +48,10 @@ pub(crate) fn find(handle: usize) -> Result<Arc<LoadedPlugin>, Failure> {
     PLUGINS.get(handle)
 }
 
-/// Adds a plugin to the table, unless it is already there.
-pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
+/// Adds a plugin to the table, unless it is already there. `host` is the plugin as programs should see it.
+pub(crate) fn adopt(origin: Arc<Plugin>, host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
     let known = PLUGINS.table.all();
-    if let Some(known) = known.iter().find(|known| Arc::ptr_eq(&known.host, &host)) {
+    if let Some(known) = known.iter().find(|known| Arc::ptr_eq(&known.origin, &origin)) {
         return Ok(known.clone());
     }
     let taken = |key: &str| known.iter().any(|known| known.key() == key);
@@ -59,7 +59,7 @@ pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
         .map(|number| if number == 1 { host.name().to_owned() } else { format!("{}#{number}", host.name()) })
         .find(|key| !taken(key))
         .unwrap_or_default();
-    let (_, plugin) = PLUGINS.insert_with(|handle| LoadedPlugin::new(handle, key, host))?;
+    let (_, plugin) = PLUGINS.insert_with(|handle| LoadedPlugin::new(handle, key, origin, host))?;
     Ok(plugin)
 }
 

@@ -9,7 +9,7 @@ use tenon_host::{Binding, LoadOptions, Plugin};
 use crate::call::export;
 use crate::error::Failure;
 use crate::lifecycle::{self, Lifecycle};
-use crate::plugin_table::{adopt, hold, withdraw};
+use crate::plugin_table::{hold, withdraw};
 use crate::sized::{self, WithSize};
 use crate::text::{optional, path, place, required};
 use crate::{PluginHandle, Status, device_table};
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn tenon_load_plugin(
         // SAFETY: the caller's promise.
         let options = unsafe { load_options(options) }?;
         let lifecycle = Lifecycle::begin()?;
-        let loaded = adopt(Plugin::load(&file, &options)?)?;
+        let loaded = lifecycle::adopt(&lifecycle, Plugin::load(&file, &options)?)?;
         lifecycle::list(&lifecycle, loaded.clone());
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { plugin.write(PluginHandle(loaded.handle)) };

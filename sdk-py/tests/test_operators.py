@@ -1,13 +1,8 @@
-"""Printing of buffers, and operators that they do not have."""
+"""Printing of buffers, and operators of other types."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import pytest
 
 import tenon
 
@@ -37,27 +32,6 @@ def test_closed_buffer_is_printed_without_elements(device: tenon.Device) -> None
     x.close()
     assert str(x) == repr(x)
     assert "closed" in str(x)
-
-
-@pytest.mark.parametrize(
-    ("compute", "symbol"),
-    [
-        (operator.add, r"\+"),
-        (operator.sub, "-"),
-        (operator.mul, r"\*"),
-        (operator.truediv, "/"),
-        (operator.matmul, "@"),
-        (operator.pow, r"\*\*"),
-    ],
-)
-def test_missing_operator_names_the_alternative(
-    device: tenon.Device, compute: Callable[[Any, Any], Any], symbol: str
-) -> None:
-    x = tenon.array([1.0, 2.0], device=device)
-    message = f"a Buffer has no operator `{symbol}`: compute with numpy"
-    for left, right in ((x, 1), (2.5, x), (x, x), (x, np.ones(2)), (np.ones(2), x), (np.float32(1), x)):
-        with pytest.raises(TypeError, match=message):
-            compute(left, right)
 
 
 class Other:

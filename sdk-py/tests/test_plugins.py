@@ -151,6 +151,34 @@ def test_layers_must_precede_the_first_use(program: Program) -> None:
     assert silent(done, "True\ntoo late\ntoo late")
 
 
+def test_profile_makes_devices_smaller(program: Program, build: Build) -> None:
+    done = program(
+        f"""
+        import tenon
+        from tenon._native import functions
+        tenon.init(plugin_path=[{str(build("required"))!r}], layers="profile")
+        device = tenon.device("cpu:0")
+        print([str(device) for device in tenon.devices() if device.type == "cpu"])
+        print(device.memory_stats().total == 1 << 20)
+        try:
+            tenon.empty(1 << 21, "u1", device)
+        except tenon.OutOfMemoryError:
+            print("out of memory")
+        report = dict((one.function, one.availability.name) for one in device.report())
+        print(report["query_stream"])
+        device.create_stream().synchronize()
+        try:
+            tenon.enable_layers("profile")
+        except tenon.BusyError:
+            print("too late")
+        """,
+        TENON_PROFILE_DEVICES="1",
+        TENON_PROFILE_MEMORY="1MiB",
+        TENON_PROFILE_HIDE="query_stream",
+    )
+    assert silent(done, "['cpu:0']\nTrue\nout of memory\nFALLBACK\ntoo late")
+
+
 def test_unknown_layer_is_an_error_each_time(program: Program) -> None:
     done = program(
         """

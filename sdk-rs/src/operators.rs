@@ -45,6 +45,9 @@
 //! [`Error::unsupported`](tenon::Error::unsupported) those that this device does not. In PaddlePaddle they become a
 //! `ValueError` and a `NotImplementedError`: a host does not try another implementation after an error.
 
+pub mod by_name;
+#[rustfmt::skip]
+mod calls;
 mod composed;
 #[rustfmt::skip]
 #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]

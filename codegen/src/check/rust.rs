@@ -234,6 +234,8 @@ const COMMON: &[&str] = &["Error", "Result"];
 
 /// Names that the module of a table has beside those.
 const TABLE: &[&str] = &[
+    "Forward",
+    "Forwarded",
     "Function",
     "HandOverError",
     "LastError",
@@ -246,6 +248,7 @@ const TABLE: &[&str] = &[
     "Provided",
     "Release",
     "WithFallbacks",
+    "Wrapper",
 ];
 
 /// Type parameters of what a module with a trait has.

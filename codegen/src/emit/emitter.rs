@@ -2,13 +2,13 @@
 
 use minijinja::Environment;
 
-use super::{EmitError, Stamp};
+use super::python::CoreError;
+use super::stamp::Stamp;
 use crate::Loaded;
 use crate::exports::Exports;
-use crate::grammar::optional;
 use crate::model::{OutputPlace, Spec};
-use crate::out::Output;
-use crate::source::shape::{Key, Shape, Value};
+use crate::out::{DuplicatePath, Output};
+use crate::source::shape::{Key, Shape, Value, optional};
 
 /// One kind of output.
 pub trait Emitter {
@@ -29,6 +29,26 @@ pub trait Emitter {
     /// # Errors
     /// If the spec cannot be written in this form.
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError>;
+}
+
+/// Errors while the outputs are written.
+#[derive(Debug, thiserror::Error)]
+pub enum EmitError {
+    /// Two outputs share a path.
+    #[error(transparent)]
+    Duplicate(#[from] DuplicatePath),
+    /// A template does not match its data.
+    #[error("a template of the generator is wrong")]
+    Template(#[from] minijinja::Error),
+    /// The generated Rust code does not parse.
+    #[error("the generated code is not valid Rust: {0}")]
+    Rust(String),
+    /// A hand-written export that cannot be expressed in Python.
+    #[error(transparent)]
+    Python(#[from] CoreError),
+    /// The table of contents has no line for the reference.
+    #[error("`{0}` has no line `{{{{ reference }}}}`")]
+    NoReference(String),
 }
 
 /// The form of the value of a key in `outputs`.
@@ -66,6 +86,8 @@ pub struct Inputs<'a> {
 pub struct Job<'a> {
     /// The spec.
     pub spec: &'a Spec,
+    /// The kinds of files of the spec language, with their shapes.
+    pub grammar: &'static [(&'static str, &'static Shape)],
     /// The first lines of outputs.
     pub stamp: &'a Stamp,
     /// The templates of all emitters.

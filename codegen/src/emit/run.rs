@@ -4,28 +4,11 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 use rayon::prelude::*;
 
-use super::{EMITTERS, Inputs, Job, Stamp, python};
-use crate::out::{DuplicatePath, FileMap, Output, path};
-
-/// Errors while the outputs are written.
-#[derive(Debug, thiserror::Error)]
-pub enum EmitError {
-    /// Two outputs share a path.
-    #[error(transparent)]
-    Duplicate(#[from] DuplicatePath),
-    /// A template does not match its data.
-    #[error("a template of the generator is wrong")]
-    Template(#[from] minijinja::Error),
-    /// The generated Rust code does not parse.
-    #[error("the generated code is not valid Rust: {0}")]
-    Rust(String),
-    /// A hand-written export that cannot be expressed in Python.
-    #[error(transparent)]
-    Python(#[from] python::CoreError),
-    /// The table of contents has no line for the reference.
-    #[error("`{0}` has no line `{{{{ reference }}}}`")]
-    NoReference(String),
-}
+use super::emitter::{EmitError, Inputs, Job};
+use super::registry::EMITTERS;
+use super::stamp::Stamp;
+use crate::grammar;
+use crate::out::{FileMap, Output, path};
 
 /// Writes every output that the spec asks for.
 ///
@@ -45,8 +28,8 @@ pub fn emit_committed(inputs: &Inputs) -> Result<FileMap, EmitError> {
 
 fn emit_some(inputs: &Inputs, wanted: impl Fn(&str) -> bool) -> Result<FileMap, EmitError> {
     let spec = &inputs.loaded.spec;
-    let job =
-        Job { spec, stamp: &Stamp::new(inputs.loaded, inputs.folder), templates: &templates()?, inputs };
+    let stamp = Stamp::new(inputs.loaded, inputs.folder);
+    let job = Job { spec, grammar: grammar::FILES, stamp: &stamp, templates: &templates()?, inputs };
     let places: Vec<_> = EMITTERS
         .iter()
         .filter(|emitter| wanted(emitter.key))

@@ -1,7 +1,8 @@
 //! The grammar of `interface.yaml`.
 
-use super::{DOC, PARAM, SUMMARY, needed, optional};
+use super::{DOC, PARAM, SUMMARY};
 use crate::source::shape::Value::*;
+use crate::source::shape::{needed, optional, shapes};
 
 shapes! {
     /// `interface.yaml`.

@@ -2,30 +2,6 @@
 //!
 //! [`crate::source::shape`] checks files against it. The JSON Schema for editors is generated from it.
 
-/// Declares mappings: each key has its documentation, its name and its value, or is a constant that mappings share.
-macro_rules! shapes {
-    ($(
-        $(#[doc = $about:literal])*
-        $visible:vis static $shape:ident = $name:literal {
-            $($(#[doc = $doc:literal])* $key:ident $(: $value:expr)?),* $(,)?
-        }
-    )*) => {$(
-        $(#[doc = $about])*
-        $visible static $shape: $crate::source::shape::Shape = $crate::source::shape::Shape {
-            name: $name,
-            keys: &[$(shapes!(@key $key [$($doc)*] $($value)?)),*],
-        };
-    )*};
-    (@key $key:ident []) => { $key };
-    (@key $key:ident [$($doc:literal)*] $value:expr) => {
-        $crate::source::shape::Key {
-            name: stringify!($key),
-            doc: concat!($($doc),*).trim_ascii_start(),
-            ..$value
-        }
-    };
-}
-
 mod interface;
 mod kernels;
 mod operators;
@@ -33,20 +9,9 @@ mod operators;
 pub use interface::{HAND_OVER_PARAMS, INTERFACE};
 pub use kernels::KERNEL_GROUP;
 pub use operators::{OPERATOR_GROUP, OPERATORS};
-pub(crate) use shapes;
 
 use crate::source::shape::Value::{self, *};
-use crate::source::shape::{Key, Shape};
-
-/// Returns a key that may be left out; its name and its documentation are set later.
-pub(crate) const fn optional(value: Value) -> Key {
-    Key { name: "", doc: "", value, needed: false, example: None }
-}
-
-/// Returns a required key; its name and its documentation are set later.
-pub(crate) const fn needed(value: Value) -> Key {
-    Key { needed: true, ..optional(value) }
-}
+use crate::source::shape::{Key, Shape, needed, optional, shapes};
 
 const SINCE: Key = Key {
     name: "since",
@@ -93,7 +58,7 @@ shapes! {
     }
 }
 
-static OUTPUTS: Shape = Shape { name: "the list of outputs", keys: crate::emit::KEYS };
+static OUTPUTS: Shape = Shape { name: "the list of outputs", keys: crate::emit::registry::KEYS };
 
 shapes! {
     /// A group file.

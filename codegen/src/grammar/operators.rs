@@ -1,7 +1,8 @@
 //! The grammar of operators.
 
-use super::{DOC, SUMMARY, needed, optional};
+use super::{DOC, SUMMARY};
 use crate::source::shape::Value::{self, *};
+use crate::source::shape::{needed, optional, shapes};
 
 shapes! {
     /// `operators.yaml`.
@@ -102,6 +103,8 @@ shapes! {
         /// The function of `runtime/kernels` that computes its shape from the inputs and the attributes, if
         /// hosts do not.
         shape: optional(Line),
+        /// The input with the same shape, if an operator with a kernel has one.
+        shape_of: optional(Snake),
         /// The input with the same type of elements; `f32` if that type is narrower.
         wide: optional(Snake),
         /// True if it may be absent.

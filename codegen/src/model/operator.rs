@@ -118,6 +118,8 @@ pub struct Operand {
     pub ty: OutputType,
     /// The path of the function that computes its shape, if it is an output whose shape the host does not compute.
     pub shape: Option<String>,
+    /// The index of the input with the same shape, if it is an output of a kernel whose entry names one.
+    pub shape_of: Option<usize>,
     /// True if it is an input whose elements decide about the shape of an output.
     pub decides_shape: bool,
 }

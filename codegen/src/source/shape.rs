@@ -39,6 +39,41 @@ impl Key {
     }
 }
 
+/// Returns a key that may be left out; its name and its documentation are set later.
+pub(crate) const fn optional(value: Value) -> Key {
+    Key { name: "", doc: "", value, needed: false, example: None }
+}
+
+/// Returns a required key; its name and its documentation are set later.
+pub(crate) const fn needed(value: Value) -> Key {
+    Key { needed: true, ..optional(value) }
+}
+
+/// Declares mappings: each key has its documentation, its name and its value, or is a constant that mappings share.
+macro_rules! shapes {
+    ($(
+        $(#[doc = $about:literal])*
+        $visible:vis static $shape:ident = $name:literal {
+            $($(#[doc = $doc:literal])* $key:ident $(: $value:expr)?),* $(,)?
+        }
+    )*) => {$(
+        $(#[doc = $about])*
+        $visible static $shape: $crate::source::shape::Shape = $crate::source::shape::Shape {
+            name: $name,
+            keys: &[$(shapes!(@key $key [$($doc)*] $($value)?)),*],
+        };
+    )*};
+    (@key $key:ident []) => { $key };
+    (@key $key:ident [$($doc:literal)*] $value:expr) => {
+        $crate::source::shape::Key {
+            name: stringify!($key),
+            doc: concat!($($doc),*).trim_ascii_start(),
+            ..$value
+        }
+    };
+}
+pub(crate) use shapes;
+
 /// The allowed values of a key.
 #[derive(Debug)]
 pub enum Value {

@@ -35,3 +35,6 @@ impl Operators for MyNpu {
         each(out, [x], |[x]| x)
     }
 }
+
+// For libtenon and its Python package.
+tenon::export_operators!(MyNpu);

@@ -71,6 +71,10 @@ impl Chain {
         let options =
             LoadOptions { binding: Binding::Later, preferred: Some(host), ..LoadOptions::default() };
         let plugin = tenon_host::Plugin::load(&path, &options)?;
+        let plugin = match stack.profile() {
+            Some(profile) => Arc::new(plugin.altered(|device| profile.apply(device))),
+            None => plugin,
+        };
         let is_bare = stack.is_empty();
         let mut layers: Vec<Arc<dyn Layer>> = vec![Arc::new(LastCall(stack.clone()))];
         layers.extend(stack.for_plugin(plugin.name(), &*plugin.partial()));

@@ -42,6 +42,7 @@ the device is faster. Processor time includes all threads of the process. *Witho
 device with `TENON_DNNL=off`, which then uses kernels of its own only.
 
 [Benchmarks](benchmarks.md#models-and-operators-in-paddlepaddle) says what limits the ratios.
+[A timeline](timeline.md) shows the dispatch and the kernels of one training step.
 """
 
 KINDS = {"step": "Training steps", "inference": "Inference"}

@@ -33,7 +33,7 @@ def test_bad_value_of_the_device_ends_paddle_with_the_reason(
     ("variable", "value", "reason"),
     [
         ("TENON_LOG", "verbose", "expected `off`, `error` or `info`"),
-        ("TENON_DNNL", "on", "expected `off` or the path of libdnnl.so.3"),
+        ("TENON_DNNL", "on", "expected `off`, `always` or the path"),
         ("TENON_PADDLE_DEVICE_TYPE", "gpu", "Paddle uses this name itself"),
         ("TENON_PADDLE_DEVICE_TYPE", "a b", "expected a letter, then letters, digits"),
     ],

@@ -113,6 +113,35 @@ def test_an_old_plugin_is_carried_onto_this_release() -> None:
     assert losses(carried.stdout)[-1] < losses(carried.stdout)[0]
 
 
+def test_training_without_optional_functions_is_the_same() -> None:
+    """Paddle's own fallbacks replace all functions that a plugin may lack."""
+    plain = python(TRAIN)
+    hidden = behind_layers(OURS, TENON_LAYERS="profile,validate", TENON_PROFILE_HIDE="all")
+    assert plain.returncode == 0, plain.stderr
+    assert hidden.returncode == 0, hidden.stderr
+    assert "tenon: error" not in hidden.stderr
+    assert losses(hidden.stdout) == losses(plain.stdout)
+
+
+def test_a_profile_limits_devices_and_memory() -> None:
+    """A tensor that exceeds the memory is refused, and the device can still be used."""
+    code = """
+import paddle
+kind = paddle.device.get_all_custom_device_type()[0]
+print(len(paddle.device.get_available_custom_device()))
+paddle.set_device(kind)
+try:
+    paddle.ones([1 << 26])
+except Exception as error:
+    print("exhausted" in str(error).lower() or "memory" in str(error).lower())
+print(float(paddle.ones([8]).sum()))
+"""
+    small = {"TENON_PROFILE_DEVICES": "1", "TENON_PROFILE_MEMORY": "64MiB"}
+    result = behind_layers(OURS, code, TENON_CPU_DEVICES="2", TENON_LAYERS="profile", **small)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == ["1", "True", "8.0"]
+
+
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
@@ -124,6 +153,14 @@ def test_an_old_plugin_is_carried_onto_this_release() -> None:
         ),
         ({"TENON_LAYERS": "validat"}, "did you mean `validate`?"),
         ({"TENON_LAYERS": "trace", "TENON_TRACE_LIMIT": "0"}, "TENON_TRACE_LIMIT=0: expected"),
+        (
+            {"TENON_LAYERS": "profile", "TENON_PROFILE_HIDE": "memory_copy_h2d"},
+            "`memory_copy_h2d` is required",
+        ),
+        (
+            {"TENON_LAYERS": "profile", "TENON_PROFILE_HIDE": "query_strea"},
+            "did you mean `query_stream`?",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_and_paddle_goes_on(

@@ -57,21 +57,26 @@ print(json.dumps([one.astype("float32").numpy().tolist() for one in found]))
 )
 def test_results_of_both_differ_by_rounding_only(dtype: str, tolerance: float) -> None:
     program = PROGRAM.replace("DEVICE", DEVICE).replace("DTYPE", dtype)
-    onednn, kernels = (python(program, TENON_DNNL=value) for value in (None, "off"))
-    assert onednn.returncode == 0, onednn.stderr
-    assert kernels.returncode == 0, kernels.stderr
+    chosen, forced, kernels = (
+        python(program, TENON_DNNL=value) for value in (None, "always", "off")
+    )
+    for ran in (chosen, forced, kernels):
+        assert ran.returncode == 0, ran.stderr
     if dtype == "float32":
-        assert onednn.stdout != kernels.stdout, "one of them computed in both programs"
-    found, expected = json.loads(onednn.stdout), json.loads(kernels.stdout)
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected):
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+        outputs = {chosen.stdout, forced.stdout, kernels.stdout}
+        assert len(outputs) == 3, "one of them computed in two programs"
+    expected = json.loads(kernels.stdout)
+    for found in (json.loads(chosen.stdout), json.loads(forced.stdout)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(
     ("value", "line"),
     [
         (None, "operators use oneDNN 3."),
+        ("always", "operators use oneDNN 3."),
         ("off", "operators do not use oneDNN: TENON_DNNL is `off`\n"),
     ],
 )
@@ -79,4 +84,7 @@ def test_log_says_who_computes(value: str | None, line: str) -> None:
     ran = python("import paddle", TENON_LOG="info", TENON_DNNL=value)
     assert ran.returncode == 0, ran.stderr
     assert f"tenon: {DEVICE}: {line}" in ran.stderr
-    assert (", which the process had loaded\n" in ran.stderr) == (value is None)
+    endings = {None: "\n", "always": ", wherever it can compute\n"}
+    for setting, ending in endings.items():
+        found = f", which the process had loaded{ending}" in ran.stderr
+        assert found == (value == setting)

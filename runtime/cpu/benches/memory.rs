@@ -34,7 +34,7 @@ fn allocations(cpu: &Cpu) {
                     cpu.device_memory_deallocate(DeviceId(0), ptr, size).unwrap();
                 },
                 || {
-                    // SAFETY: what is allocated is written inside its bounds and freed once.
+                    // SAFETY: the block is written within its bounds and freed once.
                     unsafe {
                         let ptr = libc::malloc(size);
                         if touched {

@@ -7,14 +7,14 @@ const DEVICES: &str = "TENON_CPU_DEVICES";
 const MEMORY: &str = "TENON_CPU_MEMORY";
 const THREADS: &str = "TENON_CPU_THREADS";
 
-/// The number of devices where nothing says otherwise: two, so that programs can try copies between devices.
+/// The default number of devices: two, so that programs can try copies between devices.
 pub(crate) const DEFAULT_DEVICES: usize = 2;
 
 const MAX_DEVICES: usize = 64;
 const MAX_THREADS: usize = 1024;
 const MIB: usize = 1 << 20;
 
-/// The shape of the CPU device.
+/// The number of devices, their memory, and the number of threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Number of devices, 1 to 64.
@@ -86,39 +86,10 @@ fn parse_count(variable: &'static str, value: &str, most: usize) -> Result<usize
 }
 
 fn parse_bytes(variable: &'static str, value: &str) -> Result<usize> {
-    let text = value.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: usize = number
-        .parse()
-        .map_err(|_| bad(variable, value, "expected bytes such as 1073741824, 512MiB, 4GiB or 2GB"))?;
-    let scale = unit_bytes(unit.trim()).ok_or_else(|| {
-        bad(
-            variable,
-            value,
-            format!("unknown unit `{}`: use B, KiB, MiB, GiB, TiB, KB, MB, GB or TB", unit.trim()),
-        )
-    })?;
-    match number.checked_mul(scale) {
-        None => Err(bad(variable, value, "more bytes than can be addressed")),
-        Some(0) => Err(bad(variable, value, "a device needs some memory")),
-        Some(bytes) => Ok(bytes),
+    match tenon::parse_bytes(value).map_err(|error| bad(variable, value, error.to_string()))? {
+        0 => Err(bad(variable, value, "a device needs some memory")),
+        bytes => Ok(bytes),
     }
-}
-
-fn unit_bytes(unit: &str) -> Option<usize> {
-    Some(match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" => 1 << 10,
-        "m" | "mib" => 1 << 20,
-        "g" | "gib" => 1 << 30,
-        "t" | "tib" => 1 << 40,
-        "kb" => 1_000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "tb" => 1_000_000_000_000,
-        _ => return None,
-    })
 }
 
 /// Computes a device's share of half of the machine's memory, in bytes; the other half stays with the host program,

@@ -8,11 +8,11 @@ use thiserror::Error as ThisError;
 /// The result of a call to the device.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason for which a call was refused, or the work of a stream failed.
+/// The reason why a call was refused, or why work of a stream failed.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Error {
-    /// An environment variable holds something that cannot be used.
+    /// An environment variable has an invalid value.
     #[error("{variable}={value:?}: {reason}")]
     Config {
         /// The variable.
@@ -45,7 +45,7 @@ pub enum Error {
         /// The number of devices.
         count: usize,
     },
-    /// The handle was never given out, belongs to something else, or its object is destroyed.
+    /// The handle was never returned, is of another kind, or its object is destroyed.
     #[error("{handle:#x} is not a live {kind}")]
     InvalidHandle {
         /// The expected kind.
@@ -53,7 +53,7 @@ pub enum Error {
         /// The handle.
         handle: usize,
     },
-    /// As many objects of the kind are live as there can be.
+    /// The maximum number of objects of this kind exists already.
     #[error("{} {kind}s are live already", tenon::handle::CAPACITY)]
     TooManyHandles {
         /// The kind.
@@ -126,7 +126,7 @@ pub enum Error {
         /// The kind of memory of the pointer.
         actual: Space,
     },
-    /// The range leaves its allocation.
+    /// The range exceeds its allocation.
     #[error("{size} bytes at {ptr:#x} leave the allocation of {capacity} bytes at {base:#x}")]
     OutOfBounds {
         /// The start of the range.
@@ -259,20 +259,20 @@ pub enum Error {
     },
 }
 
-/// Errors by what a caller can do about them; the coarse statuses of C APIs map onto these.
+/// The kinds of errors, by what a caller can do about them. They determine the status codes of C APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// An argument is wrong.
     InvalidArgument,
     /// Memory is used up; freeing some may help.
     OutOfMemory,
-    /// The answer does not exist yet; asking again later may help.
+    /// The result does not exist yet; a later call may succeed.
     NotReady,
     /// The call is not allowed in the present state.
     NotPermitted,
     /// Queued work failed.
     Failed,
-    /// The environment or the system refused.
+    /// The configuration is invalid, or a call of the system failed.
     System,
 }
 

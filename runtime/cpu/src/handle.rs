@@ -68,7 +68,7 @@ impl<T> Handles<T> {
         self.remove_if(handle, |_| Ok(()))
     }
 
-    /// Removes a handle unless `check` fails for its object; the two are one step.
+    /// Removes a handle unless `check` fails for its object. Check and removal are atomic.
     pub(crate) fn remove_if(&self, handle: usize, check: impl FnOnce(&T) -> Result<()>) -> Result<Arc<T>> {
         let removed = self.table.remove_if(handle, check);
         removed.unwrap_or(Err(Error::InvalidHandle { kind: self.kind, handle }))

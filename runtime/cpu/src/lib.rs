@@ -36,6 +36,7 @@
 //! * Calls that wait (`synchronize_…`, and the copies without a stream) return
 //!   [`Error::BlockingInCallback`] when they are made from inside work of a stream.
 
+mod chrome;
 mod clock;
 mod config;
 mod cpu;

@@ -1,5 +1,5 @@
-//! Small doors into the stream core, for the model checker: no pool, no memory, no handles.
-//! The checker brings its own threads, which call [`Model::serve`].
+//! Access to the stream core for the model checker: without the thread pool, memory and handles.
+//! The checker creates its own threads, which call [`Model::serve`].
 
 use crate::executor::event::{EventState, Mark};
 use crate::executor::progress::Progress;
@@ -105,7 +105,7 @@ impl ModelStream {
         self.0.is_done()
     }
 
-    /// Leaves `body` behind the queued work; false if there was none.
+    /// Queues `body` behind the queued work. Returns false if there was none.
     pub fn leave_behind(&self, mut body: impl FnMut() + Send + 'static) -> bool {
         let mut left = false;
         self.0.leave_behind(|| {

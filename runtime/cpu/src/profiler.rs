@@ -1,11 +1,11 @@
-//! A bounded record of what ran on the streams while tracing was on.
+//! A bounded record of what ran on the streams, and of the host's calls of operators, while tracing was on.
 
 use crate::memory::CopyKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenon::device::DeviceId;
 
-/// Records kept between two drains: some 6 MiB, several seconds of dense work.
+/// Records kept between two drains: about 6 MiB, several seconds of dense work.
 const CAPACITY: usize = 1 << 17;
 
 /// The kind of work that a record describes.
@@ -19,16 +19,18 @@ pub enum Activity {
     Kernel,
     /// A host callback.
     Callback,
+    /// A call of an operator, on the host's thread.
+    Call,
 }
 
-/// One piece of stream work that ran while tracing was on.
+/// One piece of stream work, or one call of an operator, while tracing was on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRecord {
     /// The kind of work.
     pub activity: Activity,
     /// The kernel's name, or a fixed name for other work.
     pub name: &'static str,
-    /// The device whose stream ran it.
+    /// The device whose stream ran it, or was called to.
     pub device: DeviceId,
     /// The stream's handle, zero for a default stream.
     pub stream: usize,

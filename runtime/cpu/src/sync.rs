@@ -1,8 +1,8 @@
 //! The synchronisation primitives of the stream core: the standard ones, or loom's under
 //! `--cfg loom`, with poisoning left out.
 //!
-//! A panic inside the device is already reported where it happened; a poisoned lock would only
-//! turn it into a second failure in a thread that did nothing wrong.
+//! A panic inside the device is reported where it happens. A poisoned lock would only add a failure in another
+//! thread.
 
 #[cfg(loom)]
 pub(crate) use loom::hint;

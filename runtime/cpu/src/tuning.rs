@@ -1,4 +1,4 @@
-//! The two ways of a large copy or fill, for the benchmark that the threshold was chosen by.
+//! Large copies and fills on several cores or on one, for the benchmark that determined the threshold.
 
 use crate::executor::Shared;
 use crate::executor::parallel::{Bulk, Split};
@@ -30,7 +30,7 @@ impl Pool {
     /// Copies as much as both hold, on several cores or on this one.
     pub fn copy(&self, to: &mut [u8], from: &[u8], shared: bool) {
         let size = to.len().min(from.len());
-        // SAFETY: both are borrowed until the copy is done, and hold `size` bytes.
+        // SAFETY: both slices are borrowed until the copy is complete, and have `size` bytes.
         let copy = unsafe { RawCopy::new(to.as_mut_ptr() as usize, from.as_ptr() as usize, size) };
         if shared {
             Split::run(Bulk::Copy(copy), &self.shared.ready);

@@ -237,6 +237,20 @@ fn traces_tell_what_ran() {
 }
 
 #[test]
+fn calls_are_recorded_while_tracing_is_on() {
+    let cpu = cpu();
+    assert_eq!(cpu.profiler_time(), None);
+    cpu.profiler_start().unwrap();
+    let begun = cpu.profiler_time().unwrap();
+    cpu.profiler_add(Activity::Call, "add", DeviceId(1), Stream::NULL, begun);
+    let records = cpu.profiler_drain().unwrap().records;
+    let found: Vec<_> =
+        records.iter().map(|record| (record.activity, record.name, record.start_ns)).collect();
+    assert_eq!(found, [(Activity::Call, "add", begun)]);
+    assert!(records[0].end_ns >= begun);
+}
+
+#[test]
 fn made_up_pointers_name_nothing() {
     let cpu = cpu();
     let ptr = upload(&cpu, 0, &[0; 64]);

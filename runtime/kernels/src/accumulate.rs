@@ -1,7 +1,7 @@
-//! The type that an operator with sums computes in, chosen from the type of elements.
+//! Selects the compute type of operators that accumulate sums, from the element type.
 
-/// Evaluates an expression with the name of the type that elements of a type are computed in: `f32` for it and the
-/// smaller floats, `f64`, and `Wrapping<i64>` for integers and truth values.
+/// Evaluates an expression with the name of the compute type of an element type: `f32` for `f32` and smaller
+/// floats, `f64` for `f64`, and `Wrapping<i64>` for integers and booleans.
 macro_rules! with_number {
     ($dtype:expr, $number:ident => $body:expr) => {
         match $dtype {
@@ -25,7 +25,7 @@ macro_rules! with_number {
 }
 pub(crate) use with_number;
 
-/// As `with_number`, for operators of floats only.
+/// As `with_number`, for floating-point operators only.
 macro_rules! with_float {
     ($dtype:expr, $number:ident => $body:expr) => {
         match $dtype {

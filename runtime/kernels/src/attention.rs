@@ -1,10 +1,11 @@
 //! Scaled dot-product attention, and its gradient.
 //!
-//! Queries are `[batch, length, heads, width]`, keys and values `[batch, length of keys, heads of keys, width]`; the width
-//! of the values may be another one. Each head of the keys serves as many neighbouring heads of the queries. The result is
-//! `[batch, length, heads, width of values]`.
+//! Queries are `[batch, length, heads, width]`, keys and values `[batch, length of keys, heads of keys,
+//! width]`; the width of the values may differ. Each head of the keys serves the same number of adjacent
+//! heads of the queries. The result is `[batch, length, heads, width of values]`.
 //!
-//! Scores are computed for a block of queries at a time: the memory that is needed grows with the number of keys only.
+//! Scores are computed for one block of queries at a time, so the memory needed grows only with the number of
+//! keys.
 
 use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
@@ -15,18 +16,19 @@ use crate::simd::wide;
 use crate::slices::{lend, with_optional_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Queries whose scores are computed at a time.
+/// The number of queries whose scores are computed at a time.
 const BLOCK: usize = 64;
 
 /// Computes `softmax(q @ kᵀ * scale + mask) @ v` for each head.
 ///
-/// `mask` is broadcast to `[batch, heads, length, length of keys]`; a mask of truth values keeps the scores where it is
-/// true. With `causal` a query sees no keys behind its own place; the last query's place is that of the last key. The
-/// result of a query that sees no key is zero. `lse`, `[batch, heads, length]`, becomes the logarithm of the sum of the
-/// exponentials of the scores.
+/// `mask` is broadcast to `[batch, heads, length, length of keys]`; a boolean mask keeps the scores where it
+/// is true. With `causal`, a query sees no keys after its own position; the last query has the position of
+/// the last key. The result of a query that sees no keys is zero. `lse`, `[batch, heads, length]`, becomes
+/// the logarithm of the sum of the exponentials of the scores.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Broadcast`], and [`Error::Type`] unless tensors are of floats.
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Broadcast`], and [`Error::Type`] unless the tensors are
+/// floating-point.
 pub fn attention(
     out: &mut ViewMut<'_>,
     lse: Option<&mut ViewMut<'_>>,
@@ -120,7 +122,7 @@ impl<T: Float> Mask<T> {
     }
 }
 
-/// Some queries of a head.
+/// A range of queries of one head.
 #[derive(Clone, Copy)]
 struct Block {
     sample: usize,
@@ -161,12 +163,12 @@ impl Plan {
         })
     }
 
-    /// Returns the start of the rows of a block, in a tensor of queries with rows of a width.
+    /// Returns the start of the block's rows in a tensor of queries whose rows have a given width.
     fn rows(&self, block: Block, width: usize) -> usize {
         ((block.sample * self.queries + block.first) * self.heads + block.head) * width
     }
 
-    /// Returns the start of the rows of all keys of a block's head.
+    /// Returns the start of the rows of all keys of the block's head.
     fn key_rows(&self, block: Block, width: usize) -> usize {
         let head = block.head / (self.heads / self.key_heads);
         (block.sample * self.keys * self.key_heads + head) * width
@@ -295,10 +297,10 @@ impl Plan {
     }
 }
 
-/// Scales scores, and adds to each an element of the mask. Those are `stride` apart.
+/// Scales the scores and adds an element of the mask to each. The elements of the mask are `stride` apart.
 fn shift<T: Float>(scores: &mut [T], scale: T, mask: &[T], stride: usize) {
     let mask = match stride {
-        // One element for all, which is so for a mask that is not given.
+        // One mask element for all scores: the case of an absent mask.
         0 => &mask[..1],
         1 => &mask[..scores.len()],
         _ => {
@@ -323,7 +325,7 @@ fn shift<T: Float>(scores: &mut [T], scale: T, mask: &[T], stride: usize) {
     );
 }
 
-/// Replaces scores by their softmax, with the largest one given. Returns the sum of the exponentials.
+/// Replaces scores by their softmax, given the largest score. Returns the sum of the exponentials.
 fn normalise<T: Float>(scores: &mut [T], top: T) -> T {
     wide(
         #[inline(always)]

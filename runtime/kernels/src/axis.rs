@@ -1,4 +1,4 @@
-//! Dimensions as frameworks number them: negative ones count from the end.
+//! Dimension numbers as frameworks use them: negative ones count from the end.
 
 use crate::error::{Error, Result};
 
@@ -50,7 +50,7 @@ pub(crate) fn index(number: i64, len: usize) -> Result<usize> {
     from_start.filter(|&index| index < len).ok_or(Error::Index { index: number, len })
 }
 
-/// A shape that is split at one of its dimensions: the numbers of elements before, along and after it.
+/// A shape split at one dimension: the numbers of elements before, along and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Around {
     pub(crate) outer: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    /// Splits a shape around `axis`; `None` stands for a tensor without dimensions, whose length is one.
+    /// Splits a shape around `axis`; `None` stands for a tensor without dimensions, which has one element.
     pub(crate) fn new(dims: &[usize], axis: Option<usize>) -> Self {
         match axis {
             None => Self { outer: 1, len: 1, inner: 1 },

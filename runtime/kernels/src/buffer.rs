@@ -1,11 +1,11 @@
-//! Tensors in memory of their own, for intermediate results.
+//! Tensors that own their memory, for intermediate results.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::strided::contiguous_strides;
 use crate::tensor::{View, ViewMut};
 
-/// A tensor in memory of its own, whose elements are in row-major order.
+/// A tensor that owns its memory. Its elements are in row-major order.
 #[derive(Debug)]
 pub struct Buffer {
     /// Numbers of 16 bytes, so that elements of every type are aligned.
@@ -32,7 +32,7 @@ impl Buffer {
     /// # Errors
     /// None: [`Buffer::new`] has checked the shape.
     pub fn view(&self) -> Result<View<'_>> {
-        // SAFETY: the memory has all elements of the shape; the borrow keeps it from being written.
+        // SAFETY: the memory holds all elements of the shape; the borrow prevents writes.
         unsafe { View::from_raw(self.memory.as_ptr().cast(), self.dtype, &self.dims, &self.strides) }
     }
 
@@ -41,7 +41,7 @@ impl Buffer {
     /// # Errors
     /// As [`view`](Self::view).
     pub fn view_mut(&mut self) -> Result<ViewMut<'_>> {
-        // SAFETY: the memory has all elements of the shape; the borrow is the only one.
+        // SAFETY: the memory holds all elements of the shape; the borrow is the only one.
         unsafe { ViewMut::from_raw(self.memory.as_mut_ptr().cast(), self.dtype, &self.dims, &self.strides) }
     }
 }

@@ -1,4 +1,4 @@
-//! Casts between types of elements, and between them and the types that are computed in.
+//! Conversions between element types, and between element types and compute types.
 
 use std::convert::identity;
 use std::num::Wrapping;
@@ -16,11 +16,12 @@ use crate::error::{Error, Result};
 use crate::formulas;
 use crate::tensor::{View, ViewMut};
 
-/// Casts each element to the type of the output, which has the shape of the input and may share its memory.
+/// Casts each element to the element type of the output. The output has the shape of the input and may share
+/// its memory.
 ///
-/// Numbers become elements as [`elementwise`](crate::elementwise) has it. A real number becomes a complex one with the
-/// imaginary part 0; a complex number loses its imaginary part, and as a truth value it is whether one of its parts is other
-/// than zero.
+/// Numbers are converted as in [`elementwise`](crate::elementwise). A real number becomes a complex number
+/// with the imaginary part 0. A complex number loses its imaginary part; converted to a boolean, it is true
+/// if either part is nonzero.
 ///
 /// # Errors
 /// [`Error::Shape`].
@@ -37,17 +38,17 @@ pub fn cast(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             false => formulas::elementary::copy(out, x),
         };
     }
-    // All are read before one is written: the two may share memory.
+    // All elements are read before any is written: the two tensors may share memory.
     let mut numbers = Vec::with_capacity(x.len());
     let base = x.base().cast_const();
     x.walk(x.dims())?.rows(|start, row| {
-        // SAFETY: the walk is one over elements of the view, which are live and initialised.
+        // SAFETY: the walk visits elements of the view, which are live and initialised.
         row.each(start, |[at]| numbers.push(unsafe { load_number(x.dtype(), base, at) }));
     });
     let (base, dtype, mut numbers) = (out.base(), out.dtype(), numbers.into_iter());
     out.walk().rows(|start, row| {
         row.each(start, |[at]| {
-            // SAFETY: the walk is one over elements of the view, which is borrowed exclusively.
+            // SAFETY: the walk visits elements of the view, which is borrowed exclusively.
             numbers.next().into_iter().for_each(|number| unsafe { store_number(dtype, base, at, number) });
         });
     });
@@ -56,10 +57,10 @@ pub fn cast(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 
 macro_rules! numbers {
     ($($dtype:ident: $element:ty, |$value:ident| $number:expr;)*) => {
-        /// Loads an element of a type as a number.
+        /// Loads an element of the given type as a number.
         ///
         /// # Safety
-        /// An initialised element of the type is at the position from `base` on.
+        /// `base` must have an initialised element of the type at the position.
         unsafe fn load_number(dtype: DType, base: *const u8, at: usize) -> Number {
             match dtype {
                 $(DType::$dtype => {
@@ -70,10 +71,10 @@ macro_rules! numbers {
             }
         }
 
-        /// Stores a number as an element of a type.
+        /// Stores a number as an element of the given type.
         ///
         /// # Safety
-        /// An element of the type may be written at the position from `base` on.
+        /// Writing an element of the type at the position from `base` must be allowed.
         unsafe fn store_number(dtype: DType, base: *mut u8, at: usize, number: Number) {
             match dtype {
                 // SAFETY: the caller's promise.
@@ -99,21 +100,21 @@ numbers! {
     Complex128: Complex<f64>, |value| Number::Complex(value);
 }
 
-/// The type in which integers are computed.
+/// The compute type of integers.
 type Integer = Wrapping<i64>;
 
-/// A type of elements that numbers of a type `M`, which is computed in, are loaded from and stored to.
+/// An element type that can be loaded as numbers of the compute type `M` and stored from them.
 ///
-/// Floats are rounded to the nearest, ties to even. An integer stores a float without its fraction, NaN as 0,
-/// and wraps what it cannot hold. [`Bool`] stores whether the number is other than zero, and is loaded as 0
+/// Floats are rounded to the nearest, ties to even. A float stored as an integer loses its fraction, NaN
+/// becomes 0, and values out of range wrap. [`Bool`] stores whether the number is nonzero, and is loaded as 0
 /// or 1.
 pub(crate) trait Cast<M>: Copy + Pod {
     /// Converts a computed number to its stored form.
     fn store(value: M) -> Self;
-    /// Converts the stored number to the form to compute with.
+    /// Converts the stored number to the compute type.
     fn load(self) -> M;
 
-    /// Stores numbers side by side, as many as both slices have.
+    /// Stores contiguous numbers, up to the length of the shorter slice.
     #[inline(always)]
     fn store_all(target: &mut [Self], values: &[M])
     where
@@ -122,7 +123,7 @@ pub(crate) trait Cast<M>: Copy + Pod {
         std::iter::zip(target, values).for_each(|(target, &value)| *target = Self::store(value));
     }
 
-    /// Loads numbers side by side, as many as both slices have.
+    /// Loads contiguous numbers, up to the length of the shorter slice.
     #[inline(always)]
     fn load_all(source: &[Self], values: &mut [M]) {
         std::iter::zip(source, values).for_each(|(source, value)| *value = source.load());
@@ -193,7 +194,7 @@ impl Cast<f32> for f16 {
         self.to_f32()
     }
 
-    // Looks for the processor's instructions once, not for each element.
+    // Detects the processor's instructions once instead of for each element.
     fn store_all(target: &mut [Self], values: &[f32]) {
         let count = target.len().min(values.len());
         target[..count].convert_from_f32_slice(&values[..count]);
@@ -207,7 +208,7 @@ impl Cast<f32> for f16 {
 
 /// Rounds to `f32`, to odd: returns the adjacent `f32` with an odd last bit unless the value is exact.
 ///
-/// Rounding that again to half the bits or less gives what rounding once would.
+/// Rounding the result again, to half the bits or fewer, gives the same value as rounding once.
 fn round_to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     if f64::from(nearest) == value || value.is_nan() {
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn doubles_are_rounded_once() {
-        // A tie of float16 or bfloat16 but for a bit that float32 has no room for.
+        // A tie in float16 or bfloat16, except for a bit that float32 cannot represent.
         for tiny in [f64::powi(2.0, -40), -f64::powi(2.0, -40)] {
             let up = f64::from(u8::from(tiny > 0.0));
             let wanted = 1.0 + up * f64::powi(2.0, -10);

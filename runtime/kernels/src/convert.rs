@@ -1,6 +1,6 @@
-//! Tiles: elements of tensors in any layout, converted to the type that is computed in and back.
+//! Tiles: elements of tensors in any layout, converted to the compute type and back.
 //!
-//! There is one conversion for each pair of types, whatever the operator.
+//! There is one conversion for each pair of types, shared by all operators.
 
 use std::marker::PhantomData;
 use std::num::Wrapping;
@@ -17,17 +17,18 @@ use crate::simd::wide;
 use crate::tensor::{View, ViewMut};
 use crate::walk::Walk;
 
-/// Elements of a tile: few enough that the tiles of all tensors stay in the first cache, on the stack.
+/// The number of elements of a tile: small enough that the tiles of all tensors fit on the stack and stay in
+/// the first-level cache.
 pub(crate) const TILE: usize = 512;
 
-/// Loads the next elements of a walk from the memory that begins at an address.
+/// Loads the next elements of a walk from memory at an address.
 type Load<T> = unsafe fn(*const u8, &mut Walk<1>, &mut [T]);
-/// Stores the next elements of a walk to the memory that begins at an address.
+/// Stores the next elements of a walk to memory at an address.
 type Store<T> = unsafe fn(*mut u8, &mut Walk<1>, &[T]);
 
-/// A type that is computed in.
+/// A compute type.
 pub(crate) trait Compute: Numeric + Element {
-    /// Returns the function that loads elements of a type, if they can become numbers of this one.
+    /// Returns the function that loads elements of a type, if they can be converted to this compute type.
     fn loader(dtype: DType) -> Option<Load<Self>>;
     /// Returns the function that stores numbers as elements of a type.
     fn storer(dtype: DType) -> Option<Store<Self>>;
@@ -59,7 +60,7 @@ macro_rules! compute {
 }
 compute!(f32 f64 Wrapping<i64>);
 
-/// The elements of an input in row-major order.
+/// Reads the elements of an input in row-major order.
 #[derive(Debug)]
 pub(crate) struct Reader<'v, T> {
     base: *const u8,
@@ -69,7 +70,7 @@ pub(crate) struct Reader<'v, T> {
 }
 
 impl<'v, T: Compute> Reader<'v, T> {
-    /// Reads an input that is repeated for a shape without zeros.
+    /// Creates a reader of an input, broadcast to a shape without zeros.
     ///
     /// # Errors
     /// [`Error::Broadcast`] and [`Error::Type`].
@@ -77,7 +78,7 @@ impl<'v, T: Compute> Reader<'v, T> {
         Self::along(view, view.walk(dims)?)
     }
 
-    /// Reads an input that is not empty, the last of the given dimensions fastest.
+    /// Creates a reader of a non-empty input. The last of the given dimensions varies fastest.
     ///
     /// # Errors
     /// [`Error::Type`].
@@ -85,21 +86,21 @@ impl<'v, T: Compute> Reader<'v, T> {
         Self::along(view, view.walk_in_order(axes))
     }
 
-    /// Reads along a walk over elements of the view.
+    /// Creates a reader that follows a walk over elements of the view.
     fn along(view: &View<'v>, walk: Walk<1>) -> Result<Self> {
         let load = T::loader(view.dtype()).ok_or(Error::Type { dtype: view.dtype() })?;
         Ok(Self { base: view.base(), walk, load, view: PhantomData })
     }
 
-    /// Reads the next elements. After the last one it starts again.
+    /// Reads the next elements. Starts again after the last one.
     pub(crate) fn read(&mut self, tile: &mut [T]) {
-        // SAFETY: the walk is one over elements of the view, which are live and not written at this time, by
-        // the promise to `View::from_raw`; the loader is the one for their type.
+        // SAFETY: the walk visits elements of the view, which by the contract of `View::from_raw` are live
+        // and not written at this time; the loader is the one for their type.
         unsafe { (self.load)(self.base, &mut self.walk, tile) }
     }
 }
 
-/// The elements of an output in row-major order.
+/// Writes the elements of an output in row-major order.
 #[derive(Debug)]
 pub(crate) struct Writer<'v, T> {
     base: *mut u8,
@@ -109,7 +110,7 @@ pub(crate) struct Writer<'v, T> {
 }
 
 impl<'v, T: Compute> Writer<'v, T> {
-    /// Writes an output that is not empty.
+    /// Creates a writer of a non-empty output.
     ///
     /// # Errors
     /// [`Error::Type`].
@@ -118,16 +119,16 @@ impl<'v, T: Compute> Writer<'v, T> {
         Ok(Self { base: view.base(), walk: view.walk(), store, view: PhantomData })
     }
 
-    /// Writes the next elements. After the last one it starts again.
+    /// Writes the next elements. Starts again after the last one.
     pub(crate) fn write(&mut self, tile: &[T]) {
-        // SAFETY: the walk is one over elements of the view, which are live and not accessed elsewhere at
-        // this time, by the promise to `ViewMut::from_raw`; the function is the one for their type.
+        // SAFETY: the walk visits elements of the view, which by the contract of `ViewMut::from_raw` are live
+        // and not accessed elsewhere at this time; the function is the one for their type.
         unsafe { (self.store)(self.base, &mut self.walk, tile) }
     }
 }
 
-/// Converts all elements at once, if those of one of the two tensors are side by side and of the type that is computed in.
-/// Returns false, with nothing written, otherwise, or if the two share memory.
+/// Converts all elements at once if one of the tensors is contiguous and has the compute type. Otherwise, or
+/// if the tensors share memory, returns false and writes nothing.
 ///
 /// # Errors
 /// [`Error::Type`].
@@ -149,17 +150,17 @@ pub(crate) fn convert_directly<T: Compute>(out: &mut ViewMut<'_>, x: &View<'_>) 
 /// Loads the next elements of a walk.
 ///
 /// # Safety
-/// The walk's positions are those of aligned, initialised elements of type `S` from `base` on, which nothing
-/// writes during the call.
+/// At each position of the walk, relative to `base`, is an aligned, initialised element of type `S`. Nothing
+/// writes these elements during the call.
 unsafe fn load<S: Cast<T>, T: Copy>(base: *const u8, walk: &mut Walk<1>, mut tile: &mut [T]) {
     let base = base.cast::<S>();
     walk.advance(tile.len(), |[start], row| {
         let part = tile.split_off_mut(..row.len).unwrap_or_default();
-        // SAFETY: of the caller, for any position of the row.
+        // SAFETY: the caller's promise, for any position of the row.
         let element = |position: usize| unsafe { base.add(position).read() };
         match row.strides {
             [1] => {
-                // SAFETY: of the caller. The elements of the row lie side by side.
+                // SAFETY: the caller's promise. The elements of the row are contiguous.
                 let source = unsafe { slice::from_raw_parts(base.add(start), row.len) };
                 wide(
                     #[inline(always)]
@@ -180,14 +181,14 @@ unsafe fn load<S: Cast<T>, T: Copy>(base: *const u8, walk: &mut Walk<1>, mut til
 /// Stores the next elements of a walk.
 ///
 /// # Safety
-/// The walk's positions are those of aligned elements of type `S` from `base` on, which nothing else accesses
-/// during the call.
+/// At each position of the walk, relative to `base`, is an aligned element of type `S`. Nothing else accesses
+/// these elements during the call.
 unsafe fn store<S: Cast<T>, T: Copy>(base: *mut u8, walk: &mut Walk<1>, mut tile: &[T]) {
     let base = base.cast::<S>();
     walk.advance(tile.len(), |[start], row| {
         let part = tile.split_off(..row.len).unwrap_or_default();
         if row.strides == [1] {
-            // SAFETY: of the caller. The elements of the row lie side by side.
+            // SAFETY: the caller's promise. The elements of the row are contiguous.
             let target = unsafe { slice::from_raw_parts_mut(base.add(start), row.len) };
             wide(
                 #[inline(always)]
@@ -195,7 +196,7 @@ unsafe fn store<S: Cast<T>, T: Copy>(base: *mut u8, walk: &mut Walk<1>, mut tile
             );
         } else {
             let mut part = part.iter();
-            // SAFETY: of the caller, for each position of the row.
+            // SAFETY: the caller's promise, for each position of the row.
             let put = |at, value| unsafe { base.add(at).write(S::store(value)) };
             row.each([start], |[at]| part.next().into_iter().for_each(|&value| put(at, value)));
         }

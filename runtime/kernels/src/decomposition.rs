@@ -1,6 +1,7 @@
-//! Decompositions of matrices, and systems of equations with triangles.
+//! Matrix decompositions, and solutions of triangular systems of equations.
 //!
-//! Matrices are the last two dimensions, and the dimensions before them a batch. Half precision is computed in float32.
+//! The last two dimensions are the matrices, and the dimensions before them are the batch. Half precision is
+//! computed in float32.
 
 use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
@@ -8,10 +9,11 @@ use crate::float::Float;
 use crate::slices::{lend, store_integers, with_optional_slices, with_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Computes the triangle whose product with its own transpose is the matrix.
+/// Computes the Cholesky factor: the triangular matrix whose product with its own transpose is the input.
 ///
-/// Only the triangle of `x` that `upper` says is read. `info` has one element for each matrix: 0, or the order of the
-/// first leading part that is not positive definite. The rest of the triangle is then zero.
+/// Reads only the triangle of `x` that `upper` selects. `info` has one element for each matrix: 0, or the
+/// order of the first leading minor that is not positive definite. In that case the rest of the triangle is
+/// zero.
 ///
 /// # Errors
 /// [`Error::Rank`] and [`Error::Shape`] unless the matrices are square, and [`Error::Type`].
@@ -33,7 +35,8 @@ pub fn cholesky(out: &mut ViewMut<'_>, info: &mut ViewMut<'_>, x: &View<'_>, upp
     store_integers(info, &failed)
 }
 
-/// Computes a triangle, and returns the order of the first part that is not positive definite, or 0.
+/// Computes a Cholesky factor, and returns the order of the first leading minor that is not positive
+/// definite, or 0.
 fn factor<T: Float>(out: &mut [T], x: &[T], n: usize, upper: bool) -> i64 {
     let at = |row: usize, column: usize| if upper { column * n + row } else { row * n + column };
     out.fill(T::ZERO);
@@ -59,9 +62,9 @@ fn factor<T: Float>(out: &mut [T], x: &[T], n: usize, upper: bool) -> i64 {
     0
 }
 
-/// Solves `a @ out = b`, or `transposed(a) @ out = b`, for triangles `a`. Batches are broadcast.
+/// Solves `a @ out = b`, or `transposed(a) @ out = b`, for triangular `a`. Batches are broadcast.
 ///
-/// Only the triangle of `a` that `upper` says is read, and its diagonal only if it is not taken to be 1.
+/// Reads only the triangle of `a` that `upper` selects, and its diagonal only if it is not assumed to be 1.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Broadcast`] and [`Error::Type`].
@@ -105,7 +108,7 @@ struct Triangle<'a, T> {
 }
 
 impl<T: Float> Triangle<'_, T> {
-    /// Replaces right-hand sides with the solutions: from the row with one unknown on.
+    /// Replaces the right-hand sides by the solutions, starting at the row with a single unknown.
     fn solve(&self, x: &mut [T], count: usize) {
         let n = self.n;
         for step in 0..n {
@@ -132,10 +135,11 @@ impl<T: Float> Triangle<'_, T> {
     }
 }
 
-/// Computes matrices with orthonormal columns and upper triangles whose products are the matrices.
+/// Computes the QR decomposition: `x = q @ r`, where `q` has orthonormal columns and `r` is upper triangular.
 ///
-/// `r` has as many rows as `q` has columns: those of `x`, or the lesser number of its rows and columns. Signs are those of
-/// LAPACK: Householder's reflections, whose first element has the other sign than that of the column.
+/// `r` has as many rows as `q` has columns: those of `x`, or the lesser number of its rows and columns. The
+/// signs are those of LAPACK's Householder reflections, whose first element has the opposite sign of the
+/// column's first element.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`] and [`Error::Type`].
@@ -167,7 +171,7 @@ pub fn qr(q: Option<&mut ViewMut<'_>>, r: &mut ViewMut<'_>, x: &View<'_>) -> Res
     })
 }
 
-/// A matrix that becomes a triangle, and below it the reflections that make it one.
+/// A matrix that is being reduced to a triangle; below the diagonal are the reflections that reduce it.
 struct Reflections<T> {
     elements: Vec<T>,
     rows: usize,
@@ -244,7 +248,7 @@ impl<T: Float> Reflections<T> {
     }
 }
 
-/// Splits a shape into that of the batch and that of the matrices.
+/// Splits a shape into the shape of the batch and the shape of the matrices.
 fn split(dims: &[usize]) -> Result<(&[usize], [usize; 2])> {
     dims.split_last_chunk()
         .map(|(batch, matrix)| (batch, *matrix))

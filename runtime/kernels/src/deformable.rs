@@ -1,7 +1,7 @@
-//! Convolution and attention at places that are inputs.
+//! Deformable convolution and attention: the sampling positions are inputs.
 //!
-//! A sample is interpolated linearly between four pixels. Pixels beyond the image are zero, and so is a sample that is a pixel
-//! or more outside of it.
+//! A sample is interpolated bilinearly between four pixels. Pixels outside the image are zero, and so is a
+//! sample that lies a pixel or more outside the image.
 
 mod attention;
 mod columns;
@@ -19,11 +19,11 @@ struct Tap<T> {
     /// The index of the pixel in its image.
     pixel: usize,
     weight: T,
-    /// The slope of the weight by the row and by the column of the sample.
+    /// The derivatives of the weight with respect to the row and the column of the sample.
     slopes: [T; 2],
 }
 
-/// Returns the pixels that a sample at a row and a column depends on.
+/// Returns the pixels that a sample at a given row and column depends on.
 fn taps<T: Float>(y: T, x: T, [height, width]: [usize; 2]) -> SmallVec<[Tap<T>; 4]> {
     let inside = |place: T, len: usize| place > -T::ONE && place < T::of(len as f64);
     let mut taps = SmallVec::new();

@@ -1,4 +1,4 @@
-//! The types of elements, as values.
+//! Element types as values.
 
 use std::fmt;
 use std::num::Wrapping;
@@ -11,7 +11,7 @@ use crate::element::Bool;
 
 macro_rules! dtypes {
     ($($variant:ident: $element:ty, $name:literal;)*) => {
-        /// The type of a tensor's elements.
+        /// An element type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum DType {
             $(#[doc = concat!("`", $name, "`.")] $variant,)*
@@ -21,7 +21,7 @@ macro_rules! dtypes {
             /// All types.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Bytes of an element.
+            /// Returns the size of an element in bytes.
             #[must_use]
             pub const fn size(self) -> usize {
                 match self {
@@ -37,7 +37,7 @@ macro_rules! dtypes {
                 }
             }
 
-            /// Returns the name of the type in NumPy and frameworks.
+            /// Returns the name of the type in NumPy and the frameworks.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -52,7 +52,7 @@ macro_rules! dtypes {
     };
 }
 
-/// A type of Rust that elements of a tensor have.
+/// A Rust type that elements of a tensor can have.
 pub trait Element: Pod {
     /// The type as a value.
     const DTYPE: DType;
@@ -78,13 +78,13 @@ impl Element for Wrapping<i64> {
 }
 
 impl DType {
-    /// Returns true if it is a real number with a fraction.
+    /// Returns true for real floating-point types.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
-    /// Returns true if it is a complex number.
+    /// Returns true for complex types.
     #[must_use]
     pub const fn is_complex(self) -> bool {
         matches!(self, Self::Complex64 | Self::Complex128)

@@ -1,19 +1,19 @@
-//! The types that elements of a tensor have, and how numbers become elements.
+//! Element types, and conversions from numbers to elements.
 
 use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
 use num_complex::Complex;
 use num_traits::Float;
 
-/// A truth value as frameworks store it: one byte, in which all but zero is true.
+/// A boolean as frameworks store it: one byte, where every value except zero is true.
 ///
-/// Not `bool`, which must be 0 or 1: memory that a framework filled need not be.
+/// This is not `bool`, which must be 0 or 1: memory filled by a framework may contain other values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Bool(u8);
 
 impl Bool {
-    /// Returns true if it is true.
+    /// Returns the value as a `bool`.
     #[must_use]
     pub const fn get(self) -> bool {
         self.0 != 0
@@ -26,7 +26,7 @@ impl From<bool> for Bool {
     }
 }
 
-/// A number in which arithmetic is done: `f32` or `f64`.
+/// A floating-point compute type: `f32` or `f64`.
 pub trait Real: Float + Pod + Send + Sync + std::fmt::Debug {
     /// Rounds to the nearest number of this type.
     fn narrow(value: f64) -> Self;
@@ -51,19 +51,19 @@ macro_rules! real {
 }
 real!(f32 f64);
 
-/// A number of a type that is known at run time only.
+/// A number whose type is known only at run time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Number {
-    /// An integer or a truth value.
+    /// An integer or a boolean.
     Integer(i64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Real(f64),
     /// A complex number.
     Complex(Complex<f64>),
 }
 
 impl Number {
-    /// Converts to an integer; drops the fraction and the imaginary part.
+    /// Converts to an integer. Drops the fraction and the imaginary part.
     #[must_use]
     pub fn to_i64(self) -> i64 {
         match self {
@@ -73,7 +73,7 @@ impl Number {
         }
     }
 
-    /// Converts to a floating-point number; drops the imaginary part.
+    /// Converts to a floating-point number. Drops the imaginary part.
     #[must_use]
     pub fn to_f64(self) -> f64 {
         match self {
@@ -92,7 +92,7 @@ impl Number {
         }
     }
 
-    /// Returns true if it is other than zero.
+    /// Returns true if the number is nonzero.
     #[must_use]
     pub fn to_bool(self) -> bool {
         match self {
@@ -103,7 +103,7 @@ impl Number {
     }
 }
 
-/// An element that a number can become, as a C cast does it.
+/// An element that a number can be converted to, with the rules of a C cast.
 pub trait FromNumber: Pod {
     /// Converts a number to an element.
     fn from_number(number: Number) -> Self;

@@ -1,4 +1,4 @@
-//! Operators that compute each element of the output from the elements of the inputs in its place.
+//! Operators that compute each element of the output from the elements of the inputs at the same position.
 //!
 //! ```
 //! use tenon_kernels::numeric::Floating;
@@ -16,18 +16,18 @@
 //! # Ok::<(), tenon_kernels::Error>(())
 //! ```
 //!
-//! Inputs are broadcast to the shape of the output by NumPy's rules. Any layout will do, and an input may
-//! share memory with the output: the result is that of inputs elsewhere.
+//! Inputs are broadcast to the shape of the output by NumPy's rules. Any layout is supported. An input may
+//! share memory with the output: the result is the same as for separate memory.
 //!
-//! The type that is computed in follows from the inputs, truth values aside: `f64` if one of them is
-//! `float64`, `f32` if one is another float, and else `Wrapping<i64>`. Results are converted to the type of
-//! the output: floats are rounded to the nearest, ties to even; an integer loses the fraction of a float,
-//! wraps what it cannot hold, and is 0 for NaN; a truth value is whether the number is other than zero.
+//! The compute type follows from the inputs that are not booleans: `f64` if one of them is `float64`, `f32`
+//! if one has another floating-point type, and otherwise `Wrapping<i64>`. Results are converted to the type
+//! of the output: floats are rounded to nearest, ties to even; a conversion to an integer drops the fraction,
+//! wraps values out of range, and turns NaN into 0; a boolean is true if the number is nonzero.
 //!
-//! Functions get slices of the same length, and write all of the first. Where all tensors are contiguous, of
-//! one shape, of the type that is computed in and share no memory with the output, these are the tensors
-//! themselves. Otherwise they are rows, if all inputs have the last dimensions of the output, or tiles, so a
-//! function is called many times.
+//! Functions receive slices of the same length, and write the whole first slice. If all tensors are
+//! contiguous, have the same shape and the compute type, and share no memory with the output, the slices are
+//! the whole tensors. Otherwise they are rows, if all inputs have the last dimensions of the output, or else
+//! tiles, and a function is called many times.
 
 use std::num::Wrapping;
 
@@ -37,10 +37,10 @@ use crate::error::{Error, Result};
 use crate::simd::wide;
 use crate::tensor::{View, ViewMut};
 
-/// The length from which calling a function for each row is faster than repeating the row in a tile.
+/// The row length from which calling a function for each row is faster than repeating the row in a tile.
 const SHORTEST_ROW: usize = 8;
 
-/// The type that is computed in.
+/// A compute type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Arithmetic {
     Integer,
@@ -48,11 +48,11 @@ enum Arithmetic {
     Double,
 }
 
-/// A function of tiles. Behind a reference, so that what calls it is compiled for each type and number of
-/// inputs only.
+/// A function of tiles. It is passed by reference, so that its callers are compiled only once for each type
+/// and number of inputs.
 type Each<'f, T, const N: usize> = &'f dyn Fn(&mut [T], [&[T]; N]);
 
-/// Computes an operator of floats. Without inputs the type of the output decides.
+/// Computes a floating-point operator. Without inputs, the type of the output determines the compute type.
 ///
 /// # Errors
 /// [`Error::Type`] if a type is complex or no input is a float, [`Error::Broadcast`].
@@ -79,7 +79,8 @@ pub fn float<const N: usize>(
     }
 }
 
-/// Computes an operator of numbers of any type. Without inputs the type of the output decides.
+/// Computes an operator of numbers of any type. Without inputs, the type of the output determines the compute
+/// type.
 ///
 /// # Errors
 /// [`Error::Type`] if a type is complex, [`Error::Broadcast`].
@@ -112,13 +113,14 @@ pub fn numeric<const N: usize>(
     }
 }
 
-/// Computes an operator of integers and truth values. Without inputs the type of the output decides.
+/// Computes an operator of integers and booleans. Without inputs, the type of the output determines the
+/// compute type.
 ///
-/// Where inputs and output are truth values, the lowest bit of a result is the truth: so an operator that
-/// inverts all bits of integers is the logical not of truth values.
+/// If the inputs and the output are booleans, only the lowest bit of a result counts, so an operator that
+/// inverts all bits of integers is the logical not of booleans.
 ///
 /// # Errors
-/// [`Error::Type`] if an input is no integer or the output is complex, [`Error::Broadcast`].
+/// [`Error::Type`] if an input is not an integer or the output is complex, [`Error::Broadcast`].
 pub fn whole<const N: usize>(
     out: &mut ViewMut<'_>,
     inputs: [&View<'_>; N],
@@ -145,7 +147,8 @@ pub fn whole<const N: usize>(
     })
 }
 
-/// Returns the types that decide what an operator computes in: those of the inputs, or else that of the output.
+/// Returns the types that determine the compute type: those of the inputs, or without inputs that of the
+/// output.
 fn types<'v, const N: usize>(
     out: &ViewMut<'_>,
     inputs: [&'v View<'_>; N],
@@ -171,7 +174,7 @@ fn arithmetic<const N: usize>(out: &ViewMut<'_>, inputs: [&View<'_>; N]) -> Resu
     })
 }
 
-/// Computes an operator in one type.
+/// Computes an operator in one compute type.
 fn compute<T: Compute, const N: usize>(
     out: &mut ViewMut<'_>,
     inputs: [&View<'_>; N],
@@ -225,7 +228,7 @@ fn compute<T: Compute, const N: usize>(
     Ok(())
 }
 
-/// Reads the elements of a tensor that is not empty, in row-major order.
+/// Reads the elements of a non-empty tensor in row-major order.
 fn packed<T: Compute>(view: &View<'_>) -> Result<Vec<T>> {
     let mut elements = vec![T::of(0.0); view.len()];
     Reader::new(view, view.dims())?.read(&mut elements);

@@ -1,4 +1,4 @@
-//! Rows of a table by their numbers, and the gradient of the table.
+//! Embedding: looks up rows of a table by their indices. Includes the gradient of the table.
 
 use crate::accumulate::with_number;
 use crate::convert::Reader;
@@ -7,24 +7,26 @@ use crate::numeric::Numeric;
 use crate::slices::{Slot, integers, with_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Writes the row of `weight` that each element of `x` names. The row `padding_idx` counts as zeros, -1 is none.
+/// Writes, for each element of `x`, the row of `weight` with that index. The row `padding_idx` is read as
+/// zeros; -1 means no such row.
 ///
-/// The output has the shape of `x` and the length of a row as last dimension.
+/// The output has the shape of `x`, followed by the length of a row as the last dimension.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Rank`] unless `weight` has two dimensions, [`Error::Index`] for a number that is no row, and
-/// [`Error::Type`] unless `x` is of integers.
+/// [`Error::Shape`], [`Error::Rank`] unless `weight` has two dimensions, [`Error::Index`] for an index out of
+/// range, and
+/// [`Error::Type`] unless `x` has an integer type.
 pub fn embedding(out: &mut ViewMut<'_>, x: &View<'_>, weight: &View<'_>, padding_idx: i64) -> Result<()> {
     let (numbers, width) = rows(out.dims(), x, weight.dims())?;
     with_number!(weight.dtype(), T => {
-        // Rows are read one by one: the table is much larger than what is read of it.
+        // Rows are read one by one, because the table is usually much larger than the rows that are used.
         let copy = if out.shares_memory(weight) { T::load(weight)? } else { Vec::new() };
         let table = if copy.is_empty() { weight.clone() } else { View::of_slice(&copy, weight.dims())? };
         with_slices::<T, 1, 0>([out.reborrow()], [], |[out], []| {
             if width == 0 {
                 return Ok(());
             }
-            // Rows of the type that is computed in, if they are side by side.
+            // The rows, if they are contiguous and have the compute type.
             let rows = table.slice::<T>();
             for (out, &number) in out.chunks_exact_mut(width).zip(&numbers) {
                 if number as i64 == padding_idx {
@@ -67,7 +69,7 @@ pub fn embedding_grad(
     }))
 }
 
-/// Returns the row numbers in `x` and the length of a row.
+/// Returns the row indices in `x` and the length of a row.
 fn rows(out: &[usize], x: &View<'_>, weight: &[usize]) -> Result<(Vec<usize>, usize)> {
     let &[count, width] = weight else { return Err(Error::Rank { dims: weight.len(), strides: 2 }) };
     expect_shape(&[x.dims(), &[width]].concat(), out)?;

@@ -7,11 +7,11 @@ use crate::dtype::DType;
 /// The result of an operator.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why an operator refused its arguments. No output was written.
+/// The reason why an operator rejected its arguments. No output was written.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Error {
-    /// A slice has another length than the others call for.
+    /// A slice has a different length than the other arguments require.
     #[error("`{what}` has {actual} elements where {expected} are needed")]
     Length {
         /// The argument.
@@ -32,15 +32,15 @@ pub enum Error {
     /// A layout reaches past the end of its memory.
     #[error("the layout reaches over {needed} elements, the memory has {available}")]
     OutOfBounds {
-        /// Number of elements that the layout reaches over.
+        /// The number of elements that the layout spans.
         needed: usize,
         /// The number of available elements.
         available: usize,
     },
-    /// A shape, or its layout, is larger than what can be addressed.
+    /// A shape or its layout is larger than the address space.
     #[error("the shape is larger than the address space")]
     Overflow,
-    /// Two arguments go together, and one is missing.
+    /// An argument is missing that another argument requires.
     #[error("`{missing}` is missing, which `{because}` needs")]
     Missing {
         /// The missing argument.
@@ -48,49 +48,49 @@ pub enum Error {
         /// The argument that requires it.
         because: &'static str,
     },
-    /// The operator does not compute with elements of a type.
+    /// The operator does not support the element type.
     #[error("the operator does not take elements of type {dtype}")]
     Type {
         /// The type.
         dtype: DType,
     },
-    /// A tensor has another type than the others call for.
+    /// A tensor has a different element type than the other arguments require.
     #[error("`{what}` has elements of type {actual}, not {expected}")]
     Types {
         /// The tensor.
         what: &'static str,
         /// Its type.
         actual: DType,
-        /// The type that it should have.
+        /// The required type.
         expected: DType,
     },
-    /// Matrices do not have the shapes of factors.
+    /// The inner dimensions of two matrices to be multiplied differ.
     #[error(
         "matrices of the shapes {x:?} and {y:?} cannot be multiplied: their inner dimensions are not equal"
     )]
     Inner {
-        /// The shape of the left matrix, after it was transposed.
+        /// The shape of the left matrix, after transposition.
         x: [usize; 2],
-        /// The shape of the right matrix, after it was transposed.
+        /// The shape of the right matrix, after transposition.
         y: [usize; 2],
     },
-    /// A tensor cannot be repeated so that it has another shape.
+    /// A tensor cannot be broadcast to a shape.
     #[error("the shape {from:?} cannot be broadcast to {to:?}")]
     Broadcast {
         /// The shape of the tensor.
         from: Vec<usize>,
-        /// The shape that it is to have.
+        /// The required shape.
         to: Vec<usize>,
     },
-    /// An output has another shape than the inputs call for.
+    /// An output has a different shape than the inputs require.
     #[error("the output has the shape {actual:?} where {expected:?} is needed")]
     Shape {
-        /// The shape that it should have.
+        /// The required shape.
         expected: Vec<usize>,
-        /// The shape that it has.
+        /// The actual shape.
         actual: Vec<usize>,
     },
-    /// A tensor has no such dimension, or it is given twice.
+    /// A tensor has no such dimension, or the dimension is given twice.
     #[error("axis {axis} is given twice, or is none of {rank} dimensions")]
     Axis {
         /// The dimension.
@@ -98,7 +98,7 @@ pub enum Error {
         /// The number of dimensions of the tensor.
         rank: usize,
     },
-    /// An index is outside of a dimension.
+    /// An index is out of range for a dimension.
     #[error("the index {index} is outside of a dimension of length {len}")]
     Index {
         /// The index.
@@ -106,7 +106,7 @@ pub enum Error {
         /// The length of the dimension.
         len: usize,
     },
-    /// An attribute has a value that the operator does not have.
+    /// An attribute has a value that the operator does not support.
     #[error("the attribute `{name}` cannot be {value}")]
     Attribute {
         /// The attribute.
@@ -114,10 +114,10 @@ pub enum Error {
         /// Its value.
         value: String,
     },
-    /// The largest or smallest of no elements is asked for.
+    /// The maximum or minimum of an empty set of elements was requested.
     #[error("there is no largest or smallest of no elements")]
     Empty,
-    /// Several elements of an output have the same place in memory.
+    /// Several elements of an output share a memory location.
     #[error("an output of the shape {dims:?} has the strides {strides:?}: elements lie upon one another")]
     Repeated {
         /// The shape of the output.
@@ -125,12 +125,12 @@ pub enum Error {
         /// Its strides.
         strides: Vec<isize>,
     },
-    /// An address cannot be that of an element of the type.
+    /// An address is invalid for elements of the type.
     #[error("there cannot be elements of type {dtype} at the address {address:#x}")]
     Address {
         /// The type of the elements.
         dtype: DType,
-        /// The address of the first.
+        /// The address of the first element.
         address: usize,
     },
 }
@@ -143,7 +143,7 @@ pub fn expect_length(what: &'static str, expected: usize, actual: usize) -> Resu
     if expected == actual { Ok(()) } else { Err(Error::Length { what, expected, actual }) }
 }
 
-/// Checks a shape that other tensors determine.
+/// Checks that a shape is the one that other tensors require.
 ///
 /// # Errors
 /// [`Error::Shape`].

@@ -1,4 +1,4 @@
-//! The floats that operators compute in.
+//! Floating-point compute types.
 
 use std::ops::{AddAssign, MulAssign, SubAssign};
 
@@ -7,7 +7,7 @@ use crate::numeric::Floating;
 use crate::product::Product;
 use crate::slices::Slot;
 
-/// A float that operators compute in.
+/// A floating-point compute type.
 pub(crate) trait Float:
     Compute + Slot + Floating + Product + AddAssign + SubAssign + MulAssign + Into<f64>
 {
@@ -15,12 +15,14 @@ pub(crate) trait Float:
     const ONE: Self;
     /// The lowest finite number.
     const LOWEST: Self;
-    /// The lowest positive normal number.
+    /// The smallest positive normal number.
     const NORMAL: Self;
 
-    /// Replaces a subnormal number by zero: processors take many times as long to compute with those.
+    /// Replaces a subnormal number by zero, because processors compute much more slowly with subnormal
+    /// numbers.
     ///
-    /// A state that decays by a factor in each step becomes subnormal in a thousand steps, and never zero.
+    /// A state that is multiplied by a decay factor in each step becomes subnormal after about a thousand
+    /// steps, and never zero.
     #[inline(always)]
     fn normal_or_zero(self) -> Self {
         if self.abs() < Self::NORMAL { Self::ZERO } else { self }

@@ -1,6 +1,6 @@
 //! Regions, masks, shifts and filters of images.
 //!
-//! Images are `[batch, channels, height, width]`. A box is its corners `x1, y1, x2, y2`.
+//! Images are `[batch, channels, height, width]`. A box is given by its corners `x1, y1, x2, y2`.
 
 mod columns;
 mod overlaps;
@@ -18,12 +18,12 @@ pub use upfirdn::{upfirdn, upfirdn_shape};
 
 use crate::error::{Error, Result};
 
-/// Returns the dimensions of a tensor that has four.
+/// Returns the four dimensions of a tensor.
 fn image(dims: &[usize]) -> Result<[usize; 4]> {
     dims.try_into().map_err(|_| Error::Rank { dims: dims.len(), strides: 4 })
 }
 
-/// Returns a size that an attribute gives.
+/// Converts the value of an attribute to a size.
 fn size(name: &'static str, value: i64) -> Result<usize> {
     let size = usize::try_from(value).ok().filter(|&size| size > 0);
     size.ok_or_else(|| Error::Attribute { name, value: value.to_string() })

@@ -1,7 +1,8 @@
-//! Elements by their indices, and back.
+//! Gathers elements by their indices, and scatters them.
 //!
-//! Indices are integers; negative ones count from the end, and one outside of its dimension is an error. Dimensions count
-//! from the end if they are negative. Where an element is chosen several times, gradients are added up.
+//! Indices are integers; negative ones count from the end, and an index out of range is an error. Negative
+//! dimension numbers count from the end. If an element is selected several times, its gradients are
+//! accumulated.
 
 mod along;
 mod gather;

@@ -1,13 +1,13 @@
-//! Images of another size: nearest neighbour, linear and cubic interpolation, and their gradients.
+//! Resizes images by nearest-neighbour, linear and cubic interpolation. Includes the gradients.
 //!
-//! Images are `[batch, channels, …]` with one to three spatial dimensions, or `[batch, …, channels]` with the formats
-//! `"NHWC"`, `"NDHWC"` and `"NLC"`. All methods work along one dimension after the other.
+//! Images are `[batch, channels, …]` with one to three spatial dimensions, or `[batch, …, channels]` with the
+//! formats `"NHWC"`, `"NDHWC"` and `"NLC"`. All methods process one dimension after the other.
 //!
-//! An element of the result lies at `ratio * n` in the image with `align_corners` or the `align_mode` 1, else at
-//! `ratio * (n + 0.5) - 0.5`; for nearest neighbours it is always the first, rounded down, or rounded to the nearest with
-//! `align_corners`. The ratio is `(from - 1) / (to - 1)` with `align_corners`, else the reciprocal of `scale` if that is
-//! given and above zero, else `from / to`. The cubic kernel is that of Keys with the parameter -0.75, and the `align_mode`
-//! does not matter to it. These are PaddlePaddle's rules.
+//! An element of the result lies at `ratio * n` in the image with `align_corners` or the `align_mode` 1, else
+//! at `ratio * (n + 0.5) - 0.5`; nearest-neighbour interpolation always uses the first formula and rounds
+//! down, or to nearest with `align_corners`. The ratio is `(from - 1) / (to - 1)` with `align_corners`,
+//! otherwise the reciprocal of `scale` if it is given and positive, otherwise `from / to`. The cubic kernel
+//! is that of Keys with the parameter -0.75; it ignores `align_mode`. These are PaddlePaddle's rules.
 
 mod size;
 
@@ -24,13 +24,13 @@ use crate::slices::with_slices;
 use crate::tensor::{View, ViewMut};
 use crate::window::{SPACE, Spatial, channels_first, channels_first_mut, channels_last, space};
 
-/// Computes an image of the size of the output.
+/// Resizes an image to the size of the output.
 ///
 /// `scale` has a number for each spatial dimension, or none.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], [`Error::Empty`] for an image without pixels, and
-/// [`Error::Type`] unless tensors are of floats.
+/// [`Error::Type`] unless the tensors are floating-point.
 pub fn interpolate(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -50,6 +50,9 @@ pub fn interpolate(
             let mut image = x.to_vec();
             let mut shape = sizes.shape(x.len());
             for (axis, taps) in steps.iter().enumerate() {
+                if is_same(sizes.from[axis], taps) {
+                    continue;
+                }
                 image = along(&image, &mut shape, axis + 1, taps);
             }
             out.copy_from_slice(&image);
@@ -81,6 +84,9 @@ pub fn interpolate_grad(
             let mut image = dout.to_vec();
             let mut shape = Sizes { from: sizes.to, to: sizes.from }.shape(dout.len());
             for (axis, taps) in steps.iter().enumerate().rev() {
+                if is_same(sizes.from[axis], taps) {
+                    continue;
+                }
                 image = back_along(&image, &mut shape, axis + 1, sizes.from[axis], taps);
             }
             dx.copy_from_slice(&image);
@@ -107,7 +113,7 @@ impl Method {
     }
 }
 
-/// The spatial dimensions before and after the interpolation.
+/// The spatial dimensions before and after interpolation.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     from: Spatial<usize>,
@@ -133,7 +139,7 @@ impl Sizes {
     }
 }
 
-/// The elements that an element of the result depends on, with their factors.
+/// The input elements that an element of the result depends on, with their weights.
 type Taps<T> = SmallVec<[(usize, T); 4]>;
 
 struct Rules<'a> {
@@ -164,7 +170,8 @@ impl Rules<'_> {
         }))
     }
 
-    /// Returns the elements that an index depends on. Positions are rounded as in PaddlePaddle.
+    /// Returns the elements that an index depends on, with their weights. Positions are rounded as in
+    /// PaddlePaddle.
     fn taps<T: Float>(&self, from: usize, index: usize, ratio: f64) -> Taps<T> {
         let half = T::of(0.5);
         let centred = match self.method {
@@ -196,7 +203,7 @@ impl Rules<'_> {
     }
 }
 
-/// Computes the factors of four neighbours for a point that lies between the second and the third.
+/// Computes the weights of four neighbours for a point between the second and the third.
 pub(crate) fn cubic<T: Float>(part: T) -> [T; 4] {
     let (a, one) = (T::of(-0.75), T::ONE);
     let [two, three, four, five, eight] = [2.0, 3.0, 4.0, 5.0, 8.0].map(T::of);
@@ -214,7 +221,7 @@ pub(crate) fn cubic_slopes<T: Float>(part: T) -> [T; 4] {
     [far(part + one), near(part), -near(one - part), -far(two - part)]
 }
 
-/// Returns the number of tensors before a dimension of a shape and the number of elements behind it.
+/// Returns the product of the dimensions before an axis and the product of the dimensions after it.
 fn around(shape: &[usize], axis: usize) -> (usize, usize) {
     (shape[..axis].iter().product(), shape[axis + 1..].iter().product())
 }
@@ -224,10 +231,25 @@ fn row(outer: usize, len: usize, index: usize, inner: usize) -> Range<usize> {
     start..start + inner
 }
 
-/// Interpolates along a dimension, and changes its length in the shape.
+/// Returns true if the interpolation leaves a dimension of length `from` unchanged, as for missing dimensions.
+fn is_same<T: Float>(from: usize, taps: &[Taps<T>]) -> bool {
+    from == 1 && matches!(taps, [only] if **only == [(0, T::ONE)])
+}
+
+/// Interpolates along a dimension and updates its length in the shape.
 fn along<T: Float>(x: &[T], shape: &mut [usize; SPACE + 1], axis: usize, taps: &[Taps<T>]) -> Vec<T> {
     let ((outer, inner), len) = (around(&shape[..], axis), shape[axis]);
     let mut out = vec![T::ZERO; outer * taps.len() * inner];
+    shape[axis] = taps.len();
+    if inner == 1 {
+        // Single elements: slices of them would take several times as long.
+        for (out, x) in out.chunks_exact_mut(taps.len().max(1)).zip(x.chunks_exact(len.max(1))) {
+            for (out, taps) in out.iter_mut().zip(taps) {
+                *out = taps.iter().fold(T::ZERO, |sum, &(from, factor)| sum + x[from] * factor);
+            }
+        }
+        return out;
+    }
     for number in 0..outer {
         for (index, taps_of) in taps.iter().enumerate() {
             let target = &mut out[row(number, taps.len(), index, inner)];
@@ -237,7 +259,6 @@ fn along<T: Float>(x: &[T], shape: &mut [usize; SPACE + 1], axis: usize, taps: &
             }
         }
     }
-    shape[axis] = taps.len();
     out
 }
 
@@ -251,6 +272,15 @@ fn back_along<T: Float>(
 ) -> Vec<T> {
     let (outer, inner) = around(&shape[..], axis);
     let mut dx = vec![T::ZERO; outer * len * inner];
+    shape[axis] = len;
+    if inner == 1 {
+        for (dx, dout) in dx.chunks_exact_mut(len.max(1)).zip(dout.chunks_exact(taps.len().max(1))) {
+            for (&dout, taps) in dout.iter().zip(taps) {
+                taps.iter().for_each(|&(from, factor)| dx[from] += dout * factor);
+            }
+        }
+        return dx;
+    }
     for number in 0..outer {
         for (index, taps_of) in taps.iter().enumerate() {
             let source = &dout[row(number, taps.len(), index, inner)];
@@ -260,6 +290,5 @@ fn back_along<T: Float>(
             }
         }
     }
-    shape[axis] = len;
     dx
 }

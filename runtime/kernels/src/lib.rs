@@ -1,8 +1,8 @@
 //! Operators on CPU memory, with safe signatures: tensors and attributes in, tensors out.
 //!
-//! The crate contains arithmetic, and checks that the shapes of its arguments agree. It uses no framework and no
-//! device: callers make slices or [views](View) of their tensors first. A slice has its type in the program, a view
-//! has it at run time, and a layout with strides.
+//! The crate contains arithmetic, and checks that the shapes of its arguments agree. It depends on no
+//! framework and no device: callers first make slices or [views](View) of their tensors. The type of a slice
+//! is known at compile time. The type of a view is known at run time, and a view has a strided layout.
 //!
 //! ```
 //! use tenon_kernels::{View, ViewMut, softmax::softmax};
@@ -13,8 +13,8 @@
 //! # Ok::<(), tenon_kernels::Error>(())
 //! ```
 //!
-//! Operators that frameworks run in place take `&mut` slices and change them. Loops are plain, on one thread,
-//! and written so that the compiler vectorises them.
+//! Operators that frameworks run in place take `&mut` slices and change them. Loops are simple,
+//! single-threaded, and written so that the compiler vectorises them.
 
 mod accumulate;
 pub mod attention;

@@ -1,12 +1,13 @@
-//! The elements of dense tensors along one dimension, line by line.
+//! Processes dense tensors along one dimension, line by line.
 
 use crate::axis::Around;
 use crate::float::Float;
 use crate::simd::wide;
 
-/// Calls a function for each line of an output along a dimension, with the same lines of inputs of the same shape.
+/// Calls a function for each line of an output along a dimension, with the same line of each input. Inputs
+/// have the shape of the output.
 ///
-/// Lines whose elements are not neighbours are copied: so the function sees slices.
+/// Lines that are not contiguous are copied, so that the function receives slices.
 pub(crate) fn each_line<T: Copy, const N: usize>(
     shape: Around,
     out: &mut [T],
@@ -39,10 +40,10 @@ pub(crate) fn each_line<T: Copy, const N: usize>(
     }
 }
 
-/// Partial results that are accumulated side by side, so that the compiler vectorises the loops.
+/// The number of independent partial results, so that the compiler vectorises the loops.
 const LANES: usize = 64;
 
-/// Combines partial results in pairs, which the compiler vectorises too.
+/// Combines partial results pairwise, which the compiler also vectorises.
 #[inline(always)]
 pub(crate) fn in_pairs<T: Copy, const N: usize>(mut lanes: [T; N], step: impl Fn(T, T) -> T) -> T {
     let mut half = N / 2;
@@ -55,7 +56,7 @@ pub(crate) fn in_pairs<T: Copy, const N: usize>(mut lanes: [T; N], step: impl Fn
     lanes[0]
 }
 
-/// Finds the largest of some numbers: NaN if one is, negative infinity if there are none.
+/// Returns the maximum: NaN if any number is NaN, and negative infinity if there are none.
 pub(crate) fn largest<T: Float>(line: &[T]) -> T {
     let (chunks, rest) = line.as_chunks::<LANES>();
     let lowest = T::of(f64::NEG_INFINITY);
@@ -77,7 +78,8 @@ pub(crate) fn largest<T: Float>(line: &[T]) -> T {
     top
 }
 
-/// Adds up what a function computes from the elements of lines of one length, in lanes, so that large sums lose little.
+/// Sums the values that a function computes from the elements of lines of equal length. Accumulates in lanes,
+/// so that large sums lose little precision.
 ///
 /// The function should be `#[inline(always)]`.
 pub(crate) fn sum<T: Float, const N: usize>(lines: [&[T]; N], value: impl Fn([T; N]) -> T) -> T {
@@ -94,7 +96,8 @@ pub(crate) fn sum<T: Float, const N: usize>(lines: [&[T]; N], value: impl Fn([T;
                 let mut lanes = zeros;
                 let mut number = 0;
                 while number < whole / LANES {
-                    // Loops over lines are not iterators: their closures may not be inlined.
+                    // Plain loops instead of iterators over lines: the closures of iterators may not be
+                    // inlined.
                     let (mut chunks, mut k) = ([&zeros; N], 0);
                     while k < N {
                         chunks[k] = &parts[k][number];

@@ -1,11 +1,11 @@
 //! Products of matrices and of batches of matrices.
 //!
-//! `x` has the shape `[batch…, rows, inner]`, or `[batch…, inner, rows]` if it is transposed; `y` has the shape
-//! `[batch…, inner, columns]`, or `[batch…, columns, inner]`. The batches are broadcast by NumPy's rules, and the result
-//! has the shape `[batch…, rows, columns]`. A vector as `x` is one row and as `y` one column, transposed or not; the
-//! result has no dimension for it.
+//! `x` has the shape `[batch…, rows, inner]`, or `[batch…, inner, rows]` if it is transposed; `y` has the
+//! shape `[batch…, inner, columns]`, or `[batch…, columns, inner]`. The batches are broadcast by NumPy's
+//! rules, and the result has the shape `[batch…, rows, columns]`. A vector `x` is one row and a vector `y` is
+//! one column, transposed or not; the result has no dimension for it.
 //!
-//! `float16` and `bfloat16` are added up in `f32` and rounded once. Integers wrap.
+//! `float16` and `bfloat16` are accumulated in `f32` and rounded once. Integers wrap.
 
 mod added;
 mod flattened;
@@ -23,11 +23,12 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Multiplies matrices: `out = x @ y`.
 ///
-/// The result of two vectors has no dimension, or one of length one.
+/// The result of two vectors has no dimensions, or one dimension of length one.
 ///
 /// # Errors
-/// [`Error::Inner`] if the matrices do not go together, [`Error::Broadcast`] if the batches do not, [`Error::Shape`] if
-/// the output has another shape, and [`Error::Type`] if a type is complex.
+/// [`Error::Inner`] if the inner dimensions differ, [`Error::Broadcast`] if the batches do not match,
+/// [`Error::Shape`] if
+/// the output has a different shape, and [`Error::Type`] if a type is complex.
 pub fn matmul(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -88,7 +89,7 @@ pub fn matmul_grad(
     }))
 }
 
-/// Which matrices are multiplied.
+/// The pairs of matrices to multiply.
 #[derive(Debug)]
 struct Plan {
     /// The shape of the result.
@@ -97,7 +98,7 @@ struct Plan {
     inner: usize,
     columns: usize,
     transposed: [bool; 2],
-    /// The matrices of the operands for each one of the result.
+    /// The index of the matrix of each operand, for each matrix of the result.
     pairs: Vec<[usize; 2]>,
 }
 
@@ -146,14 +147,14 @@ impl Plan {
     }
 
     fn expect_result(&self, dims: &[usize]) -> Result<()> {
-        // Two vectors: frameworks differ in whether a number has a dimension.
+        // Two vectors: some frameworks give a scalar a dimension, others do not.
         if self.result.is_empty() && dims == [1] {
             return Ok(());
         }
         expect_shape(&self.result, dims)
     }
 
-    /// Returns the elements of an operand that belong to a matrix.
+    /// Returns the range of the left operand's elements that belong to a matrix.
     fn left(&self, number: usize) -> std::ops::Range<usize> {
         let len = self.rows * self.inner;
         number * len..(number + 1) * len
@@ -169,7 +170,7 @@ impl Plan {
         number * len..(number + 1) * len
     }
 
-    /// Returns the shape of an operand in memory.
+    /// Returns the shape of an operand as stored in memory.
     fn stored(&self, operand: usize) -> [usize; 2] {
         let [rows, columns] = [[self.rows, self.inner], [self.inner, self.columns]][operand];
         if self.transposed[operand] { [columns, rows] } else { [rows, columns] }
@@ -216,9 +217,10 @@ impl Plan {
     }
 }
 
-/// Splits the shape of an operand into its batch and its matrix, as it is multiplied; `None` without dimensions.
+/// Splits the shape of an operand into the batch and the matrix to multiply; `None` for a shape without
+/// dimensions.
 ///
-/// A vector has a dimension of length one where `vector` has a one.
+/// A vector becomes a matrix with a dimension of length one where `vector` is one.
 fn split(dims: &[usize], vector: [usize; 2], transpose: bool) -> Option<(&[usize], [usize; 2])> {
     match *dims {
         [] => None,

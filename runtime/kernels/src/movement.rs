@@ -1,4 +1,4 @@
-//! Elements that change their place, whatever they are.
+//! Copies and moves elements regardless of their type.
 
 use std::ptr;
 
@@ -12,7 +12,7 @@ use crate::simd::wide;
 use crate::tensor::{View, ViewMut};
 use crate::walk::Walk;
 
-/// Plain bytes of an element's size that need no more alignment than it.
+/// Plain bytes with the size of an element and at most its alignment.
 pub(crate) trait Word: Pod + Default + Send + Sync {}
 
 impl Word for u8 {}
@@ -22,7 +22,7 @@ impl Word for u64 {}
 impl Word for [f32; 2] {}
 impl Word for [f64; 2] {}
 
-/// Evaluates an expression with the name of a type of words for elements of a type.
+/// Evaluates an expression with the name of the word type for an element type.
 macro_rules! with_word {
     ($dtype:expr, $word:ident => $body:expr) => {
         match $dtype {
@@ -55,10 +55,10 @@ macro_rules! with_word {
 }
 pub(crate) use with_word;
 
-/// Copies elements, repeated for the shape of the output. Those of another type are converted.
+/// Copies elements, broadcast to the shape of the output. Converts elements of a different type.
 ///
 /// # Errors
-/// [`Error::Broadcast`]; [`Error::Type`] if just one of the types is complex.
+/// [`Error::Broadcast`]; [`Error::Type`] if exactly one of the types is complex.
 pub(crate) fn copy(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
     input.broadcast_strides(out.dims())?;
     if out.is_empty() {
@@ -95,21 +95,22 @@ pub(crate) fn zero(out: &mut ViewMut<'_>) -> Result<()> {
     copy(out, &zero.view()?)
 }
 
-/// Copies words. The output is not empty, and is not written where the input is still to be read.
+/// Copies words. The output is not empty, and writing it does not overwrite input elements that are still to
+/// be read.
 fn copy_words<W: Word>(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
     let (to, from) = (out.base().cast::<W>(), input.base().cast::<W>().cast_const());
     if let Some([row, column]) = transposed(out, input) {
         return copy_transposed(out, input, row, column, to, from);
     }
     walk(out, input)?.rows(|[target, source], row| {
-        // SAFETY: the walk is one over elements of both views, whose types have the size of words and their
-        // alignment. They are live by the promises to `from_raw`, and nothing else writes them.
+        // SAFETY: the walk visits elements of both views, whose types have the size and alignment of words.
+        // By the contracts of `from_raw` they are live, and nothing else writes them.
         let (target, source) = unsafe { (to.add(target), from.add(source)) };
         match row.strides {
-            // SAFETY: as above, for all elements of the row; `copy` allows rows in the same place.
+            // SAFETY: as above, for all elements of the row; `copy` allows overlapping rows.
             [1, 1] => unsafe { ptr::copy(source, target, row.len) },
             [1, 0] => {
-                // SAFETY: as above. Read once, so that the compiler vectorises the loop.
+                // SAFETY: as above. It is read only once, so that the compiler vectorises the loop.
                 let element = unsafe { source.read() };
                 for n in 0..row.len {
                     // SAFETY: as above.
@@ -127,10 +128,12 @@ fn copy_words<W: Word>(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Rows and columns of the blocks that transposed elements are copied in: a cache line or two of each.
+/// The number of rows and columns of the blocks in which transposed elements are copied: a cache line or two
+/// of each.
 const BLOCK: usize = 16;
 
-/// Returns the dimensions along which the output and the input are side by side, if these are two, and long.
+/// Returns the dimensions along which the output and the input are contiguous, if these are two different,
+/// long dimensions.
 fn transposed(out: &ViewMut<'_>, input: &View<'_>) -> Option<[usize; 2]> {
     let dims = out.dims();
     let beside = |strides: &[isize]| (0..dims.len()).find(|&n| dims[n] >= BLOCK && strides[n] == 1);
@@ -138,7 +141,7 @@ fn transposed(out: &ViewMut<'_>, input: &View<'_>) -> Option<[usize; 2]> {
     (row != column).then_some([row, column])
 }
 
-/// Copies words in blocks of two dimensions: along each of them one of the tensors has its elements side by side.
+/// Copies words in blocks of two dimensions. Along each of the two, one of the tensors is contiguous.
 fn copy_transposed<W: Word>(
     out: &ViewMut<'_>,
     input: &View<'_>,
@@ -177,8 +180,8 @@ fn copy_transposed<W: Word>(
                 for i in i..rows.min(i + BLOCK) {
                     for j in j..columns.min(j + BLOCK) {
                         let (i, j) = (i as isize, j as isize);
-                        // SAFETY: as in `copy_words`: the walk is one over the other dimensions, and these are indices of
-                        // the two that it leaves out.
+                        // SAFETY: as in `copy_words`: the walk visits the other dimensions, and these are
+                        // indices of the two that it leaves out.
                         unsafe {
                             let element = from.add(source).offset(i + j * from_stride).read();
                             to.add(target).offset(i * to_stride + j).write(element);
@@ -191,13 +194,13 @@ fn copy_transposed<W: Word>(
     Ok(())
 }
 
-/// Interleaves the rows of the first half of a block with those of the second. After as many times as the binary logarithm
-/// of the number of rows, the block is transposed.
+/// Interleaves the rows of the first half of a block with those of the second. Repeating this `log2(rows)`
+/// times transposes the block.
 #[inline(always)]
 fn interleave<W: Word>(block: &[[W; BLOCK]; BLOCK], out: &mut [[W; BLOCK]; BLOCK]) {
     for n in 0..BLOCK / 2 {
         let (first, second) = (&block[n], &block[n + BLOCK / 2]);
-        // The compiler turns these loops into shuffles of vectors.
+        // The compiler turns these loops into vector shuffles.
         for k in 0..BLOCK / 2 {
             out[2 * n][2 * k] = first[k];
             out[2 * n][2 * k + 1] = second[k];
@@ -209,10 +212,11 @@ fn interleave<W: Word>(block: &[[W; BLOCK]; BLOCK], out: &mut [[W; BLOCK]; BLOCK
     }
 }
 
-/// Copies a block of words that lie side by side along one dimension to a place where they do along the other.
+/// Copies a block of words that is contiguous along one dimension to a block that is contiguous along the
+/// other.
 ///
 /// # Safety
-/// Both addresses are those of blocks with these distances between their rows.
+/// Both addresses must point to blocks whose rows have these strides.
 #[inline(always)]
 unsafe fn copy_block<W: Word>(from: *const W, from_stride: isize, to: *mut W, to_stride: isize) {
     let mut block = [[W::default(); BLOCK]; BLOCK];
@@ -236,7 +240,7 @@ fn walk(out: &ViewMut<'_>, input: &View<'_>) -> Result<Walk<2>> {
     Ok(Walk::new(out.dims(), [out.strides(), &strides], [out.before(), input.before()]))
 }
 
-/// Returns true if words are as large as elements of a type, and aligned as they are.
+/// Returns true if words have the size and alignment of elements of a type.
 pub(crate) fn is_word<W: Word>(dtype: DType) -> bool {
     size_of::<W>() == dtype.size() && align_of::<W>() == dtype.align()
 }
@@ -265,7 +269,7 @@ pub(crate) fn words<W: Word>(input: &View<'_>) -> Result<Vec<W>> {
     Ok(words)
 }
 
-/// Stores words in row-major order, as many as the tensor has elements.
+/// Stores one word for each element of the tensor, in row-major order.
 pub(crate) fn store_words<W: Word>(out: &mut ViewMut<'_>, words: &[W]) -> Result<()> {
     crate::expect_length("words", out.len(), words.len())?;
     expect_word::<W>(out.dtype())?;
@@ -278,8 +282,8 @@ pub(crate) fn store_words<W: Word>(out: &mut ViewMut<'_>, words: &[W]) -> Result
     copy_words::<W>(out, &view)
 }
 
-/// Returns an input that outputs may overwrite while it is read: itself if they share no memory with it, or else a copy
-/// in `memory`.
+/// Returns an input that outputs may overwrite while it is read: the input itself if they share no memory
+/// with it, otherwise a copy in `memory`.
 pub(crate) fn apart<'a>(
     outs: &[&ViewMut<'_>],
     input: &'a View<'_>,
@@ -291,7 +295,7 @@ pub(crate) fn apart<'a>(
     memory.insert(packed(input)?).view()
 }
 
-/// Sets all elements to a number, converted as elementwise operators do it.
+/// Sets all elements to a number, converted as by elementwise operators.
 ///
 /// # Errors
 /// [`Error::Type`] if elements are complex.

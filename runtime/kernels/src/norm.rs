@@ -1,6 +1,6 @@
-//! Normalisation: of the channels of a batch, of layers, groups of channels and instances.
+//! Batch, layer, group and instance normalisation.
 //!
-//! The functions of slices are for batch normalisation; those of views are all other operators, and it as well.
+//! The functions of slices implement only batch normalisation; those of views implement all kinds.
 
 mod batch;
 mod operators;
@@ -15,13 +15,13 @@ pub use operators::{
 use crate::element::Real;
 use crate::error::{Error, Result, expect_length};
 
-/// Number of partial sums, so that the summation can be vectorised.
+/// The number of partial sums, so that the compiler vectorises the summation.
 const LANES: usize = 8;
 
 /// A tensor of channels: `batch` times `channels` times `inner` elements.
 ///
-/// Images with their channels first have pixels as inner elements; where channels come last there is one
-/// inner element, and the pixels count as batch.
+/// In channels-first images the pixels are the inner elements. In channels-last images there is one inner
+/// element, and the pixels count as batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
     batch: usize,
@@ -80,7 +80,7 @@ impl Channels {
         }
     }
 
-    /// Adds `term(channel, element)` up in each channel.
+    /// Sums `term(channel, element)` for each channel.
     fn sums<T: Real>(&self, x: &[T], term: impl Fn(usize, f64) -> f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.channels];
         if self.inner == 1 && self.channels > 0 {
@@ -108,7 +108,8 @@ fn sum<T: Real>(elements: &[T], term: impl Fn(f64) -> f64) -> f64 {
     lanes.iter().sum::<f64>() + rest.iter().map(|element| term(element.widen())).sum::<f64>()
 }
 
-/// Returns the batch, the channels and the pixels of a shape, and true if the layout's name puts the channels last.
+/// Returns the numbers of batches, channels and pixels of a shape, and true if the layout's name puts the
+/// channels last.
 fn channels(dims: &[usize], layout: &str) -> Result<(usize, usize, usize, bool)> {
     let rank = Error::Rank { dims: dims.len(), strides: 2 };
     let &[batch, .., last] = dims else { return Err(rank) };
@@ -121,10 +122,10 @@ fn channels(dims: &[usize], layout: &str) -> Result<(usize, usize, usize, bool)>
     }
 }
 
-/// Computes the mean and the variance of each channel over all samples; the variance is the biased one: divided by the
-/// number of samples.
+/// Computes the mean and the biased variance (divided by the number of samples) of each channel over all
+/// samples.
 ///
-/// Without samples both are zero.
+/// Without samples, both are zero.
 ///
 /// # Errors
 /// [`Error::Length`].
@@ -142,7 +143,7 @@ pub fn statistics<T: Real>(shape: Channels, x: &[T], mean: &mut [T], variance: &
     Ok(())
 }
 
-/// Turns variances into reciprocal standard deviations: `1 / sqrt(variance + epsilon)`.
+/// Replaces variances by reciprocal standard deviations: `1 / sqrt(variance + epsilon)`.
 pub fn reciprocal_deviation<T: Real>(variance: &mut [T], epsilon: f64) {
     let epsilon = T::narrow(epsilon);
     for variance in variance {
@@ -159,7 +160,7 @@ pub struct Normalizer<'a, T> {
     pub reciprocal_deviation: &'a [T],
     /// The factor of the result; one if absent.
     pub scale: Option<&'a [T]>,
-    /// The summand of the result; zero if absent.
+    /// The offset of the result; zero if absent.
     pub bias: Option<&'a [T]>,
 }
 
@@ -193,7 +194,7 @@ impl<T: Real> Normalizer<'_, T> {
         Ok(())
     }
 
-    /// Returns a channel's normalisation as a line: slope and offset.
+    /// Returns a channel's normalisation as a linear function: slope and offset.
     fn line(&self, channel: usize) -> (T, T) {
         let scale = self.scale.map_or(T::one(), |scale| scale[channel]);
         let bias = self.bias.map_or(T::zero(), |bias| bias[channel]);
@@ -210,7 +211,7 @@ mod tests {
         (0..count).map(|n| ((n * 37 + 11) % 101) as f64 / 10.0 - 3.0).collect()
     }
 
-    /// Computes the index of an element of a channel, in the simplest way.
+    /// Computes the index of an element of a channel in the simplest way.
     fn of_channel(dims: &[usize], axis: usize, x: &[f64], channel: usize) -> Vec<f64> {
         let inner: usize = dims[axis + 1..].iter().product();
         let all = x.iter().enumerate();

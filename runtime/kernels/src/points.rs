@@ -1,6 +1,6 @@
 //! Neighbours, samples, boxes and voxels of points in space.
 //!
-//! Clouds of points are `[batch, points, coordinates]`, unless an operator says otherwise.
+//! Point clouds are `[batch, points, coordinates]`, unless an operator says otherwise.
 
 mod balls;
 mod boxes;
@@ -20,12 +20,12 @@ use crate::error::{Error, Result};
 use crate::float::Float;
 use crate::tensor::TensorMeta;
 
-/// Returns the dimensions of a tensor that has three.
+/// Returns the three dimensions of a tensor.
 fn cloud(x: TensorMeta<'_>) -> Result<[usize; 3]> {
     x.dims().try_into().map_err(|_| Error::Rank { dims: x.dims().len(), strides: 3 })
 }
 
-/// Returns a number of elements that an attribute gives.
+/// Converts the value of an attribute to a number of elements.
 fn count(name: &'static str, value: i64) -> Result<usize> {
     usize::try_from(value).map_err(|_| Error::Attribute { name, value: value.to_string() })
 }

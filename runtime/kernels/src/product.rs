@@ -1,4 +1,4 @@
-//! Products of matrices in memory: the one place that calls the library which computes them.
+//! Matrix products in memory: the only module that calls the matrix multiplication library.
 
 use std::num::Wrapping;
 
@@ -54,10 +54,10 @@ impl<'a, T> Matrix<'a, T> {
         Self::with_rows_apart(data, rows, columns, columns)
     }
 
-    /// Wraps a matrix whose rows begin `apart` elements behind one another.
+    /// Wraps a matrix whose row stride is `apart` elements.
     ///
     /// # Panics
-    /// If it reaches past the slice.
+    /// If it extends past the slice.
     pub(crate) fn with_rows_apart(data: &'a [T], rows: usize, columns: usize, apart: usize) -> Self {
         let shape = Shape { rows, columns, strides: [apart, 1] };
         assert!(shape.extent() <= data.len(), "a matrix past its memory");
@@ -80,10 +80,10 @@ impl<'a, T> MatrixMut<'a, T> {
         Self::with_rows_apart(data, rows, columns, columns)
     }
 
-    /// Wraps a matrix whose rows begin `apart` elements behind one another.
+    /// Wraps a matrix whose row stride is `apart` elements.
     ///
     /// # Panics
-    /// If it reaches past the slice, or rows lie upon one another.
+    /// If it extends past the slice, or rows overlap.
     pub(crate) fn with_rows_apart(data: &'a mut [T], rows: usize, columns: usize, apart: usize) -> Self {
         let shape = Shape { rows, columns, strides: [apart, 1] };
         assert!(shape.extent() <= data.len() && (apart >= columns || rows <= 1), "a matrix past its memory");
@@ -100,18 +100,18 @@ impl<'a, T> MatrixMut<'a, T> {
 /// A matrix that a [`Provider`](provider::Provider) multiplies.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor<'a> {
-    /// Its elements, and perhaps others.
+    /// The elements of the matrix; there may be others between and after them.
     pub elements: &'a [u8],
     /// The distance to the next row and to the next column, in elements.
     pub strides: [usize; 2],
 }
 
-/// Numbers with products of matrices.
+/// Numbers that support matrix products.
 pub(crate) trait Product: Sized {
-    /// Writes the product of two matrices, or adds it to what is there.
+    /// Writes the product of two matrices, or adds it to the output.
     ///
     /// # Panics
-    /// If the shapes do not go together.
+    /// If the shapes do not match.
     fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool);
 }
 
@@ -121,7 +121,8 @@ fn check<T>(out: &MatrixMut<'_, T>, left: &Matrix<'_, T>, right: &Matrix<'_, T>)
     assert!(fits, "{out:?} is no product of {left:?} and {right:?}");
 }
 
-/// Lets the provider multiply matrices of a type. Returns false, with the output as it was, if it leaves them to the kernel.
+/// Lets the provider multiply matrices. Returns false and leaves the output unchanged if the kernel has to
+/// compute the product.
 pub(crate) fn is_provided<T: Pod>(
     dtype: DType,
     out: &mut MatrixMut<'_, T>,
@@ -168,9 +169,9 @@ macro_rules! multiply {
                 right.shape.signed_strides(),
                 out.shape.signed_strides(),
             );
-            // SAFETY: the constructors checked that the matrices lie in their slices, and that no two elements of
-            // the output have the same place; the caller checked that their sizes go together. The output is borrowed
-            // exclusively.
+            // SAFETY: the constructors checked that the matrices lie in their slices, and that no two
+            // elements of the output overlap; the caller checked that their sizes match. The output is
+            // borrowed exclusively.
             unsafe {
                 $multiply(
                     out.shape.rows,

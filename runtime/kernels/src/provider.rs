@@ -1,7 +1,7 @@
-//! A library that computes some products and convolutions in place of this crate.
+//! An external library that computes some products and convolutions in place of this crate.
 //!
-//! A program sets a [`Provider`] once. The kernels of this crate check shapes and make contiguous slices, ask the
-//! provider, and compute by themselves what it leaves to them. Results differ by rounding only.
+//! A program sets a [`Provider`] once. The kernels of this crate check shapes and make contiguous slices,
+//! call the provider, and compute what it declines. Results differ by rounding only.
 
 use std::sync::OnceLock;
 
@@ -11,11 +11,12 @@ use crate::tensor::{View, ViewMut};
 pub use crate::conv::{Geometry, Pass};
 pub use crate::product::Factor;
 
-/// Computes what it is faster at than the kernels of this crate. By default that is nothing.
+/// Computes the operations at which it is faster than the kernels of this crate. The defaults decline
+/// everything.
 pub trait Provider: Send + Sync {
-    /// Computes one tensor of a convolution from the other two, in the order that [`Pass`] names. All are contiguous, of a
-    /// type of floats, and have the sizes that the geometry says. Returns false, with anything in `result`, to leave it to
-    /// the kernel.
+    /// Computes one tensor of a convolution from the other two, in the order that [`Pass`] names. All are
+    /// contiguous, floating-point, and have the sizes that the geometry determines. Returns false to leave
+    /// the work to the kernel; the contents of `result` are then unspecified.
     fn convolve(
         &self,
         pass: Pass,
@@ -28,11 +29,11 @@ pub trait Provider: Send + Sync {
         false
     }
 
-    /// Computes `out = left · right`, or adds the product to `out`, whose elements have the given strides. Returns false,
-    /// with `out` as it was, to leave it to the kernel.
+    /// Computes `out = left · right`, or adds the product to `out`, whose elements have the given strides.
+    /// Returns false and leaves `out` unchanged to leave the work to the kernel.
     ///
-    /// All elements are of one type of floats. `shape` is the number of rows of `left`, of its columns, and of the columns of
-    /// `right`.
+    /// All elements have the same floating-point type. `shape` holds the number of rows of `left`, the number
+    /// of columns of `left`, and the number of columns of `right`.
     fn multiply(
         &self,
         dtype: DType,
@@ -48,17 +49,18 @@ pub trait Provider: Send + Sync {
 
 static PROVIDER: OnceLock<&'static dyn Provider> = OnceLock::new();
 
-/// Sets the provider, for all calls from now on. Returns false if there is one already.
+/// Sets the provider for all later calls. Returns false if one is already set.
 pub fn set(provider: &'static dyn Provider) -> bool {
     PROVIDER.set(provider).is_ok()
 }
 
-/// Returns true if there is a provider and it has computed.
+/// Returns true if a provider is set and it has computed the result.
 pub(crate) fn computes(with: impl FnOnce(&dyn Provider) -> bool) -> bool {
     PROVIDER.get().is_some_and(|provider| with(*provider))
 }
 
-/// Returns true if a provider may compute an output of half precision from inputs of the same type, without conversions.
+/// Returns true if a provider may compute a half-precision output from inputs of the same type, without
+/// conversions.
 pub(crate) fn takes_halves(out: &ViewMut<'_>, inputs: &[&View<'_>]) -> bool {
     matches!(out.dtype(), DType::F16 | DType::Bf16)
         && PROVIDER.get().is_some()

@@ -1,13 +1,14 @@
-//! Random numbers that a seed and an offset determine, on any machine and with any number of threads.
+//! Random numbers that depend only on a seed and an offset, not on the machine or the number of threads.
 //!
-//! They come from Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), a function of a key and
-//! a counter: the seed is the key, its low half first, and the counter is the offset plus the number of the block. Block `n`
-//! has 128 bits, which make two numbers of 64 bits: for the elements `2n` and `2n + 1` in row-major order. The first word of
-//! four is the low half of the first number. So an operator for `n` numbers uses less than `n + 1` blocks, and the next one
-//! with the same seed has an offset that is larger by as much.
+//! They come from Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), a
+//! function of a key and a counter: the seed is the key, its low half first, and the counter is the offset
+//! plus the number of the block. Block `n` has 128 bits, which form two 64-bit numbers: those of the elements
+//! `2n` and `2n + 1` in row-major order. The first of its four words is the low half of the first number. An
+//! operator that needs `n` numbers uses fewer than `n + 1` blocks, and the next operator with the same seed
+//! has an offset larger by that number of blocks.
 //!
-//! Some distributions need an unknown number of numbers for an element. Those of the element `n` are then the blocks with the
-//! counter offset plus `n`, whose third and fourth word count them.
+//! Some distributions need a variable number of random numbers for each element. Element `n` then uses the
+//! blocks whose counter is the offset plus `n`; the third and fourth words of the counter number them.
 
 mod counts;
 mod distributions;

@@ -1,7 +1,8 @@
-//! Reductions as frameworks call them, and their gradients.
+//! Reductions with the arguments that frameworks use, and their gradients.
 //!
-//! `axis` are the dimensions that are reduced; negative ones count from the end. None, or `reduce_all`, means all. The
-//! output has the length one for each of them with `keep_dim`, and lacks them without.
+//! `axis` lists the dimensions to reduce; negative ones count from the end. An empty list, or `reduce_all`,
+//! means all dimensions. With `keep_dim` the output has the length one for each reduced dimension; otherwise
+//! it lacks these dimensions.
 
 mod extremum;
 mod norms;
@@ -23,7 +24,7 @@ use crate::slices::{self, Slot, with_slices};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// Resolves the dimensions that are reduced and checks the output's shape.
+/// Resolves the dimensions to reduce, and checks the output's shape.
 pub(crate) fn resolve(
     out_dims: &[usize],
     dims: &[usize],
@@ -50,7 +51,7 @@ pub(crate) fn resolve(
     Err(Error::Shape { expected, actual: out_dims.to_vec() })
 }
 
-/// Expands a tensor of the output's shape to that of the input.
+/// Broadcasts a tensor of the output's shape to the shape of the input.
 fn spread<'v>(out: &View<'v>, dims: &[usize], axes: &[usize]) -> Result<View<'v>> {
     let mut view = out.clone();
     if view.dims().len() < dims.len() {
@@ -63,7 +64,7 @@ fn spread<'v>(out: &View<'v>, dims: &[usize], axes: &[usize]) -> Result<View<'v>
     view.expand(dims)
 }
 
-/// Moves the reduced dimensions to the end; also returns how many elements they have.
+/// Moves the reduced dimensions to the end; also returns the number of elements in them.
 pub(crate) fn rows_last<'v>(x: &View<'v>, axes: &[usize]) -> Result<(View<'v>, usize)> {
     let order: Vec<usize> =
         (0..x.dims().len()).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
@@ -89,15 +90,16 @@ macro_rules! reductions {
     )*};
 }
 reductions! {
-    /// Adds the elements. Sums of integers and truth values wrap in the type of the output, which frameworks have as `int64`.
+    /// Sums the elements. Sums of integers and booleans wrap in the type of the output, which is `int64` in
+    /// frameworks.
     sum = reduce::sum;
-    /// Divides the sum of the elements, which are floats, by their number. The mean of no elements is NaN.
+    /// Computes the mean of the elements, which are floating-point. The mean of no elements is NaN.
     mean = reduce::mean;
     /// Multiplies the elements.
     prod = reduce::prod;
-    /// Finds whether any element is other than zero, as NaN is.
+    /// Tests whether any element is nonzero. NaN is nonzero.
     any = reduce::any;
-    /// Finds whether all elements are other than zero, as NaN is.
+    /// Tests whether all elements are nonzero. NaN is nonzero.
     all = reduce::all;
 }
 
@@ -117,7 +119,8 @@ pub fn sum_grad(
     movement::copy(dx, &dout)
 }
 
-/// Computes the gradient of [`mean`] with respect to `x`: `dout` over the number of elements, for each of them.
+/// Computes the gradient of [`mean`] with respect to `x`: `dout` divided by the number of elements, for each
+/// element.
 ///
 /// # Errors
 /// As [`mean`].
@@ -139,10 +142,11 @@ pub fn mean_grad(
 
 /// Computes the gradient of [`prod`] with respect to `x`: `dout` times the product of the other elements.
 ///
-/// Paddle divides the product by the element, which gives NaN for a zero; the product of the others is right there too.
+/// Paddle divides the product by the element, which gives NaN for a zero. The product of the other elements
+/// is correct in that case too.
 ///
 /// # Errors
-/// As [`prod`], and [`Error::Type`] unless the tensors are of floats.
+/// As [`prod`], and [`Error::Type`] unless the tensors are floating-point.
 pub fn prod_grad(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -185,11 +189,11 @@ pub fn prod_grad(
 
 /// Computes the logarithm of the sum of the exponentials of the elements, without overflow.
 ///
-/// That of no elements, or of negative infinities only, is negative infinity, as in SciPy; Paddle has NaN for the
-/// latter.
+/// The result for no elements, or for negative infinities only, is negative infinity, as in SciPy. Paddle
+/// returns NaN for the latter.
 ///
 /// # Errors
-/// As [`sum`], and [`Error::Type`] unless the tensors are of floats.
+/// As [`sum`], and [`Error::Type`] unless the tensors are floating-point.
 pub fn logsumexp(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -230,7 +234,7 @@ pub fn logsumexp_grad(
     })
 }
 
-/// Computes each element of the output from a row of the input's elements in `f64`.
+/// Computes each element of the output from the elements of the input that are reduced to it, in `f64`.
 fn rowwise(out: &mut ViewMut<'_>, x: &View<'_>, axes: &[usize], each: impl Fn(&[f64]) -> f64) -> Result<()> {
     for dtype in [x.dtype(), out.dtype()] {
         if !dtype.is_float() {
@@ -270,7 +274,7 @@ pub fn mean_all_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     mean_grad(dx, &dout, &[], false, true)
 }
 
-/// Returns the tensor of one element as one without dimensions.
+/// Returns a tensor with one element as a tensor without dimensions.
 fn first_element<'a>(out: &'a mut ViewMut<'_>) -> Result<ViewMut<'a>> {
     let mut out = out.reborrow();
     while !out.dims().is_empty() {
@@ -279,7 +283,7 @@ fn first_element<'a>(out: &'a mut ViewMut<'_>) -> Result<ViewMut<'a>> {
     Ok(out)
 }
 
-/// Adds the elements that are not NaN.
+/// Sums the elements that are not NaN.
 ///
 /// # Errors
 /// As [`sum`].
@@ -297,7 +301,7 @@ pub fn nansum(
     rowwise(out, x, &axes, |row| row.iter().filter(|x| !x.is_nan()).sum())
 }
 
-/// Computes the gradient of [`nansum`] with respect to `x`: `dout` for each element but NaN, which has zero.
+/// Computes the gradient of [`nansum`] with respect to `x`: `dout` for each element, and zero for NaN.
 ///
 /// # Errors
 /// As [`nansum`].
@@ -318,7 +322,8 @@ pub fn nansum_grad(
     })
 }
 
-/// Adds the elements along the dimensions along which a tensor of the output's shape is repeated to have the input's.
+/// Sums the elements along the dimensions along which the output's shape would be broadcast to the input's
+/// shape.
 ///
 /// # Errors
 /// As [`reduce::sum_to`].
@@ -326,7 +331,7 @@ pub fn reduce_as(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     reduce::sum_to(out, x)
 }
 
-/// Computes the gradient of [`reduce_as`] with respect to `x`: `dout`, repeated.
+/// Computes the gradient of [`reduce_as`] with respect to `x`: `dout`, broadcast.
 ///
 /// # Errors
 /// [`Error::Broadcast`].
@@ -337,7 +342,7 @@ pub fn reduce_as_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// Writes the shape of a tensor.
 ///
 /// # Errors
-/// [`Error::Shape`] unless the output has one dimension, and an element for each of the input.
+/// [`Error::Shape`] unless the output has one dimension, with one element for each dimension of the input.
 pub fn shape(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     expect_shape(&[x.dims().len()], out.dims())?;
     let dims: Vec<i64> = x.dims().iter().map(|&dim| dim as i64).collect();

@@ -1,8 +1,9 @@
 //! Running sums, products and extrema along a dimension, and their gradients.
 //!
-//! The output has the shape of the input. A dimension counts from the end if it is negative; a tensor without dimensions is
-//! one of a single element. `reverse` runs from the end, and with `exclusive` an element is not part of its own result.
-//! With `flatten` the elements are in one row, in row-major order, and the output has one dimension.
+//! The output has the shape of the input. Negative dimension numbers count from the end; a tensor without
+//! dimensions counts as having a single element. `reverse` starts from the end. With `exclusive`, an element
+//! is not part of its own result. With `flatten`, the elements form a single row in row-major order, and the
+//! output has one dimension.
 
 use crate::accumulate::{with_float, with_number};
 use crate::axis::{Around, axis_or_scalar};
@@ -20,14 +21,14 @@ fn rows(dims: &[usize], axis: i64, flatten: bool) -> Result<Around> {
     }
 }
 
-/// Checks the shape of an output, and finds how the rows lie.
+/// Checks the shape of an output, and returns the layout of the rows.
 fn shape(out: &[usize], x: &[usize], axis: i64, flatten: bool) -> Result<Around> {
     let around = rows(x, axis, flatten)?;
     let expected = if flatten { vec![around.len] } else { x.to_vec() };
     if out == expected { Ok(around) } else { Err(Error::Shape { expected, actual: out.to_vec() }) }
 }
 
-/// Computes rows of the output from a state that each element of the input changes.
+/// Computes rows of the output from a running state that each element of the input updates.
 fn scan<T: Compute + Slot>(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -54,7 +55,7 @@ fn scan<T: Compute + Slot>(
     })
 }
 
-/// Computes running sums; those of integers wrap.
+/// Computes running sums. Sums of integers wrap.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex.
@@ -72,7 +73,7 @@ pub fn cumsum(
     })
 }
 
-/// Computes the gradient of [`cumsum`] with respect to `x`: running sums of `dout` in the other direction.
+/// Computes the gradient of [`cumsum`] with respect to `x`: running sums of `dout` in the opposite direction.
 ///
 /// # Errors
 /// As [`cumsum`].
@@ -90,7 +91,7 @@ pub fn cumsum_grad(
     })
 }
 
-/// Computes running products; those of integers wrap.
+/// Computes running products. Products of integers wrap.
 ///
 /// # Errors
 /// As [`cumsum`].
@@ -101,13 +102,14 @@ pub fn cumprod(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, exclusive: bool, 
     })
 }
 
-/// Computes the gradient of [`cumprod`] with respect to `x`, without a division: it is right for zeros too.
+/// Computes the gradient of [`cumprod`] with respect to `x`, without division, so that it is correct for
+/// zeros too.
 ///
-/// The derivative of a product by its element `j` is the product of those before, times that of those between `j` and the
-/// end of the product.
+/// The derivative of a product with respect to element `j` is the product of the elements before `j`, times
+/// the product of the elements between `j` and the end of the product.
 ///
 /// # Errors
-/// As [`cumsum`], and [`Error::Type`] unless the gradient is of floats.
+/// As [`cumsum`], and [`Error::Type`] unless the gradient is floating-point.
 pub fn cumprod_grad(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -130,7 +132,7 @@ pub fn cumprod_grad(
                     dx[at] = before;
                     before *= x[at];
                 }
-                // The sum of the gradients behind, each times the product of the elements between.
+                // The sum of the gradients of later elements, each times the product of the elements between.
                 let mut behind = 0.0;
                 for &at in row.iter().rev() {
                     let own = behind + if exclusive { 0.0 } else { dout[at] };
@@ -147,16 +149,17 @@ pub fn cumprod_grad(
 fn log_add_exp<T: Floating>(a: T, b: T) -> T {
     let (small, large) = if a < b { (a, b) } else { (b, a) };
     if large.is_inf() || small.is_nan() {
-        // Infinity stays, and NaN propagates.
+        // Infinities are kept, and NaN propagates.
         return if small.is_nan() || large.is_nan() { small + large } else { large };
     }
     large + (small - large).exp().log1p()
 }
 
-/// Logarithms of running sums of exponentials, without overflow. That of no elements is negative infinity.
+/// Computes the logarithms of running sums of exponentials, without overflow. The result for no elements is
+/// negative infinity.
 ///
 /// # Errors
-/// As [`cumsum`], and [`Error::Type`] unless the tensors are of floats.
+/// As [`cumsum`], and [`Error::Type`] unless the tensors are floating-point.
 pub fn logcumsumexp(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -171,8 +174,8 @@ pub fn logcumsumexp(
     })
 }
 
-/// Computes the gradient of [`logcumsumexp`] with respect to `x`: the sum of `dout * exp(x - out)` over the outputs
-/// that an element is part of.
+/// Computes the gradient of [`logcumsumexp`] with respect to `x`: the sum of `dout * exp(x - out)` over the
+/// outputs that an element contributes to.
 ///
 /// # Errors
 /// As [`logcumsumexp`].
@@ -197,7 +200,8 @@ pub fn logcumsumexp_grad(
                 if reverse {
                     row.reverse();
                 }
-                // The gradients behind, each times the exponential of how much smaller the output `last` is.
+                // The sum of the gradients of later elements, each times the exponential of `last` minus its
+                // output.
                 let (mut sum, mut last) = (0.0, T::INFINITY);
                 for &at in row.iter().rev() {
                     if exclusive {
@@ -215,7 +219,8 @@ pub fn logcumsumexp_grad(
     })
 }
 
-/// Finds the largest element so far and its index, of equal ones the last; NaN counts as the largest, and so stays.
+/// Computes the running maximum and its index. Of equal elements the last one counts. NaN counts as the
+/// largest, so it propagates.
 ///
 /// # Errors
 /// As [`cumsum`].
@@ -223,7 +228,8 @@ pub fn cummax(out: &mut ViewMut<'_>, indices: &mut ViewMut<'_>, x: &View<'_>, ax
     with_number!(x.dtype(), T => extremum::<T>(out, indices, x, axis, |new, best| new >= best))
 }
 
-/// Finds the smallest element so far and its index, of equal ones the last; NaN counts as the smallest, and so stays.
+/// Computes the running minimum and its index. Of equal elements the last one counts. NaN counts as the
+/// smallest, so it propagates.
 ///
 /// # Errors
 /// As [`cumsum`].
@@ -256,11 +262,11 @@ fn extremum<T: Compute + Slot>(
     store_integers(indices, &places)
 }
 
-/// Computes the gradient of [`cummax`] and [`cummin`] with respect to `x`: the sum of `dout` over the outputs that an
-/// element is.
+/// Computes the gradient of [`cummax`] and [`cummin`] with respect to `x`: the sum of `dout` over the outputs
+/// that selected the element.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`], and [`Error::Index`] if an index is outside of the dimension.
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`], and [`Error::Index`] if an index is out of range.
 pub fn cumextremum_grad(dx: &mut ViewMut<'_>, indices: &View<'_>, dout: &View<'_>, axis: i64) -> Result<()> {
     let around = shape(dx.dims(), dout.dims(), axis, false)?;
     expect_shape(dout.dims(), indices.dims())?;

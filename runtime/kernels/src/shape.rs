@@ -1,6 +1,6 @@
-//! Operators that move elements: they join, repeat, cut and reorder tensors of any type.
+//! Operators that move elements: they join, repeat, slice and reorder tensors of any type.
 //!
-//! Dimensions count from the end if they are negative. Gradients add what goes to the same element.
+//! Negative dimension numbers count from the end. Gradients that go to the same element are accumulated.
 
 mod blocks;
 mod diagonals;
@@ -45,7 +45,7 @@ pub use sliced::{
 use crate::error::{Error, Result};
 use crate::tensor::{View, ViewMut};
 
-/// Checks that a tensor has the same type as an output.
+/// Checks that a tensor has the same element type as an output.
 fn expect_type(out: &ViewMut<'_>, x: &View<'_>) -> Result<()> {
     if out.dtype() == x.dtype() { Ok(()) } else { Err(Error::Type { dtype: x.dtype() }) }
 }

@@ -1,12 +1,12 @@
 //! Vector instructions, chosen at run time.
 //!
-//! Results are the same with and without them: the compiler does not fuse multiplications and additions by itself, and no
-//! function here asks for it.
+//! Results are the same with and without them: the compiler never fuses multiplications and additions on its
+//! own, and no function here requests it.
 
-/// Runs a function, compiled for the widest vectors that the processor has.
+/// Runs a function that is compiled for the widest vectors of the processor.
 ///
-/// Only what is inlined into the function is compiled for them, so loops belong in closures or in functions with
-/// `#[inline(always)]`.
+/// Only code that is inlined into the function uses these vectors, so put loops in closures or in functions
+/// with `#[inline(always)]`.
 #[inline]
 pub(crate) fn wide<R>(function: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

@@ -1,6 +1,6 @@
 //! Tensors of any layout as slices of a type, for operators that address elements by their index.
 //!
-//! Contiguous tensors of that type are used where they are. Others are converted on the way in and out.
+//! Contiguous tensors of that type are used in place. Others are converted before and after the call.
 
 use std::borrow::Cow;
 use std::num::Wrapping;
@@ -12,17 +12,17 @@ use crate::error::{Error, Result};
 use crate::movement;
 use crate::tensor::{View, ViewMut};
 
-/// A type that elements of tensors become, and are made from.
+/// A type that elements of tensors can be converted to and from.
 pub(crate) trait Slot: Copy + Send + Sync + 'static {
-    /// The value that memory is filled with at first.
+    /// The value that temporary memory is first filled with.
     const EMPTY: Self;
-    /// Returns true if elements of a type are values of this one as they are.
+    /// Returns true if elements of the given type are values of this type without conversion.
     fn fits(dtype: DType) -> bool;
-    /// Returns true if elements of a type can become values of this one, and be made from them.
+    /// Returns true if elements of the given type can be converted to values of this type and back.
     fn converts(dtype: DType) -> bool;
     /// Reads the elements in row-major order.
     fn load(view: &View<'_>) -> Result<Vec<Self>>;
-    /// Stores as many elements as there are, in row-major order.
+    /// Stores one value for each element, in row-major order.
     fn store(out: &mut ViewMut<'_>, values: &[Self]) -> Result<()>;
 }
 
@@ -109,7 +109,7 @@ fn store_numbers<T: Compute>(out: &mut ViewMut<'_>, values: &[T]) -> Result<()> 
     Ok(())
 }
 
-/// Reads the numbers of a tensor of integers, such as indices.
+/// Reads the elements of an integer tensor, such as indices.
 ///
 /// # Errors
 /// [`Error::Type`].
@@ -128,31 +128,31 @@ pub(crate) fn store_integers(out: &mut ViewMut<'_>, values: &[i64]) -> Result<()
     store_numbers::<Wrapping<i64>>(out, bytemuck::cast_slice(values))
 }
 
-/// Reads the only number of a tensor.
+/// Reads the only element of a tensor.
 ///
 /// # Errors
 /// [`Error::Length`], [`Error::Type`].
 pub(crate) fn scalar(what: &'static str, view: &View<'_>) -> Result<f64> {
     crate::expect_length(what, 1, view.len())?;
-    // A reader is set up in more time than all else that an optimiser does with its settings.
+    // Creating a reader takes longer than everything else that an optimiser does with its settings.
     match view.slice::<f32>() {
         Some(number) => Ok(number[0].into()),
         None => Ok(load_numbers::<f64>(view)?[0]),
     }
 }
 
-/// Lends an optional output for the time of a call.
+/// Reborrows an optional output for a call.
 pub(crate) fn lend<'v>(out: Option<&'v mut ViewMut<'_>>) -> Option<ViewMut<'v>> {
     out.map(ViewMut::reborrow)
 }
 
 /// Calls a function with the elements of outputs and inputs in row-major order.
 ///
-/// The function must write all elements of the outputs, whose values before the call are unspecified. An output may share
-/// memory with any other tensor: the result is that of tensors in separate memory.
+/// The function must write all elements of the outputs, whose values before the call are unspecified. An
+/// output may share memory with any other tensor: the result is the same as for separate memory.
 ///
 /// # Errors
-/// [`Error::Type`] if a type does not become `T`, and those of the function.
+/// [`Error::Type`] if a type does not convert to `T`, and the errors of the function.
 pub(crate) fn with_slices<T: Slot, const M: usize, const N: usize>(
     outs: [ViewMut<'_>; M],
     inputs: [&View<'_>; N],
@@ -163,7 +163,7 @@ pub(crate) fn with_slices<T: Slot, const M: usize, const N: usize>(
     })
 }
 
-/// Calls a function with slices as [`with_slices`] does, for tensors that need not be given.
+/// Calls a function with slices as [`with_slices`] does, for optional tensors.
 ///
 /// # Errors
 /// As [`with_slices`].
@@ -200,8 +200,9 @@ pub(crate) fn with_optional_slices<T: Slot, const M: usize, const N: usize>(
     for (((target, out), staged), direct) in targets.iter_mut().zip(&outs).zip(&mut staged).zip(direct) {
         *target = out.as_ref().map(|out| match direct {
             true if out.is_empty() => &mut [],
-            // SAFETY: elements of type `T` lie side by side at `base`, live by the promise to `from_raw`. No input and
-            // no other output has any of them. The slice is last used by the function, while `outs` keeps the view.
+            // SAFETY: elements of type `T` are contiguous at `base`, and live by the contract of `from_raw`.
+            // No input and no other output shares any of them. The function uses the slice last, while `outs`
+            // holds the view.
             true => unsafe { slice::from_raw_parts_mut(out.base().cast::<T>(), out.len()) },
             false => &mut staged[..],
         });
@@ -218,12 +219,13 @@ pub(crate) fn with_optional_slices<T: Slot, const M: usize, const N: usize>(
 
 /// Returns the elements of an input, borrowed if it is contiguous.
 ///
-/// The caller writes no output that shares memory with the input as long as it has them.
+/// While the caller holds them, it writes no output that shares memory with the input.
 pub(crate) fn elements<'v, T: Slot>(input: &'v View<'_>) -> Result<Cow<'v, [T]>> {
     if !T::fits(input.dtype()) || !input.is_contiguous() || input.is_empty() {
         return Ok(Cow::Owned(T::load(input)?));
     }
-    // SAFETY: elements of type `T` lie side by side at `base`, live and initialised by the promise to `from_raw`. Nothing
-    // writes them: callers write outputs that share memory with an input after its last use.
+    // SAFETY: elements of type `T` are contiguous at `base`, and live and initialised by the contract of
+    // `from_raw`. Nothing writes them: callers write outputs that share memory with an input after its last
+    // use.
     Ok(Cow::Borrowed(unsafe { slice::from_raw_parts(input.base().cast::<T>().cast_const(), input.len()) }))
 }

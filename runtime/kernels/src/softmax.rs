@@ -1,8 +1,7 @@
 //! Softmax along a dimension, its logarithm, and their gradients.
 //!
-//! A tensor without dimensions counts as one of a single element. The largest element is subtracted before the
-//! exponential function is applied, so finite elements never overflow. NaN makes its whole line NaN, and so does positive
-//! infinity.
+//! A tensor without dimensions counts as having a single element. The largest element is subtracted before
+//! exponentiation, so finite elements never overflow. NaN or positive infinity makes its whole line NaN.
 
 use crate::accumulate::with_float;
 use crate::axis::{Around, axis_or_scalar};
@@ -17,7 +16,7 @@ use crate::tensor::{View, ViewMut};
 ///
 /// # Errors
 /// [`Error::Axis`](crate::Error::Axis), [`Error::Shape`](crate::Error::Shape), and
-/// [`Error::Type`](crate::Error::Type) unless the input is of floats.
+/// [`Error::Type`](crate::Error::Type) unless the input is floating-point.
 pub fn softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
     with_float!(x.dtype(), T => along::<T, 1>(out, [x], axis, |out, [x]| {
         softmax_line(out, x);
@@ -93,8 +92,8 @@ fn along<T: Float, const N: usize>(
     })
 }
 
-/// Computes the softmax of a line; returns its largest element, and the sum of the exponentials of the differences from
-/// that.
+/// Computes the softmax of a line. Returns its largest element, and the sum of the exponentials of the
+/// differences from it.
 pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
     let top = largest(x);
     wide(
@@ -122,8 +121,8 @@ pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
     [top, total]
 }
 
-/// Computes the logarithm of the sum of exponentials of a line, as the sum of two numbers: the largest element, and the
-/// rest.
+/// Computes the logarithm of the sum of exponentials of a line, as the sum of two numbers: the largest
+/// element and the rest.
 pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
     let top = largest(x);
     let mut total = T::ZERO;

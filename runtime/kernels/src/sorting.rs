@@ -1,8 +1,8 @@
-//! Elements by their order.
+//! Sorting, and selecting elements by rank.
 //!
-//! NaN counts as larger than any number and equal to itself. Sorting is stable: equal elements keep their order, also from
-//! the largest down, and of equal ones the first is chosen unless an operator says otherwise. Dimensions count from the end
-//! if they are negative; a tensor without dimensions has one element.
+//! NaN counts as larger than any number and equal to itself. Sorting is stable: equal elements keep their
+//! order, also in descending order. Of equal elements the first is selected unless an operator says
+//! otherwise. Negative dimension numbers count from the end; a tensor without dimensions has one element.
 
 mod median;
 mod order;

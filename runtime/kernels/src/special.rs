@@ -1,4 +1,4 @@
-//! Special functions, computed in float64: of Bessel, of Gauss and of the gamma function.
+//! Special functions, computed in float64: inverse error function, Bessel, gamma and related functions.
 
 use std::f64::consts::PI;
 
@@ -17,7 +17,7 @@ fn map(out: &mut ViewMut<'_>, x: &View<'_>, function: impl Fn(f64) -> f64) -> Re
     })
 }
 
-/// Computes the inverse of the error function: infinite at 1 and -1, NaN beyond.
+/// Computes the inverse error function. It is infinite at 1 and -1, and NaN beyond.
 ///
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type) if a type is complex.
@@ -25,8 +25,8 @@ pub fn erfinv(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     map(out, x, inverse_erf)
 }
 
-/// Computes the inverse by Winitzki's approximation, and Newton's steps on the complementary function, which has all
-/// digits near 1.
+/// Computes the inverse error function by Winitzki's approximation, followed by Newton steps on the
+/// complementary error function, which keeps full precision near 1.
 fn inverse_erf(x: f64) -> f64 {
     const A: f64 = 0.147;
     let size = x.abs();
@@ -54,7 +54,7 @@ pub fn i0(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     map(out, x, |x| {
         let square = x * x / 4.0;
         let (mut term, mut sum, mut n) = (1.0, 1.0, 1.0);
-        // All terms are positive, so that no digits cancel. It is infinite from 714 on.
+        // All terms are positive, so no digits cancel. The result is infinite for arguments of 714 and more.
         while term > sum * f64::EPSILON / 4.0 && sum.is_finite() {
             term *= square / (n * n);
             sum += term;
@@ -64,7 +64,7 @@ pub fn i0(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     })
 }
 
-/// Computes the derivative of an order of the digamma function.
+/// Computes the polygamma function: the derivative of the digamma function of the given order.
 ///
 /// # Errors
 /// As [`erfinv`].
@@ -81,11 +81,11 @@ pub fn polygamma(out: &mut ViewMut<'_>, x: &View<'_>, order: i64) -> Result<()> 
     })
 }
 
-/// Computes Hurwitz's zeta function, `Σ (q + k)^-s`, for a whole `s` of 2 or more.
+/// Computes the Hurwitz zeta function, `Σ (q + k)^-s`, for an integer `s` of 2 or more.
 ///
-/// The first terms are added, the rest is Euler and Maclaurin's (DLMF 25.11.28).
+/// The first terms are summed directly, the rest by the Euler–Maclaurin formula (DLMF 25.11.28).
 fn zeta(s: f64, q: f64) -> f64 {
-    /// `B_2k / (2k)!`, where the B are Bernoulli's numbers.
+    /// `B_2k / (2k)!`, where `B_2k` are the Bernoulli numbers.
     const COEFFICIENTS: [f64; 6] = [
         1.0 / 12.0,
         -1.0 / 720.0,
@@ -113,7 +113,7 @@ fn zeta(s: f64, q: f64) -> f64 {
     sum
 }
 
-/// Computes the upper incomplete gamma function `Γ(a, x) / Γ(a)`, for both inputs of one shape.
+/// Computes the upper incomplete gamma function `Γ(a, x) / Γ(a)`, for two inputs of the same shape.
 ///
 /// # Errors
 /// As [`erfinv`].
@@ -128,8 +128,8 @@ pub fn gammaincc(out: &mut ViewMut<'_>, a: &View<'_>, x: &View<'_>) -> Result<()
     })
 }
 
-/// Computes the upper function by the series of the lower one for small `x`, and by Lentz's continued fraction
-/// otherwise (DLMF 8.7.1 and 8.9.2).
+/// Computes the upper incomplete gamma function by the series of the lower one for small `x`, and by Lentz's
+/// continued fraction otherwise (DLMF 8.7.1 and 8.9.2).
 fn upper_gamma(a: f64, x: f64) -> f64 {
     if a.is_nan() || x.is_nan() || a < 0.0 || x < 0.0 || (a == 0.0 && x == 0.0) {
         return f64::NAN;
@@ -166,7 +166,8 @@ fn upper_gamma(a: f64, x: f64) -> f64 {
     fraction * front
 }
 
-/// Shortens the parts of a tensor along a dimension, so that no `p`-norm of a part is above `max_norm`.
+/// Scales down the slices of a tensor along a dimension, so that the `p`-norm of each slice is at most
+/// `max_norm`.
 ///
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), [`Error::Axis`](crate::Error::Axis), [`Error::Type`](crate::Error::Type) if a
@@ -202,7 +203,7 @@ mod tests {
         assert!((actual - wanted).abs() <= 1e-13 * wanted.abs(), "{actual} is not {wanted}");
     }
 
-    /// Compares with the constants of tables (DLMF, SciPy).
+    /// Compares with values from tables (DLMF, SciPy).
     #[test]
     fn values_are_those_of_tables() {
         assert_close(inverse_erf(0.5), 0.476_936_276_204_469_9);

@@ -1,10 +1,10 @@
 //! Layouts: a shape with one stride for each dimension, in elements; a stride may be zero or negative.
 //!
-//! Elements of a shape come in row-major order: the last dimension runs fastest.
+//! Elements of a shape are in row-major order: the last dimension varies fastest.
 
 use crate::error::{Error, Result};
 
-/// A shape, and how far it is from each element to its neighbour along each dimension.
+/// A shape and its strides: the distance between neighbours along each dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout<'a> {
     dims: &'a [usize],
@@ -18,8 +18,8 @@ impl<'a> Layout<'a> {
     /// Creates a layout of a shape.
     ///
     /// # Errors
-    /// [`Error::Rank`] unless there is one stride for each dimension, [`Error::Overflow`] if it reaches
-    /// further than can be addressed.
+    /// [`Error::Rank`] unless there is one stride for each dimension, [`Error::Overflow`] if it extends
+    /// beyond the address space.
     pub(crate) fn new(dims: &'a [usize], strides: &'a [isize]) -> Result<Self> {
         if dims.len() != strides.len() {
             return Err(Error::Rank { dims: dims.len(), strides: strides.len() });
@@ -39,18 +39,18 @@ impl<'a> Layout<'a> {
         self.len == 0
     }
 
-    /// Returns the reach of the layout before its first element, in elements.
+    /// Returns how many elements the layout extends before its first element.
     pub(crate) fn before(&self) -> usize {
         self.before
     }
 
-    /// Returns the number of elements that the layout reaches over, gaps included. A memory of this layout
-    /// has as many, the first element of the shape behind [`before`](Self::before) others.
+    /// Returns the number of elements that the layout spans, gaps included. Memory for this layout has that
+    /// many elements, and the first element of the shape comes after [`before`](Self::before) others.
     pub(crate) fn extent(&self) -> usize {
         if self.is_empty() { 0 } else { self.before + 1 + self.after }
     }
 
-    /// Returns true if the elements lie one after the other in row-major order.
+    /// Returns true if the elements are contiguous in row-major order.
     pub(crate) fn is_contiguous(&self) -> bool {
         let mut wanted = 1;
         self.is_empty()
@@ -73,7 +73,7 @@ fn checked_len(dims: &[usize]) -> Result<usize> {
         .ok_or(Error::Overflow)
 }
 
-/// Computes the reach of a layout before and after its first element.
+/// Computes how far a layout extends before and after its first element.
 fn checked_reach(dims: &[usize], strides: &[isize]) -> Result<[usize; 2]> {
     let mut reach = [0_usize; 2];
     for (&dim, &stride) in dims.iter().zip(strides) {
@@ -87,7 +87,7 @@ fn checked_reach(dims: &[usize], strides: &[isize]) -> Result<[usize; 2]> {
     Ok(reach)
 }
 
-/// Computes the strides of a shape whose elements lie one after the other.
+/// Computes the strides of a contiguous shape.
 ///
 /// # Errors
 /// [`Error::Overflow`] if the shape is larger than the address space.

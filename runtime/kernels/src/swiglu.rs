@@ -1,4 +1,4 @@
-//! The gated unit SwiGLU, and its gradient.
+//! SwiGLU, the gated linear unit, and its gradient.
 
 use crate::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
@@ -7,10 +7,12 @@ use crate::numeric::Floating;
 use crate::slices::{lend, with_optional_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Computes `x * sigmoid(x) * y`. Without `y` it is the second half of `x` along the last dimension, and `x` the first.
+/// Computes `x * sigmoid(x) * y`. Without `y`, the first half of `x` along the last dimension is `x`, and the
+/// second half is `y`.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Length`] if there are no halves, and [`Error::Type`] unless tensors are of floats.
+/// [`Error::Shape`], [`Error::Length`] if the dimension cannot be halved, and [`Error::Type`] unless the
+/// tensors are floating-point.
 pub fn swiglu(out: &mut ViewMut<'_>, x: &View<'_>, y: Option<&View<'_>>) -> Result<()> {
     let halves = Halves::new(x.dims(), y)?;
     expect_shape(&halves.dims, out.dims())?;
@@ -24,7 +26,7 @@ pub fn swiglu(out: &mut ViewMut<'_>, x: &View<'_>, y: Option<&View<'_>>) -> Resu
     }))
 }
 
-/// Computes the gradients of [`swiglu`]; without `y`, that of both halves is in `dx`.
+/// Computes the gradients of [`swiglu`]; without `y`, `dx` holds the gradient of both halves.
 ///
 /// # Errors
 /// As [`swiglu`].
@@ -68,11 +70,11 @@ fn gradient<T: Float>(gate: T, value: T, dout: T) -> [T; 2] {
     [dout * value * slope, dout * gate * sigmoid]
 }
 
-/// The places of gates and values.
+/// The positions of gates and values.
 struct Halves {
     /// The shape of the result.
     dims: Vec<usize>,
-    /// Half the length of a row, if both are in one tensor.
+    /// Half the length of a row, if both halves are in one tensor.
     half: Option<usize>,
 }
 

@@ -1,7 +1,8 @@
-//! Tensors in memory that is described at run time.
+//! Tensors whose type and layout are known at run time.
 //!
-//! A view is an address, the type of the elements, and a layout. Views that are written may share memory with
-//! views that are read, as operators in place need it: so no view gives out its elements as a slice.
+//! A view consists of an address, an element type and a layout. Views that are written may share memory with
+//! views that are read, because operators may run in place. Therefore no view exposes its elements as a
+//! slice.
 
 mod layout;
 
@@ -18,21 +19,22 @@ use crate::walk::Walk;
 /// One number for each dimension.
 pub(crate) type PerDimension<T> = SmallVec<[T; 6]>;
 
-/// A tensor that is read.
+/// A read-only tensor.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     memory: Memory,
     lifetime: PhantomData<&'a [u8]>,
 }
 
-/// A tensor that is written.
+/// A writable tensor.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     memory: Memory,
     lifetime: PhantomData<&'a mut [u8]>,
 }
 
-/// The type and the shape of a tensor, without its elements: for functions that run before the elements are there.
+/// The element type and the shape of a tensor, without its elements: for functions that run before the
+/// elements exist.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMeta<'a> {
     dtype: DType,
@@ -46,7 +48,7 @@ impl<'a> TensorMeta<'a> {
         Self { dtype, dims }
     }
 
-    /// Returns the type of the elements.
+    /// Returns the element type.
     #[must_use]
     pub const fn dtype(self) -> DType {
         self.dtype
@@ -75,12 +77,12 @@ struct Memory {
     contiguous: bool,
 }
 
-// SAFETY: it is a shared borrow of plain bytes, which `from_raw` has the caller promise for any thread.
+// SAFETY: it is a shared borrow of plain bytes. `from_raw` makes the caller responsible for all threads.
 unsafe impl Send for View<'_> {}
 // SAFETY: as above; a shared reference to it only reads.
 unsafe impl Sync for View<'_> {}
-// SAFETY: it is an exclusive borrow of plain bytes. For other views of the same memory, the caller of `from_raw`
-// is responsible.
+// SAFETY: it is an exclusive borrow of plain bytes. The caller of `from_raw` is responsible for other views
+// of the same memory.
 unsafe impl Send for ViewMut<'_> {}
 // SAFETY: as above; a shared reference to it does not access the memory.
 unsafe impl Sync for ViewMut<'_> {}
@@ -108,7 +110,7 @@ impl Memory {
         })
     }
 
-    /// Lays a shape over a slice, whose first element in memory is the first of the slice.
+    /// Lays out a shape over a slice. The element with the lowest address is the first of the slice.
     fn of_slice<T: Element>(
         data: *mut T,
         available: usize,
@@ -122,7 +124,7 @@ impl Memory {
         Self::new(data.wrapping_add(layout.before()).cast(), T::DTYPE, dims, strides)
     }
 
-    /// Returns true if a byte belongs to both, or lies in gaps of both.
+    /// Returns true if the ranges of bytes of both overlap, gaps included.
     fn overlaps(&self, other: &Self) -> bool {
         let end = |memory: &Self| memory.base.addr() + memory.extent * memory.dtype.size();
         self.len > 0 && other.len > 0 && self.base.addr() < end(other) && other.base.addr() < end(self)
@@ -136,7 +138,7 @@ impl Memory {
 macro_rules! properties {
     ($($view:ident)*) => {$(
         impl $view<'_> {
-            /// Returns the type of the elements.
+            /// Returns the element type.
             #[must_use]
             pub fn dtype(&self) -> DType {
                 self.memory.dtype
@@ -148,7 +150,7 @@ macro_rules! properties {
                 &self.memory.dims
             }
 
-            /// Returns the type and the shape.
+            /// Returns the element type and the shape.
             #[must_use]
             pub fn meta(&self) -> TensorMeta<'_> {
                 TensorMeta::new(self.memory.dtype, &self.memory.dims)
@@ -172,7 +174,7 @@ macro_rules! properties {
                 self.memory.len == 0
             }
 
-            /// Adds dimensions of length one behind the others.
+            /// Appends dimensions of length one.
             #[must_use]
             pub fn append_dimensions(mut self, count: usize) -> Self {
                 self.memory.dims.extend(std::iter::repeat_n(1, count));
@@ -180,7 +182,7 @@ macro_rules! properties {
                 self
             }
 
-            /// Moves the last dimension to the second place; the tensor has two dimensions or more.
+            /// Moves the last dimension to the second position. The tensor must have two or more dimensions.
             pub(crate) fn move_last_to_second(mut self) -> Self {
                 let memory = &mut self.memory;
                 memory.dims[1..].rotate_right(1);
@@ -199,7 +201,7 @@ macro_rules! properties {
                 self.memory.before
             }
 
-            /// Returns true if the elements lie one after the other in row-major order.
+            /// Returns true if the elements are contiguous in row-major order.
             pub(crate) fn is_contiguous(&self) -> bool {
                 self.memory.contiguous
             }
@@ -209,24 +211,23 @@ macro_rules! properties {
 properties!(View ViewMut);
 
 impl<'a> View<'a> {
-    /// Creates a view of the tensor whose first element is at an address; strides are in elements and may be zero or
-    /// negative.
+    /// Creates a view of the tensor whose first element is at an address. Strides are in elements and may be
+    /// zero or negative.
     ///
     /// # Errors
     /// [`Error::Rank`], [`Error::Overflow`] and [`Error::Address`].
     ///
     /// # Safety
-    /// During `'a` all elements of the layout are initialised memory. While an operator of this crate reads
-    /// the view, nothing writes an element of it but that operator, through a [`ViewMut`] among its
-    /// arguments.
+    /// During `'a`, all elements of the layout are initialised memory. While an operator of this crate reads
+    /// the view, only that operator writes elements of it, through a [`ViewMut`] among its arguments.
     pub unsafe fn from_raw(data: *const u8, dtype: DType, dims: &[usize], strides: &[isize]) -> Result<Self> {
         Ok(Self { memory: Memory::new(data.cast_mut(), dtype, dims, strides)?, lifetime: PhantomData })
     }
 
-    /// Creates a view of a slice whose elements are in row-major order.
+    /// Creates a row-major view of a slice.
     ///
     /// # Errors
-    /// [`Error::Overflow`] and [`Error::Length`] if the slice has another length than the shape calls for.
+    /// [`Error::Overflow`] and [`Error::Length`] if the slice has a different length than the shape requires.
     pub fn of_slice<T: Element>(slice: &'a [T], dims: &[usize]) -> Result<Self> {
         let view = Self::of_strided(slice, dims, &contiguous_strides(dims)?)?;
         crate::expect_length("slice", view.len(), slice.len())?;
@@ -236,7 +237,7 @@ impl<'a> View<'a> {
     /// Creates a view of a slice in any layout; the element with the lowest address is the first of the slice.
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Overflow`], and [`Error::OutOfBounds`] if the layout reaches past the slice.
+    /// [`Error::Rank`], [`Error::Overflow`], and [`Error::OutOfBounds`] if the layout extends past the slice.
     pub fn of_strided<T: Element>(slice: &'a [T], dims: &[usize], strides: &[isize]) -> Result<Self> {
         let memory = Memory::of_slice(slice.as_ptr().cast_mut(), slice.len(), dims, strides)?;
         Ok(Self { memory, lifetime: PhantomData })
@@ -252,20 +253,20 @@ impl<'a> View<'a> {
         self
     }
 
-    /// Returns the elements in row-major order, if they lie side by side and are of this type.
+    /// Returns the elements in row-major order if they are contiguous and have this type.
     ///
-    /// The caller writes no output that shares memory with the tensor as long as it has them.
+    /// While the caller holds them, it writes no output that shares memory with the tensor.
     pub(crate) fn slice<T: Element>(&self) -> Option<&'a [T]> {
         let memory = &self.memory;
         if !memory.contiguous || memory.dtype != T::DTYPE || memory.len == 0 {
             return None;
         }
-        // SAFETY: `len` elements of type `T` lie side by side at `base`, live and initialised during `'a` by the promise to
-        // `from_raw`.
+        // SAFETY: `len` elements of type `T` are contiguous at `base`, and live and initialised during `'a`
+        // by the contract of `from_raw`.
         Some(unsafe { slice::from_raw_parts(self.base().cast::<T>().cast_const(), memory.len) })
     }
 
-    /// Returns the part of the tensor with an index along its first dimension, which is longer than that.
+    /// Returns the part of the tensor at an index along its first dimension. The index must be in range.
     pub(crate) fn part(&self, index: usize) -> Result<View<'a>> {
         let Memory { base, before, dtype, ref dims, ref strides, .. } = self.memory;
         let first = (before as isize + strides[0] * index as isize) * dtype.size() as isize;
@@ -273,7 +274,7 @@ impl<'a> View<'a> {
         Ok(Self { memory, lifetime: PhantomData })
     }
 
-    /// Computes the strides that repeat the tensor so that it has a shape, by NumPy's rules.
+    /// Computes the strides that broadcast the tensor to a shape by NumPy's rules.
     ///
     /// # Errors
     /// [`Error::Broadcast`].
@@ -291,7 +292,8 @@ impl<'a> View<'a> {
         Ok(strides)
     }
 
-    /// Creates a walk over the elements, repeated for a shape without zeros; positions count from [`base`](Self::base).
+    /// Creates a walk over the elements, broadcast to a shape without zeros. Positions count from
+    /// [`base`](Self::base).
     ///
     /// # Errors
     /// [`Error::Broadcast`].
@@ -299,10 +301,10 @@ impl<'a> View<'a> {
         Ok(self.memory.walk(dims, &self.broadcast_strides(dims)?))
     }
 
-    /// Creates a walk over the elements of a tensor that is not empty, in which the last of the given dimensions runs
+    /// Creates a walk over the elements of a non-empty tensor. The last of the given dimensions varies
     /// fastest.
     ///
-    /// Each dimension is given once.
+    /// Each dimension must be given once.
     pub(crate) fn walk_in_order(&self, axes: impl Iterator<Item = usize>) -> Walk<1> {
         let (dims, strides): (PerDimension<_>, PerDimension<_>) =
             axes.map(|axis| (self.dims()[axis], self.strides()[axis])).unzip();
@@ -311,24 +313,25 @@ impl<'a> View<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// Creates a view of the tensor whose first element is at an address; strides are in elements and may be negative.
+    /// Creates a view of the tensor whose first element is at an address. Strides are in elements and may be
+    /// negative.
     ///
     /// # Errors
     /// [`Error::Rank`], [`Error::Overflow`] and [`Error::Address`]; [`Error::Repeated`] if a dimension has
     /// more than one element and the stride zero.
     ///
     /// # Safety
-    /// During `'a` all elements of the layout are initialised memory, or memory from an allocator of another
-    /// language. While an operator of this crate writes the view, nothing else reads or writes an element of
-    /// it but that operator, through views among its arguments.
+    /// During `'a`, all elements of the layout are initialised memory, or memory from an allocator of another
+    /// language. While an operator of this crate writes the view, only that operator reads or writes elements
+    /// of it, through views among its arguments.
     pub unsafe fn from_raw(data: *mut u8, dtype: DType, dims: &[usize], strides: &[isize]) -> Result<Self> {
         Self::new(Memory::new(data, dtype, dims, strides)?)
     }
 
-    /// Creates a view of a slice whose elements are in row-major order.
+    /// Creates a row-major view of a slice.
     ///
     /// # Errors
-    /// [`Error::Overflow`] and [`Error::Length`] if the slice has another length than the shape calls for.
+    /// [`Error::Overflow`] and [`Error::Length`] if the slice has a different length than the shape requires.
     pub fn of_slice<T: Element>(slice: &'a mut [T], dims: &[usize]) -> Result<Self> {
         let len = slice.len();
         let view = Self::of_strided(slice, dims, &contiguous_strides(dims)?)?;
@@ -339,7 +342,7 @@ impl<'a> ViewMut<'a> {
     /// Creates a view of a slice in any layout; the element with the lowest address is the first of the slice.
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Overflow`], [`Error::OutOfBounds`] if the layout reaches past the slice, and
+    /// [`Error::Rank`], [`Error::Overflow`], [`Error::OutOfBounds`] if the layout extends past the slice, and
     /// [`Error::Repeated`] if a dimension has more than one element and the stride zero.
     pub fn of_strided<T: Element>(slice: &'a mut [T], dims: &[usize], strides: &[isize]) -> Result<Self> {
         Self::new(Memory::of_slice(slice.as_mut_ptr(), slice.len(), dims, strides)?)
@@ -359,25 +362,27 @@ impl<'a> ViewMut<'a> {
         ViewMut { memory: self.memory.clone(), lifetime: PhantomData }
     }
 
-    /// Returns true if some byte between the first and the last element may belong to both.
+    /// Returns true if the ranges from the first to the last byte of both overlap, so that they may share
+    /// elements.
     #[must_use]
     pub fn shares_memory(&self, other: &View<'_>) -> bool {
         self.memory.overlaps(&other.memory)
     }
 
-    /// Returns true if some byte between the first and the last element may belong to both outputs.
+    /// Returns true if the ranges from the first to the last byte of both outputs overlap, so that they may
+    /// share elements.
     pub(crate) fn shares_memory_with_output(&self, other: &ViewMut<'_>) -> bool {
         self.memory.overlaps(&other.memory)
     }
 
-    /// Creates a walk over the elements of a tensor that is not empty; positions count from [`base`](Self::base).
+    /// Creates a walk over the elements of a non-empty tensor. Positions count from [`base`](Self::base).
     pub(crate) fn walk(&self) -> Walk<1> {
         self.memory.walk(&self.memory.dims, &self.memory.strides)
     }
 
-    /// Returns the elements of the output and of inputs as slices, if all are contiguous and of type `T`, and the output
-    /// shares no memory with an input. An input has the last dimensions of the output: its elements are for each
-    /// position in the others.
+    /// Returns the elements of the output and the inputs as slices, if all are contiguous and of type `T`,
+    /// and the output shares no memory with an input. Each input has the last dimensions of the output, and
+    /// is repeated along the others.
     pub(crate) fn slices<'v, T: Element, const N: usize>(
         &'v mut self,
         inputs: [&'v View<'_>; N],
@@ -395,24 +400,25 @@ impl<'a> ViewMut<'a> {
             return Some((&mut [], [&[]; N]));
         }
         let inputs = inputs.map(|input| {
-            // SAFETY: `len` elements of type `T` lie side by side at `base`, live and initialised by the
-            // promise to `from_raw`. During the operator only its output is written, and that is elsewhere.
+            // SAFETY: `len` elements of type `T` are contiguous at `base`, and live and initialised by the
+            // contract of `from_raw`. During the operator only its output is written, which does not overlap.
             unsafe { slice::from_raw_parts(input.base().cast::<T>().cast_const(), input.len()) }
         });
-        // SAFETY: as above. The output is borrowed as long as the slice, and the inputs of the operator are
-        // elsewhere.
+        // SAFETY: as above. The output is borrowed as long as the slice, and the inputs of the operator do
+        // not overlap it.
         let out = unsafe { slice::from_raw_parts_mut(out.base.cast::<T>(), out.len) };
         Some((out, inputs))
     }
 
-    /// Returns true if writing the output element by element, in row-major order, may change elements of an input
-    /// before they are read, if a tile of the input is read before the tile of the output in its place is
-    /// written.
+    /// Returns true if writing the output element by element in row-major order may overwrite elements of an
+    /// input before they are read. Each tile of the input is read before the tile of the output at the same
+    /// position is written.
     pub(crate) fn overwrites(&self, input: &View<'_>) -> bool {
         self.memory.overlaps(&input.memory) && !(self.is_same_place(input) && self.is_injective())
     }
 
-    /// Returns true if each element of the input, repeated for the output's shape, is where that of the output is.
+    /// Returns true if each element of the input, broadcast to the output's shape, has the address of the
+    /// corresponding output element.
     fn is_same_place(&self, input: &View<'_>) -> bool {
         let (out, input_memory) = (&self.memory, &input.memory);
         let strides = input.broadcast_strides(&out.dims);
@@ -427,8 +433,8 @@ impl<'a> ViewMut<'a> {
             })
     }
 
-    /// Returns true if it is plain that no two elements have the same place: each stride is larger than all that the
-    /// smaller ones reach.
+    /// Returns true if the strides prove that no two elements share an address: each stride is larger than
+    /// the extent of all smaller ones.
     fn is_injective(&self) -> bool {
         let mut steps: PerDimension<(usize, usize)> = (self.memory.strides.iter().zip(&self.memory.dims))
             .filter(|&(_, &dim)| dim > 1)

@@ -1,4 +1,4 @@
-//! Elementwise operators with several outputs, some of which need not be wanted.
+//! Elementwise operators with several outputs, some of them optional.
 
 use crate::convert::{Compute, Reader, TILE, Writer};
 use crate::error::{Error, Result};
@@ -6,14 +6,14 @@ use crate::simd::wide;
 use crate::slices::Slot;
 use crate::tensor::{View, ViewMut};
 
-/// Elements of a block.
+/// The number of elements of a block.
 const BLOCK: usize = 64;
-/// Blocks of a tile.
+/// The number of blocks of a tile.
 const BLOCKS: usize = TILE / BLOCK;
 
 /// Computes a block of all outputs from the same block of all inputs.
 ///
-/// Loops over tensors are not iterators: their closures may not be inlined.
+/// The loops over tensors do not use iterators, whose closures may not be inlined.
 #[inline(always)]
 fn compute<T: Compute, const M: usize, const N: usize, const K: usize>(
     inputs: &[[[T; BLOCK]; K]; N],
@@ -36,7 +36,8 @@ fn compute<T: Compute, const M: usize, const N: usize, const K: usize>(
     }
 }
 
-/// Computes elements of slices of one length from those of others in the same place, in blocks that the compiler vectorises.
+/// Computes elements of output slices from the elements of input slices at the same position, in blocks that
+/// the compiler vectorises. All slices have the same length.
 pub(crate) fn in_blocks<T: Compute, const M: usize, const N: usize>(
     len: usize,
     mut outs: [&mut [T]; M],
@@ -62,11 +63,12 @@ pub(crate) fn in_blocks<T: Compute, const M: usize, const N: usize>(
     }
 }
 
-/// Computes elements of all outputs from those of all inputs in the same place.
+/// Computes the elements of all outputs from the elements of all inputs at the same position.
 ///
-/// All tensors have one shape. An input that is not given has zeros, and an output that is not given is dropped.
-/// Outputs may share memory with inputs: the result is that of inputs elsewhere. The function should own its settings
-/// (`move`): the compiler does not vectorise a loop whose branches depend on borrowed ones.
+/// All tensors have the same shape. A missing input is read as zeros, and a missing output is discarded.
+/// Outputs may share memory with inputs: the result is the same as for separate memory. The function should
+/// own its settings (`move`), because the compiler does not vectorise loops whose branches depend on borrowed
+/// settings.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Type`] if a type is complex.
@@ -125,7 +127,8 @@ pub(crate) fn update<T: Compute + Slot, const M: usize, const N: usize>(
         wide(
             #[inline(always)]
             move || {
-                // Whole blocks, whose constant length the compiler vectorises. Results beyond the end are not written.
+                // Whole blocks: the compiler vectorises loops of constant length. Results past the end are
+                // not written.
                 for block in 0..len.div_ceil(BLOCK) {
                     compute(inputs, outputs, block, each);
                 }

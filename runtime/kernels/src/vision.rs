@@ -1,6 +1,6 @@
-//! Samples and boxes in images.
+//! Sampling and boxes in images.
 //!
-//! Images are `[batch, channels, height, width]`. A box is its corners `x1, y1, x2, y2`.
+//! Images are `[batch, channels, height, width]`. A box is given by its corners `x1, y1, x2, y2`.
 
 mod grid_sample;
 mod nms;

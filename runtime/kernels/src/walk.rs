@@ -1,8 +1,8 @@
-//! Walks over the elements of a shape, in several memories at once.
+//! Walks over the elements of a shape, in several memory regions at once.
 
 use smallvec::SmallVec;
 
-/// A run along the innermost dimension, in `N` memories at once.
+/// A run along the innermost dimension, in `N` memory regions at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<const N: usize> {
     pub(crate) len: usize,
@@ -10,7 +10,7 @@ pub(crate) struct Row<const N: usize> {
 }
 
 impl<const N: usize> Row<N> {
-    /// Calls `visit` with the position of each element in each memory.
+    /// Calls `visit` with the position of each element in each memory region.
     #[inline]
     pub(crate) fn each(self, starts: [usize; N], mut visit: impl FnMut([usize; N])) {
         let mut at = starts;
@@ -21,7 +21,7 @@ impl<const N: usize> Row<N> {
     }
 }
 
-/// A dimension outside of the rows.
+/// A dimension that encloses the rows.
 #[derive(Clone, Debug)]
 struct Dimension<const N: usize> {
     len: usize,
@@ -29,10 +29,10 @@ struct Dimension<const N: usize> {
     index: usize,
 }
 
-/// A walk over a shape in row-major order, in `N` memories at once.
+/// A walk over a shape in row-major order, in `N` memory regions at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk<const N: usize> {
-    /// The start of the current row in each memory.
+    /// The start of the current row in each memory region.
     starts: [usize; N],
     outer: SmallVec<[Dimension<N>; 4]>,
     row: Row<N>,
@@ -41,8 +41,8 @@ pub(crate) struct Walk<const N: usize> {
 }
 
 impl<const N: usize> Walk<N> {
-    /// Creates a walk over a shape without zeros, from positions in the memories on; merges dimensions that are
-    /// contiguous in every memory.
+    /// Creates a walk over a shape without zeros, from a start position in each memory region. Merges
+    /// dimensions that are contiguous in every region.
     pub(crate) fn new(dims: &[usize], strides: [&[isize]; N], starts: [usize; N]) -> Self {
         let mut merged: SmallVec<[Dimension<N>; 4]> = SmallVec::new();
         for (position, &len) in dims.iter().enumerate() {
@@ -67,7 +67,7 @@ impl<const N: usize> Walk<N> {
         Self { starts, outer: merged, row, done: 0 }
     }
 
-    /// Calls `visit` with every row, and its start in each memory.
+    /// Calls `visit` with every row and its start in each memory region.
     pub(crate) fn rows(mut self, visit: impl FnMut([usize; N], Row<N>)) {
         let total = self.outer.iter().map(|dimension| dimension.len).product::<usize>() * self.row.len;
         self.advance(total, visit);

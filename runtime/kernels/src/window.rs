@@ -1,6 +1,7 @@
-//! Windows that move over images: their attributes, and which elements they see.
+//! Sliding windows over images: their attributes and the elements that they cover.
 //!
-//! Images have one to three dimensions. They are treated as of three, the missing ones in front and of length one.
+//! Images have one to three dimensions. All are treated as three-dimensional: missing dimensions are added in
+//! front, with length one.
 
 use std::ops::Range;
 
@@ -24,12 +25,12 @@ pub(crate) fn channels_last(data_format: &str) -> Result<bool> {
     }
 }
 
-/// Returns a view with the channels as second dimension.
+/// Returns a view with the channels as the second dimension.
 pub(crate) fn channels_first<'v>(view: &View<'v>, last: bool) -> View<'v> {
     if last { view.clone().move_last_to_second() } else { view.clone() }
 }
 
-/// Returns an output with the channels as second dimension, as [`channels_first`] does.
+/// Returns an output with the channels as the second dimension, as [`channels_first`] does.
 pub(crate) fn channels_first_mut<'v>(view: &'v mut ViewMut<'_>, last: bool) -> ViewMut<'v> {
     if last { view.reborrow().move_last_to_second() } else { view.reborrow() }
 }
@@ -45,14 +46,14 @@ pub(crate) fn space(dims: &[usize]) -> Result<Spatial<usize>> {
     }
 }
 
-/// Pads a list in front with `missing` for the missing dimensions.
+/// Prepends `missing` for each missing dimension.
 fn padded<T: Copy>(values: &[T], missing: T) -> Spatial<T> {
     let mut padded = [missing; SPACE];
     padded[SPACE - values.len()..].copy_from_slice(values);
     padded
 }
 
-/// Reads an attribute with a number for each spatial dimension.
+/// Reads an attribute that has one number for each spatial dimension.
 ///
 /// # Errors
 /// [`Error::Attribute`] unless there are as many numbers as dimensions, none of them below `least`.
@@ -71,10 +72,11 @@ pub(crate) fn attribute(
         .ok_or_else(refused)
 }
 
-/// Computes the padding before the first and behind the last element of each spatial dimension.
+/// Computes the padding before the first and after the last element of each spatial dimension.
 ///
-/// A list has one number for each dimension, or two, or for all dimensions of the tensor two. With the algorithm `"SAME"`
-/// there are as many windows as strides fit into the image, rounded up; with `"VALID"` there is no padding.
+/// A list has one or two numbers for each spatial dimension, or two for each dimension of the tensor. With
+/// the algorithm `"SAME"`, the number of windows is the length of the image divided by the stride, rounded
+/// up. With `"VALID"` there is no padding.
 ///
 /// # Errors
 /// [`Error::Attribute`].
@@ -110,8 +112,8 @@ pub(crate) fn paddings(
     }
 }
 
-/// Returns the windows for which the element at an offset from the window's start is in the image: those `n` below
-/// `windows` for which `n * stride + offset` is below `len`.
+/// Returns the windows whose element at an offset from the window's start is in the image: the `n` below
+/// `windows` for which `n * stride + offset` is at least 0 and below `len`.
 pub(crate) fn inside(windows: usize, stride: usize, offset: isize, len: usize) -> Range<usize> {
     let end = usize::try_from(len as isize - offset).map_or(0, |reach| reach.div_ceil(stride)).min(windows);
     let start = if offset < 0 { offset.unsigned_abs().div_ceil(stride) } else { 0 };

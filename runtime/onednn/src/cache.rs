@@ -8,23 +8,24 @@ use crate::object::Context;
 use crate::plan::Plan;
 use crate::threads::{self, Threads};
 
-/// The maximum number of plans in a cache. A network has one for each shape of its layers, three in training.
+/// The maximum number of plans in a cache. A network needs one for each shape of its layers, or three in
+/// training.
 const CAPACITY: usize = 512;
 
-/// Computations of a kind.
+/// A kind of computation.
 pub(crate) trait Planned {
-    /// All that the code of a computation depends on.
+    /// Everything that the code of a computation depends on.
     type Key: Copy + Eq + Hash;
 
-    /// Makes a plan; `None` if the caller computes it faster.
+    /// Creates a plan; `None` if the caller computes the result faster.
     fn plan(context: &Context, key: &Self::Key) -> crate::api::Result<Option<Plan>>;
 }
 
 type Plans<K> = HashMap<(K, Threads), Option<Arc<Plan>>>;
 
-/// The plans of the last computations.
+/// The plans of recent computations.
 pub(crate) struct Cache<P: Planned> {
-    /// Code for a number of threads must not run with another.
+    /// Code that was created for one number of threads must not run with another.
     plans: Mutex<Plans<P::Key>>,
 }
 
@@ -33,9 +34,9 @@ impl<P: Planned> Cache<P> {
         Self { plans: Mutex::new(HashMap::new()) }
     }
 
-    /// Returns the plan of a computation; `None` if the library does not compute it, or not fast.
+    /// Returns the plan of a computation; `None` if the library does not support it, or is too slow.
     ///
-    /// A full cache starts again: most programs never fill it.
+    /// A full cache is cleared: most programs never fill it.
     pub(crate) fn plan(&self, context: &Context, key: P::Key) -> Option<Arc<Plan>> {
         let key = (key, threads::now());
         let lock = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);

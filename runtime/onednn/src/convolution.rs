@@ -17,11 +17,11 @@ const MOST: usize = 12;
 pub(crate) struct Convolutions;
 
 impl Library {
-    /// Computes one tensor of a convolution from the other two, as [`Provider::convolve`] does. Returns false if the library
-    /// does not compute it, or only with plain loops.
+    /// Computes one tensor of a convolution from the other two, as [`Provider::convolve`] does. Returns false
+    /// if the library does not support it, or only with plain loops.
     ///
     /// # Panics
-    /// If the tensors have other sizes.
+    /// If the tensors have different sizes than the geometry requires.
     ///
     /// [`Provider::convolve`]: tenon_kernels::provider::Provider::convolve
     pub fn convolve(
@@ -58,7 +58,7 @@ fn bytes(dims: &[i64], dtype: DType) -> usize {
     dims.iter().product::<i64>() as usize * dtype.size()
 }
 
-/// The dimensions of tensors.
+/// The dimensions of the tensors.
 struct Shape<'a>(&'a Geometry);
 
 impl Shape<'_> {
@@ -84,16 +84,16 @@ impl Shape<'_> {
         dims
     }
 
-    /// Returns a number for each dimension of the images.
+    /// Returns one number for each dimension of the images.
     ///
-    /// A depth that makes no difference is left out, because the library computes flat images faster.
+    /// A depth of one is omitted, because the library computes two-dimensional images faster.
     fn spatial(&self, of: impl Fn(usize) -> i64) -> Vec<i64> {
         let Geometry { large, small, kernel, paddings, .. } = self.0;
         let is_flat = [large[0], small[0], kernel[0]] == [1; 3] && paddings[0] == [0; 2];
         (usize::from(is_flat)..3).map(of).collect()
     }
 
-    /// Numbers for a function that reads as many as the images have dimensions.
+    /// Returns numbers for a function that reads one for each dimension of the images.
     fn list(&self, of: impl Fn(usize) -> i64) -> [i64; MOST] {
         let mut list = [0; MOST];
         list.iter_mut().zip(self.spatial(of)).for_each(|(entry, number)| *entry = number);
@@ -157,7 +157,7 @@ fn describe(
     let (api, engine, direct, attributes) =
         (&context.api, context.engine, AlgKind::CONVOLUTION_DIRECT, context.attributes);
     let no_bias = MemoryDesc::NULL;
-    // SAFETY: the descriptors are live, and the lists have at least as many numbers as are read.
+    // SAFETY: the descriptors are live, and the lists have at least as many numbers as the function reads.
     let handle = unsafe {
         match gradient {
             None => api.convolution_forward_primitive_desc_create(

@@ -1,10 +1,11 @@
-//! Convolutions and products of matrices by [oneDNN](https://github.com/uxlfoundation/oneDNN), if the process finds it.
+//! Convolutions and matrix products by [oneDNN](https://github.com/uxlfoundation/oneDNN), if the library is
+//! available.
 //!
-//! Nothing requires the library: a caller that gets no [`Library`], or `false` from one of its functions, computes by
-//! itself. `api` is generated from `spec/onednn`.
+//! The library is optional: a caller that gets no [`Library`], or `false` from one of its functions, computes
+//! the result itself. `api` is generated from `spec/onednn`.
 //!
-//! Primitives, which are expensive to make, are cached. All functions may be called in several threads at once. oneDNN
-//! computes with the threads of OpenMP, whose number is `OMP_NUM_THREADS`, or that of the cores if nothing sets it.
+//! Primitives are expensive to create, so they are cached. All functions may be called from several threads
+//! at once. oneDNN uses the threads of OpenMP: `OMP_NUM_THREADS`, or by default the number of cores.
 
 #[rustfmt::skip]
 #[allow(dead_code, unused_imports, reason = "it contains all that the spec describes")]

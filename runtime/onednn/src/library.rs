@@ -1,4 +1,4 @@
-//! Finds the library.
+//! Finds and loads the library.
 
 use std::ffi::{CStr, CString, OsStr, OsString, c_int, c_void};
 use std::fmt;
@@ -12,44 +12,49 @@ use crate::convolution::Convolutions;
 use crate::object::Context;
 use crate::product::Products;
 
-/// The variable that names the library, or turns its use off.
+/// The environment variable that sets the path of the library, disables it, or forces its use.
 pub const VARIABLE: &str = "TENON_DNNL";
+
+/// The values of [`VARIABLE`] that are not a path.
+const OFF: &str = "off";
+const ALWAYS: &str = "always";
 
 const NAME: &CStr = c"libdnnl.so.3";
 
-/// The oldest version that has every function, and the first main version that may differ.
+/// The oldest version that has every function, and the first major version that may be incompatible.
 const VERSIONS: std::ops::Range<[i32; 2]> = [3, 2]..[4, 0];
 
-/// A loaded oneDNN.
+/// A loaded oneDNN library.
 pub struct Library {
     version: [i32; 3],
     origin: Origin,
+    is_forced: bool,
     pub(crate) context: Context,
     pub(crate) convolutions: Cache<Convolutions>,
     pub(crate) products: Cache<Products>,
 }
 
-/// The place where the library was found.
+/// Where the library was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The process had loaded it.
+    /// It was already loaded in the process.
     Process,
-    /// The variable names it.
+    /// The environment variable names it.
     Variable(PathBuf),
     /// The dynamic linker found it.
     System,
 }
 
-/// The reason for which the library is not used.
+/// The reason why the library is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// The variable is `off`.
     #[error("{VARIABLE} is `off`")]
     Off,
-    /// There is no library.
+    /// The library was not found.
     #[error("there is no libdnnl.so.3")]
     Absent,
-    /// The library has another version.
+    /// The library has an unsupported version.
     #[error("version {}.{}.{} is not from 3.2 to 3.x", .0[0], .0[1], .0[2])]
     Version([i32; 3]),
     /// The library lacks functions.
@@ -72,51 +77,66 @@ pub struct BadVariable {
 }
 
 impl Library {
-    /// Returns the library. The first call looks for it.
+    /// Returns the library. The first call searches for it.
     ///
     /// # Errors
-    /// If it is not used.
+    /// If the library is not used.
     pub fn get() -> Result<&'static Self, &'static Unusable> {
         static LIBRARY: OnceLock<Result<Library, Unusable>> = OnceLock::new();
         LIBRARY.get_or_init(|| Self::find(tenon::trusted_variable(VARIABLE))).as_ref()
     }
 
-    /// Returns the version: main version, release and correction.
+    /// Returns the version: major, minor and patch.
     #[must_use]
     pub fn version(&self) -> [i32; 3] {
         self.version
     }
 
-    /// Returns the place where it was found.
+    /// Returns where the library was found.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
+    /// Returns true if the environment variable requests the library wherever it can compute, even where it
+    /// is slower.
+    #[must_use]
+    pub fn is_forced(&self) -> bool {
+        self.is_forced
+    }
+
     fn find(variable: Option<OsString>) -> Result<Self, Unusable> {
-        let Some(value) = variable.filter(|value| !value.is_empty()) else {
-            return match open(NAME, libc::RTLD_NOLOAD) {
-                Some(handle) => Self::new(handle, Origin::Process),
-                None => Self::new(open(NAME, 0).ok_or(Unusable::Absent)?, Origin::System),
-            };
-        };
-        if value == "off" {
+        let Some(value) = variable.filter(|value| !value.is_empty()) else { return Self::of_name() };
+        if value == OFF {
             return Err(Unusable::Off);
         }
         let bad = |reason| BadVariable { value: value.to_string_lossy().into_owned(), reason };
+        if value == ALWAYS {
+            let library = Self::of_name().map_err(|reason| bad(reason.to_string()))?;
+            return Ok(Self { is_forced: true, ..library });
+        }
         if !value.as_bytes().contains(&b'/') {
-            return Err(bad("expected `off` or the path of libdnnl.so.3".to_owned()).into());
+            let reason = format!("expected `{OFF}`, `{ALWAYS}` or the path of libdnnl.so.3");
+            return Err(bad(reason).into());
         }
         let handle = open_path(&value).map_err(bad)?;
         Self::new(handle, Origin::Variable(PathBuf::from(&value)))
             .map_err(|reason| bad(reason.to_string()).into())
     }
 
+    /// Finds the library by its name: first in the process, then on the system.
+    fn of_name() -> Result<Self, Unusable> {
+        match open(NAME, libc::RTLD_NOLOAD) {
+            Some(handle) => Self::new(handle, Origin::Process),
+            None => Self::new(open(NAME, 0).ok_or(Unusable::Absent)?, Origin::System),
+        }
+    }
+
     fn new(handle: *mut c_void, origin: Origin) -> Result<Self, Unusable> {
-        // SAFETY: the handle is that of a library that is never closed. Functions of these names are those of oneDNN, whose
-        // signatures are the same in all versions that are used.
+        // SAFETY: the handle belongs to a library that is never closed. Functions with these names are those
+        // of oneDNN, and their signatures are the same in all supported versions.
         let api = unsafe { OneDnn::load(|name| libc::dlsym(handle, name.as_ptr())) };
-        // SAFETY: the library returns a struct of its own.
+        // SAFETY: the library returns a pointer to its own static struct.
         let version = unsafe { api.version().ok().and_then(|version| version.as_ref()) };
         let version = version.ok_or_else(|| Unusable::Missing("dnnl_version".to_owned()))?;
         let version = [version.major, version.minor, version.patch];
@@ -129,7 +149,14 @@ impl Library {
         // SAFETY: the arguments are valid. The engine is never destroyed.
         let engine = unsafe { api.engine_create(EngineKind::CPU, 0) }.map_err(|_| Unusable::Engine)?;
         let context = Context::new(api, engine).map_err(|_| Unusable::Engine)?;
-        Ok(Self { version, origin, context, convolutions: Cache::new(), products: Cache::new() })
+        Ok(Self {
+            version,
+            origin,
+            is_forced: false,
+            context,
+            convolutions: Cache::new(),
+            products: Cache::new(),
+        })
     }
 }
 
@@ -139,6 +166,7 @@ impl fmt::Debug for Library {
             .debug_struct("Library")
             .field("version", &self.version)
             .field("origin", &self.origin)
+            .field("is_forced", &self.is_forced)
             .finish()
     }
 }
@@ -151,7 +179,8 @@ impl fmt::Display for Library {
             Origin::Process => formatter.write_str("which the process had loaded"),
             Origin::Variable(path) => write!(formatter, "which {VARIABLE} names: {}", path.display()),
             Origin::System => formatter.write_str("which the system has"),
-        }
+        }?;
+        formatter.write_str(if self.is_forced { ", wherever it can compute" } else { "" })
     }
 }
 
@@ -161,7 +190,7 @@ fn open(name: &CStr, flags: c_int) -> Option<*mut c_void> {
     (!handle.is_null()).then_some(handle)
 }
 
-/// Loads a library; fails with the reason of the dynamic linker.
+/// Loads a library; fails with the error message of the dynamic linker.
 fn open_path(path: &OsStr) -> Result<*mut c_void, String> {
     let name = CString::new(path.as_bytes()).map_err(|_| "a path has no NUL".to_owned())?;
     open(&name, 0).ok_or_else(|| {
@@ -185,8 +214,17 @@ mod tests {
     }
 
     #[test]
+    fn always_forces_the_library_or_says_why_not() {
+        match (Library::find(None), Library::find(Some("always".into()))) {
+            (Ok(found), Ok(forced)) => assert_eq!((found.is_forced(), forced.is_forced()), (false, true)),
+            (Err(reason), Err(bad)) => assert_eq!(bad.to_string(), format!("TENON_DNNL=always: {reason}")),
+            (found, forced) => panic!("{found:?} and {forced:?}"),
+        }
+    }
+
+    #[test]
     fn invalid_values_are_named() {
-        assert_eq!(unusable("on"), "TENON_DNNL=on: expected `off` or the path of libdnnl.so.3");
+        assert_eq!(unusable("on"), "TENON_DNNL=on: expected `off`, `always` or the path of libdnnl.so.3");
         assert!(unusable("/absent/libdnnl.so.3").starts_with("TENON_DNNL=/absent/libdnnl.so.3: "));
     }
 
@@ -200,7 +238,8 @@ mod tests {
 
     #[test]
     fn a_named_library_is_used() {
-        match std::env::var_os(VARIABLE).filter(|value| !value.is_empty() && value != "off") {
+        let path = |value: &OsString| value.as_bytes().contains(&b'/');
+        match std::env::var_os(VARIABLE).filter(path) {
             Some(path) => assert_eq!(Library::get().unwrap().origin(), &Origin::Variable(path.into())),
             None => assert!(!matches!(Library::get(), Err(Unusable::Variable(_)))),
         }

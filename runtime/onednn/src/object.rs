@@ -1,4 +1,4 @@
-//! Objects of the library, which are destroyed when they are dropped.
+//! Objects of the library that are destroyed on drop.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -10,12 +10,12 @@ use crate::api::{
     Primitive, PrimitiveDesc, Query, Result, ScratchpadMode,
 };
 
-/// The functions of the library, and what all primitives share.
+/// The functions of the library, and the objects that all primitives share.
 #[derive(Clone, Copy)]
 pub(crate) struct Context {
     pub(crate) api: OneDnn,
     pub(crate) engine: Engine,
-    /// Attributes of primitives whose callers provide memory for intermediate results.
+    /// The attributes of primitives whose callers provide scratch memory.
     pub(crate) attributes: Attributes,
 }
 
@@ -28,10 +28,10 @@ macro_rules! owned {
         }
 
         impl $name {
-            /// Takes an object over.
+            /// Takes ownership of an object.
             ///
             /// # Safety
-            /// Nothing else destroys it.
+            /// Nothing else may destroy it.
             pub(crate) unsafe fn new(context: Context, handle: $handle) -> Self {
                 Self { context, handle }
             }
@@ -50,7 +50,7 @@ macro_rules! owned {
 
         // SAFETY: any thread may use and destroy objects of the library.
         unsafe impl Send for $name {}
-        // SAFETY: the library changes none of these objects when it uses them.
+        // SAFETY: using these objects does not change them.
         unsafe impl Sync for $name {}
     )*};
 }
@@ -82,17 +82,17 @@ impl Context {
     pub(crate) fn strided(&self, dtype: DType, dims: &[i64], strides: &[i64]) -> Result<Layout> {
         assert_eq!(dims.len(), strides.len(), "each dimension has a stride");
         let (count, ty) = (dims.len() as i32, element_type(dtype)?);
-        // SAFETY: both lists have as many numbers as there are dimensions.
+        // SAFETY: both lists have one number for each dimension.
         let handle =
             unsafe { self.api.memory_desc_create_with_strides(count, dims.as_ptr(), ty, strides.as_ptr()) };
         // SAFETY: the descriptor is new.
         handle.map(|handle| unsafe { Layout::new(*self, handle) })
     }
 
-    /// Describes a tensor in the layout that a computation chooses.
+    /// Describes a tensor whose layout the computation chooses.
     pub(crate) fn any(&self, dtype: DType, dims: &[i64]) -> Result<Layout> {
         let (count, ty) = (dims.len() as i32, element_type(dtype)?);
-        // SAFETY: the list has as many numbers as there are dimensions.
+        // SAFETY: the list has one number for each dimension.
         let handle =
             unsafe { self.api.memory_desc_create_with_tag(count, dims.as_ptr(), ty, FormatTag::ANY) };
         // SAFETY: the descriptor is new.
@@ -146,9 +146,9 @@ impl Layout {
 }
 
 impl Description {
-    /// Returns the layout of one of its tensors.
+    /// Returns the layout of one of the tensors.
     pub(crate) fn layout(&self, what: Query) -> Result<Layout> {
-        // SAFETY: the descriptor is live; the copy of its part is new.
+        // SAFETY: the descriptor is live; the clone of its part is new.
         unsafe {
             let part = self.context.api.primitive_desc_query_md(self.handle, what, 0)?;
             let handle = self.context.api.memory_desc_clone(part)?;
@@ -156,11 +156,12 @@ impl Description {
         }
     }
 
-    /// Returns true if the library computes it with plain loops.
+    /// Returns true if the library computes it with its slow reference implementation.
     pub(crate) fn is_reference(&self) -> bool {
         let mut name: *const c_char = ptr::null();
         let to = ptr::from_mut(&mut name).cast();
-        // SAFETY: the property is a text, and there is room for its address. It lives as long as the descriptor.
+        // SAFETY: the property is a string, and there is room for its address. The string lives as long as
+        // the descriptor.
         unsafe {
             let found = self.context.api.primitive_desc_query(self.handle, Query::IMPL_INFO_STR, 0, to);
             found.is_err() || name.is_null() || CStr::from_ptr(name).to_bytes().starts_with(b"ref")

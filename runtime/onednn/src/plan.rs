@@ -1,4 +1,4 @@
-//! A primitive, with copies of its tensors to the layouts that it chose.
+//! A primitive, with copies of its tensors in the layouts that it chose.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use crate::api::{ExecArg, Query, Result};
 use crate::object::{Code, Context, Description, Layout, Placed, Queue};
 
-/// The roles of tensors.
+/// The argument indices of tensors.
 pub(crate) mod role {
     pub(crate) const SRC: i32 = 1;
     pub(crate) const DST: i32 = 17;
@@ -17,11 +17,11 @@ pub(crate) mod role {
 
 /// The properties of a tensor that a plan depends on.
 pub(crate) struct Tensor {
-    /// The role in the call.
+    /// The argument index in the call.
     pub(crate) role: i32,
     /// The layout that the computation chose.
     pub(crate) chosen: Query,
-    /// The layout of the caller.
+    /// The layout of the caller's tensor.
     pub(crate) given: Layout,
 }
 
@@ -70,10 +70,11 @@ impl Plan {
         })
     }
 
-    /// Computes the output, which is undefined if this fails.
+    /// Computes the output. If this fails, the contents of the output are unspecified.
     ///
     /// # Safety
-    /// The addresses lead to tensors of the given layouts. The output is written, and overlaps no input.
+    /// The addresses must point to tensors of the given layouts. The output must be writable and overlap no
+    /// input.
     pub(crate) unsafe fn execute(&self, output: *mut c_void, inputs: [*const c_void; 2]) -> Result<()> {
         let operands = self.inputs.iter().chain([&self.output]);
         let copied = operands.map(|operand| operand.copy.as_ref().map_or(0, |copy| padded(copy.bytes)));
@@ -85,7 +86,7 @@ impl Plan {
     }
 
     /// # Safety
-    /// As for [`Plan::execute`], with memory for all copies and the scratchpad.
+    /// As for [`Plan::execute`]. The memory must have room for all copies and the scratchpad.
     unsafe fn execute_with(
         &self,
         memory: *mut Block,
@@ -107,7 +108,7 @@ impl Plan {
                 None => given,
                 Some(copy) => {
                     let to = context.place(&copy.layout, reserve(copy.bytes))?;
-                    // SAFETY: both tensors are in memory of their layouts.
+                    // SAFETY: the memory of both tensors fits their layouts.
                     unsafe { run(context, &queue, &copy.code, &[(role::SRC, &given), (role::DST, &to)])? };
                     to
                 }
@@ -130,7 +131,7 @@ impl Plan {
             (self.output.role, written),
             (role::SCRATCHPAD, &scratchpad),
         ];
-        // SAFETY: all tensors are in memory of the layouts that the primitive chose.
+        // SAFETY: the memory of all tensors fits the layouts that the primitive chose.
         unsafe { run(context, &queue, &self.code, &arguments)? };
         if let Some((copy, memory)) = &result {
             // SAFETY: as above.
@@ -156,31 +157,31 @@ impl Operand {
 }
 
 /// # Safety
-/// The tensors are in memory of the layouts that the primitive expects.
+/// The memory of the tensors must fit the layouts that the primitive expects.
 unsafe fn run(context: &Context, queue: &Queue, code: &Code, arguments: &[(i32, &Placed)]) -> Result<()> {
     let mut list = [ExecArg { arg: 0, memory: std::ptr::null_mut() }; 4];
     for (entry, (role, memory)) in list.iter_mut().zip(arguments) {
         *entry = ExecArg { arg: *role, memory: memory.handle().as_raw() };
     }
-    // SAFETY: all objects are live, and the caller's promise. The call returns when the work is done.
+    // SAFETY: all objects are live; the rest is the caller's promise. The call returns when the work is done.
     unsafe {
         context.api.primitive_execute(code.handle(), queue.handle(), arguments.len() as i32, list.as_ptr())
     }
 }
 
-/// The unit of memory for intermediate results: a line of the cache.
+/// The allocation unit of scratch memory: a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Block(#[allow(dead_code, reason = "it is the size that counts")] [u8; 64]);
 
-/// Bytes of memory that a thread keeps for its next computation.
+/// The number of bytes of scratch memory that a thread keeps for its next computation.
 const KEPT: usize = 64 << 20;
 
 fn padded(bytes: usize) -> usize {
     bytes.next_multiple_of(size_of::<Block>())
 }
 
-/// Calls a function with memory, which is not initialised.
+/// Calls a function with uninitialised scratch memory.
 fn with_workspace<R>(bytes: usize, compute: impl FnOnce(*mut Block) -> R) -> R {
     thread_local! {
         static MEMORY: RefCell<Vec<Block>> = const { RefCell::new(Vec::new()) };

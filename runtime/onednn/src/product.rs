@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matrix products.
 
 use tenon_kernels::DType;
 use tenon_kernels::provider::Factor;
@@ -10,10 +10,10 @@ use crate::object::{Context, Description};
 use crate::plan::{Plan, Tensor, role};
 
 impl Library {
-    /// Computes a product of matrices, as [`Provider::multiply`] does.
+    /// Computes a matrix product, as [`Provider::multiply`] does.
     ///
     /// # Panics
-    /// If a matrix reaches past its elements, or rows of the product overlap.
+    /// If a matrix extends past its elements, or rows of the product overlap.
     ///
     /// [`Provider::multiply`]: tenon_kernels::provider::Provider::multiply
     pub fn multiply(
@@ -25,7 +25,7 @@ impl Library {
         is_added: bool,
     ) -> bool {
         if strides[1] != 1 && strides[0] == 1 {
-            // The library writes rows: the transposed product has them.
+            // The library writes row-major results: the transposed product is row-major.
             let flipped = [right, left].map(|Factor { elements, strides: [row, column] }| Factor {
                 elements,
                 strides: [column, row],
@@ -83,17 +83,17 @@ impl Library {
     }
 }
 
-/// Products that are not of `f32`.
+/// Products of types other than `f32`.
 pub(crate) struct Products;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     dtype: DType,
-    /// Rows, inner dimension and columns.
+    /// The numbers of rows, inner elements and columns.
     shape: [usize; 3],
     /// The strides of the factors.
     factors: [[usize; 2]; 2],
-    /// The distance of rows of the product.
+    /// The row stride of the product.
     row: usize,
 }
 
@@ -138,13 +138,13 @@ fn extent([rows, columns]: [usize; 2], [row, column]: [usize; 2]) -> usize {
 
 struct Order {
     letter: i8,
-    /// From a row to the next, or from a column.
+    /// The distance between rows of a row-major matrix, or between columns of a column-major one.
     distance: i64,
 }
 
 /// Returns the order of a matrix if it is row-major or column-major.
 fn order([row, column]: [usize; 2], [rows, columns]: [usize; 2]) -> Option<Order> {
-    // The stride of a dimension of length one makes no difference, but the library checks it.
+    // The stride of a dimension of length one has no effect, but the library checks it.
     if (column == 1 || columns == 1) && (row >= columns || rows == 1) {
         return Some(Order { letter: b'N' as i8, distance: row.max(columns) as i64 });
     }

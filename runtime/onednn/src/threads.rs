@@ -1,11 +1,11 @@
-//! The number of threads that OpenMP would use now.
+//! The current number of OpenMP threads.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 
 /// The number of threads of each OpenMP library in the process, for the calling thread.
 ///
-/// A process may have both, and the dynamic linker chose one of them for oneDNN.
+/// A process may have loaded both; the dynamic linker chose one of them for oneDNN.
 pub(crate) type Threads = [c_int; 2];
 
 const LIBRARIES: [&CStr; 2] = [c"libiomp5.so", c"libgomp.so.1"];
@@ -24,6 +24,6 @@ fn look_up(library: &CStr) -> Option<extern "C" fn() -> c_int> {
         }
         libc::dlsym(handle, c"omp_get_max_threads".as_ptr())
     };
-    // SAFETY: OpenMP defines the function so, and a null pointer is `None`.
+    // SAFETY: OpenMP defines the function with this signature, and a null pointer is `None`.
     unsafe { std::mem::transmute::<*mut c_void, Option<extern "C" fn() -> c_int>>(symbol) }
 }

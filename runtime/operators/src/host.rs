@@ -1,4 +1,4 @@
-//! Tensors of the device as views for kernels: the memory of the CPU device is host memory.
+//! Views of the device's tensors for kernels: the memory of the CPU device is host memory.
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Plugin, Result, Status};
@@ -6,12 +6,17 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 use tenon_cpu::Cpu;
 use tenon_kernels::{DType, TensorMeta, View, ViewMut};
 
-/// Waits until the work that is queued on the stream is done.
+use crate::queue::is_immediate;
+
+/// Waits until the queued work on the stream is done.
 pub(crate) fn ready(launch: Launch) -> Result<()> {
+    if is_immediate() {
+        return Ok(());
+    }
     launch.synchronize(Cpu::instance())
 }
 
-/// Turns the result of a kernel into that of an operator.
+/// Converts the result of a kernel to the result of an operator.
 pub(crate) fn done<T>(result: tenon_kernels::Result<T>) -> Result<T> {
     result.map_err(|error| Error::invalid(error.to_string()))
 }
@@ -43,20 +48,22 @@ types! {
 
 /// Returns the elements of an input.
 pub(crate) fn view<'v>(tensor: &'v TensorRef<'_>) -> Result<View<'v>> {
-    // SAFETY: the stream has no work that writes the elements, as `ready` has waited for it.
+    // SAFETY: no work on the stream writes the elements, because `ready` has waited for it.
     unsafe { lasting_view(tensor, tensor.first()) }
 }
 
-/// Returns the type and the shape of an input.
+/// Returns the element type and the shape of an input.
 pub(crate) fn meta<'v>(tensor: &'v TensorRef<'_>) -> Result<TensorMeta<'v>> {
     Ok(TensorMeta::new(dtype(tensor.data_type())?, tensor.dims()))
 }
 
-/// Returns the elements of an input, or a copy of them that begins at `first`, for as long as the caller needs.
+/// Returns a view of the elements of an input, or of a copy of them that starts at `first`. The caller
+/// chooses the lifetime.
 ///
 /// # Safety
-/// The memory is there for `'v`, and nothing writes it while an operator reads the view. By the promise to `TensorRef::new`
-/// the elements are memory of the CPU device, which is host memory, or other host memory.
+/// The memory must be valid for `'v`, and nothing may write it while an operator reads the view. By the
+/// contract of `TensorRef::new`, the elements are in memory of the CPU device, which is host memory, or in
+/// other host memory.
 pub(crate) unsafe fn lasting_view<'v>(tensor: &TensorRef<'_>, first: DevicePtr) -> Result<View<'v>> {
     let (dtype, first) = (dtype(tensor.data_type())?, first.as_ptr().cast::<u8>());
     // SAFETY: the caller's promise.
@@ -66,7 +73,7 @@ pub(crate) unsafe fn lasting_view<'v>(tensor: &TensorRef<'_>, first: DevicePtr) 
 /// Returns the elements of an output, as [`lasting_view`] does.
 ///
 /// # Safety
-/// As for [`lasting_view`]. Inputs may share the memory, which kernels allow.
+/// As for [`lasting_view`]. Inputs may share the memory; kernels allow this.
 pub(crate) unsafe fn lasting_view_mut<'v>(tensor: &mut TensorMut<'_>) -> Result<ViewMut<'v>> {
     let (dtype, first) = (dtype(tensor.data_type())?, tensor.first().as_ptr().cast::<u8>());
     // SAFETY: the caller's promise.

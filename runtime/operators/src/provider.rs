@@ -1,4 +1,4 @@
-//! Chooses who computes: oneDNN or the kernels of `tenon-kernels`.
+//! Chooses between oneDNN and the kernels of `tenon-kernels`.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -7,16 +7,16 @@ use tenon_kernels::DType;
 use tenon_kernels::provider::{self, Factor, Geometry, Pass, Provider};
 use tenon_onednn::{BadVariable, Library, Unusable};
 
-/// Who computes convolutions and products of matrices.
+/// The implementation of convolutions and matrix products.
 #[derive(Clone, Copy, Debug)]
 pub enum Computing {
-    /// oneDNN, where it is faster.
+    /// oneDNN, where it is faster, or wherever it is supported.
     OneDnn(&'static Library),
     /// The kernels of `tenon-kernels`, because oneDNN cannot be used.
     Kernels(&'static Unusable),
 }
 
-/// Lets operators compute with oneDNN where it is faster, if there is one, for all calls from now on.
+/// Lets operators use oneDNN where it is faster, if the library is available. Applies to all later calls.
 ///
 /// # Errors
 /// If the environment variable that names the library has an invalid value. Operators then compute without it.
@@ -41,7 +41,8 @@ impl fmt::Display for Computing {
     }
 }
 
-/// The choice of who computes. The guide to the CPU device has the measurements behind it.
+/// Decides which implementation computes an operation, unless oneDNN is forced. The guide to the CPU device
+/// has the measurements behind it.
 struct OneDnn(&'static Library);
 
 impl Provider for OneDnn {
@@ -53,7 +54,8 @@ impl Provider for OneDnn {
         result: &mut [u8],
         operands: [&[u8]; 2],
     ) -> bool {
-        is_faster(pass, dtype, geometry) && self.0.convolve(pass, dtype, geometry, result, operands)
+        (self.0.is_forced() || is_faster(pass, dtype, geometry))
+            && self.0.convolve(pass, dtype, geometry, result, operands)
     }
 
     fn multiply(
@@ -65,23 +67,24 @@ impl Provider for OneDnn {
         is_added: bool,
     ) -> bool {
         let least = if dtype == DType::F32 { PRODUCT } else { HALF_PRODUCT };
-        shape.iter().product::<usize>() >= least && self.0.multiply(dtype, out, shape, factors, is_added)
+        (self.0.is_forced() || shape.iter().product::<usize>() >= least)
+            && self.0.multiply(dtype, out, shape, factors, is_added)
     }
 }
 
-/// The fewest elements of an image for which a pointwise convolution is a product of matrices.
+/// The minimum number of image elements for which a pointwise convolution is computed as a matrix product.
 const PRODUCT_ELEMENTS: usize = 16;
 
-/// The fewest channels for which oneDNN computes the gradient of an image well.
+/// The minimum number of channels for which oneDNN is fast at the gradient of an image.
 const GRADIENT_CHANNELS: usize = 4;
 
-/// The fewest multiplications for which a product in `f32` is worth the call.
+/// The minimum number of multiplications for which a call for an `f32` product pays off.
 const PRODUCT: usize = 1 << 16;
 
-/// The fewest multiplications for which a product in half precision is worth the code that is generated for it.
+/// The minimum number of multiplications for which generating code for a half-precision product pays off.
 const HALF_PRODUCT: usize = 1 << 17;
 
-/// Returns true if oneDNN computes a convolution faster than the kernel does with products of oneDNN.
+/// Returns true if oneDNN computes a convolution faster than the kernel does with oneDNN's matrix products.
 fn is_faster(pass: Pass, dtype: DType, geometry: &Geometry) -> bool {
     if dtype == DType::F32 && geometry.is_pointwise() {
         return geometry.large.iter().product::<usize>() < PRODUCT_ELEMENTS;

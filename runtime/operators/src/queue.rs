@@ -7,15 +7,16 @@ use tenon::DevicePtr;
 use tenon::device::{Device as _, DeviceId, Error, Plugin, Result};
 use tenon::operators::{Launch, TensorMut, TensorRef, broadcast};
 use tenon::support::write_line;
-use tenon_cpu::{Cpu, Space};
+use tenon_cpu::{Activity, Cpu, Space};
 use tenon_kernels::{View, ViewMut, reduce};
 
 use crate::host::{self, done, ready};
 
-/// Operators on fewer elements than this take a few microseconds: less than to hand them to a thread.
+/// The number of elements below which operators run before they return: they take a few microseconds, less
+/// than handing them to a thread.
 const INLINE_ELEMENTS: usize = 4096;
 
-/// Bytes of host memory that are copied rather than waited for.
+/// The number of bytes up to which host memory is copied instead of waited for.
 const COPIED_BYTES: usize = 4096;
 
 /// True if operators may run after their calls have returned.
@@ -25,22 +26,36 @@ pub(crate) fn enable() {
     IS_ENABLED.store(true, Ordering::Relaxed);
 }
 
+/// True if callers order the operators themselves.
+static IS_IMMEDIATE: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn ignore_streams() {
+    IS_IMMEDIATE.store(true, Ordering::Relaxed);
+}
+
+/// Returns true if operators compute at once, whatever their stream.
+pub(crate) fn is_immediate() -> bool {
+    IS_IMMEDIATE.load(Ordering::Relaxed)
+}
+
 /// A kernel with its operands.
 type Kernel = Box<dyn FnMut() -> tenon_kernels::Result<()> + Send>;
 
-/// One call of an operator that may compute after it has returned.
+/// One operator call, which may compute after it has returned.
 ///
-/// The tensors become views without a lifetime. The host keeps device memory allocated until the work on the stream is
-/// done; other memory lives only as long as the call, so that small inputs are copied, and anything else is computed
-/// before the call returns.
+/// The tensors become views without a lifetime. The host keeps device memory allocated until the work on the
+/// stream is done; other memory lives only as long as the call. Therefore small inputs are copied, and all
+/// other operators compute before the call returns.
 pub(crate) struct Call {
     launch: Launch,
+    /// The time at which the call began, if calls are traced.
+    begun: Option<u64>,
     /// True if the stream had no work when the call began.
     is_idle: bool,
     /// True if the device has a thread that could run the kernel.
     has_threads: bool,
     elements: usize,
-    /// Memory whose owner matters only if the kernel is queued.
+    /// Memory whose owner is looked up only if the kernel is queued.
     unchecked: SmallVec<[DevicePtr; 4]>,
     copies: Vec<Box<[u128]>>,
     is_bound_to_caller: bool,
@@ -48,16 +63,26 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn new(launch: Launch) -> Self {
+        if is_immediate() {
+            return Self::of(launch, None, true, false);
+        }
         let cpu = Cpu::instance();
-        // The null stream means one of each device, and a stream may be that of a device that is not current: both are
-        // for `ready`, which finds them.
+        // The null stream means a different stream for each device, and a stream may belong to a device that
+        // is not current. `ready` finds both.
         let is_found = !launch.stream.is_null();
+        let is_idle = is_found && cpu.is_idle(launch.device, launch.stream);
+        let has_threads = is_found
+            && IS_ENABLED.load(Ordering::Relaxed)
+            && cpu.config().is_ok_and(|config| config.threads > 1);
+        Self::of(launch, cpu.profiler_time(), is_idle, has_threads)
+    }
+
+    fn of(launch: Launch, begun: Option<u64>, is_idle: bool, has_threads: bool) -> Self {
         Self {
             launch,
-            is_idle: is_found && cpu.is_idle(launch.device, launch.stream),
-            has_threads: is_found
-                && IS_ENABLED.load(Ordering::Relaxed)
-                && cpu.config().is_ok_and(|config| config.threads > 1),
+            begun,
+            is_idle,
+            has_threads,
             elements: 0,
             unchecked: SmallVec::new(),
             copies: Vec::new(),
@@ -67,8 +92,8 @@ impl Call {
 
     pub(crate) fn input(&mut self, tensor: &TensorRef<'_>) -> Result<View<'static>> {
         if self.runs_before_return(tensor.first(), tensor.len()) {
-            // SAFETY: the memory stays until the call returns, and the kernel runs before that: `run` looks at the owner before
-            // it decides otherwise.
+            // SAFETY: the memory stays valid until the call returns. The kernel runs before that, unless
+            // `run` finds that the owner allows it to run later.
             return unsafe { host::lasting_view(tensor, tensor.first()) };
         }
         let bytes = tensor.len() * tensor.data_type().size().unwrap_or_default();
@@ -82,8 +107,8 @@ impl Call {
             }
         };
         if !is_copied {
-            // SAFETY: memory of the device stays allocated until the work on the stream is done, and this call adds its work
-            // there. For other memory, the call does not return before it has computed.
+            // SAFETY: device memory stays allocated until the work on the stream is done, and this call adds
+            // its work there. For other memory, the call computes before it returns.
             return unsafe { host::lasting_view(tensor, tensor.first()) };
         }
         let mut copy = vec![0_u128; bytes.div_ceil(size_of::<u128>())].into_boxed_slice();
@@ -93,7 +118,7 @@ impl Call {
         }
         let first = DevicePtr::from_ptr(copy.as_ptr());
         self.copies.push(copy);
-        // SAFETY: the work keeps the copy, which is aligned for every type of elements.
+        // SAFETY: the work keeps the copy, which is aligned for every element type.
         unsafe { host::lasting_view(tensor, first) }
     }
 
@@ -135,8 +160,8 @@ impl Call {
         tensors.iter_mut().map(|tensor| self.optional_output(tensor.as_mut())).collect()
     }
 
-    /// Counts the elements of a tensor. Returns true if the kernel runs before the call returns, unless later tensors are
-    /// large: to look for the owner of the memory takes longer than a short kernel.
+    /// Counts the elements of a tensor. Returns true if the kernel runs before the call returns, unless later
+    /// tensors are large: looking up the owner of the memory takes longer than a short kernel.
     fn runs_before_return(&mut self, first: DevicePtr, elements: usize) -> bool {
         self.elements += elements;
         let runs_before_return = !self.may_be_queued();
@@ -146,25 +171,28 @@ impl Call {
         runs_before_return
     }
 
-    /// Returns false if the kernel is too short for another thread, or there is none.
+    /// Returns false if the kernel is too short for another thread, or there is no other thread.
     fn may_be_queued(&self) -> bool {
         self.has_threads && !(self.is_idle && self.elements < INLINE_ELEMENTS)
     }
 
-    /// Runs a kernel in the order of the stream: at once if it is short and the stream is idle, on a thread of the device
-    /// otherwise.
+    /// Runs a kernel in stream order: immediately if it is short and the stream is idle, otherwise on a
+    /// thread of the device.
     pub(crate) fn run(
         self,
         name: &'static str,
         mut kernel: impl FnMut() -> tenon_kernels::Result<()> + Send + 'static,
     ) -> Result<()> {
+        let traced =
+            self.begun.map(|begun| Traced { activity: Activity::Call, name, launch: self.launch, begun });
         if self.is_queued() {
-            // A trait object, because each operator has its own type of kernel, and the code would be compiled for each.
+            // A trait object: each operator has its own kernel type, and the code would be compiled for each.
             return self.queue(name, Box::new(kernel));
         }
         if !self.is_idle {
             ready(self.launch)?;
         }
+        let _traced = traced.as_ref().and_then(Traced::kernel);
         done(kernel())
     }
 
@@ -197,14 +225,37 @@ impl Call {
     }
 }
 
+/// Work of the calling thread that is recorded on drop.
+struct Traced {
+    activity: Activity,
+    name: &'static str,
+    launch: Launch,
+    begun: u64,
+}
+
+impl Traced {
+    /// Starts the record of a kernel that the call computes itself.
+    fn kernel(&self) -> Option<Self> {
+        let begun = Cpu::instance().profiler_time()?;
+        Some(Self { activity: Activity::Kernel, name: self.name, launch: self.launch, begun })
+    }
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        let Launch { device, stream } = self.launch;
+        Cpu::instance().profiler_add(self.activity, self.name, device, stream, self.begun);
+    }
+}
+
 /// The owner of memory.
 #[derive(PartialEq, Eq)]
 enum Owner {
     /// The device of the call.
     Device,
-    /// The host, which lets no work on a stream write it meanwhile.
+    /// The host, which prevents work on streams from writing the memory in the meantime.
     Host,
-    /// Another device, or the host by an allocation of the device.
+    /// Another device, or host memory allocated by the device.
     Other,
 }
 
@@ -223,12 +274,12 @@ pub(crate) fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
-/// Returns a copied attribute as a kernel takes it.
+/// Returns a copied attribute as the kernel's argument type.
 pub(crate) fn borrowed(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Refuses an output of another shape than inputs have together.
+/// Rejects an output whose shape differs from the common shape of the inputs.
 pub(crate) fn expect_shape(out: &ViewMut<'_>, inputs: &[&View<'_>]) -> Result<()> {
     if inputs.iter().all(|input| input.dims() == out.dims()) {
         return Ok(());
@@ -252,7 +303,8 @@ pub(crate) fn common_shape(operands: &[&View<'_>]) -> Result<Vec<usize>> {
         .try_fold(Vec::new(), |dims: Vec<usize>, other| broadcast(&dims, other))
 }
 
-/// Computes the gradient by an operand: the sum over the dimensions along which the operand was repeated.
+/// Computes the gradient with respect to an operand: the sum over the dimensions along which the operand was
+/// broadcast.
 pub(crate) fn gradient(
     out: &mut ViewMut<'_>,
     dims: &[usize],

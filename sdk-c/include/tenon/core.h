@@ -54,6 +54,20 @@ typedef enum {
   TENON_DIRECTION_INOUT = 2,
 } tenon_direction;
 
+/** @brief The type of the values of an argument. */
+typedef enum {
+  /** No value: an optional tensor that is not there. */
+  TENON_OPERATOR_KIND_ABSENT = 0,
+  /** Pointers to `tenon_operator_tensor`. */
+  TENON_OPERATOR_KIND_TENSORS = 1,
+  /** Integers of 64 bits. A truth value is 0 or 1. */
+  TENON_OPERATOR_KIND_INTEGERS = 2,
+  /** Numbers of the type `double`. */
+  TENON_OPERATOR_KIND_NUMBERS = 3,
+  /** The bytes of a text in UTF-8. */
+  TENON_OPERATOR_KIND_TEXT = 4,
+} tenon_operator_kind;
+
 /** @brief The implementation of a function. */
 typedef enum {
   /** The plugin implements it. */
@@ -232,6 +246,24 @@ typedef struct {
   const char* layers;
 } tenon_options;
 
+/** @brief An argument of an operator. */
+typedef struct {
+  /** The type of the values. */
+  tenon_operator_kind kind;
+  /** The number of values: 1 unless the operator takes a list. */
+  size_t count;
+  /** The address of the first value. */
+  const void* values;
+} tenon_operator_argument;
+
+/** @brief The shape of a tensor. */
+typedef struct {
+  /** Number of dimensions. */
+  size_t rank;
+  /** Length of each dimension; those from `rank` on are 0. */
+  size_t dims[16];
+} tenon_operator_shape;
+
 /**
  * @brief Options of #tenon_plugin_load. Set `size` to `sizeof(tenon_load_options)`; members that are zero have
  * their default. [Python] Options that are left out have their default.
@@ -301,6 +333,22 @@ typedef struct {
    */
   uint64_t calls;
 } tenon_report_entry;
+
+/** @brief A tensor in device memory. */
+typedef struct {
+  /**
+   * Address of the first element. The element with the indices `i` is `sum(i * strides)` elements behind it.
+   */
+  void* data;
+  /** The number of the element type. */
+  int data_type;
+  /** Number of dimensions; 0 for a single number. */
+  size_t rank;
+  /** Length of each dimension. */
+  const size_t* dims;
+  /** Distance between neighbours along each dimension, in elements. It may be zero or negative. */
+  const ptrdiff_t* strides;
+} tenon_operator_tensor;
 
 #ifdef __cplusplus
 extern "C" {
@@ -605,8 +653,9 @@ const char* tenon_status_string(tenon_status status);
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_ARGUMENT `names` is `NULL`, names an unknown layer, or a layer cannot be created;
  * the last error has the reason.
- * @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or the call is made from
- * inside another call or from a stream callback.
+ * @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or `names` contains `profile`,
+ * which must be on when plugins are loaded; or the call is made from inside another call or from a stream
+ * callback.
  * @par Threads
  *     Any thread, also several at once; the calls run one after the other.
  */
@@ -684,6 +733,84 @@ tenon_status tenon_shutdown(void);
  *     Any thread.
  */
 tenon_status tenon_abandon(void);
+
+/**
+ * @brief Finds out whether a device has an operator for a type of elements.
+ *
+ * @param[in] device The device.
+ * @param[in] method The name of the operator, as in the reference of operators.
+ * @param[in] data_type The number of the element type of its first input.
+ * @param[out] supported True if the device has it.
+ * @retval TENON_SUCCESS On success.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_INVALID_ARGUMENT `method` or `supported` is `NULL`.
+ * @par Threads
+ *     Any thread, also several at once.
+ */
+tenon_status tenon_operator_supported(tenon_device device,
+                                      const char* method,
+                                      int data_type,
+                                      bool* supported);
+
+/**
+ * @brief Computes an operator on a stream.
+ *
+ * The call may return before the work is done. The memory of the tensors must stay allocated until then; the structs
+ * and lists need not. The outputs have the shapes and types that the operator gives them. An output may be the same
+ * tensor as an input. The reference of operators has the arguments of each.
+ *
+ * An error in the arguments is reported by this call, or by the next synchronisation of the stream.
+ *
+ * @param[in] device The device.
+ * @param[in] stream The stream; `NULL`: the default stream.
+ * @param[in] method The name of the operator.
+ * @param[in] data_type The number of the element type of its first input. The device must have the operator
+ * for it.
+ * @param[in] arguments The outputs, the inputs and the attributes, in this order.
+ * @param[in] count The number of arguments.
+ * @retval TENON_SUCCESS On success.
+ * @retval TENON_UNSUPPORTED The device does not have the operator, or not for this type.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_INVALID_ARGUMENT The operator does not accept the arguments. Or `method` is `NULL`.
+ * @retval other The status of the device.
+ * @par Threads
+ *     Any thread, also several at once.
+ */
+tenon_status tenon_operator_call(tenon_device device,
+                                 tenon_stream stream,
+                                 const char* method,
+                                 int data_type,
+                                 const tenon_operator_argument* arguments,
+                                 size_t count);
+
+/**
+ * @brief Computes the shape of an output of an operator.
+ *
+ * Only operators whose shapes need a function of their own have one: `matmul_out_shape` computes that of the output
+ * `out` of `matmul`. If the shape depends on elements, the call waits for the stream.
+ *
+ * @param[in] device The device.
+ * @param[in] stream The stream; `NULL`: the default stream.
+ * @param[in] method The name: that of the operator, of the output, and `shape`, joined by `_`.
+ * @param[in] data_type As for #tenon_operator_call.
+ * @param[in] arguments The inputs and the attributes of the operator, in this order.
+ * @param[in] count The number of arguments.
+ * @param[out] shape The shape.
+ * @retval TENON_SUCCESS On success.
+ * @retval TENON_UNSUPPORTED The device does not have the function, or not for this type.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_INVALID_ARGUMENT The operator does not accept the arguments. Or `method` or `shape` is `NULL`.
+ * @retval other The status of the device.
+ * @par Threads
+ *     Any thread, also several at once.
+ */
+tenon_status tenon_operator_infer_shape(tenon_device device,
+                                        tenon_stream stream,
+                                        const char* method,
+                                        int data_type,
+                                        const tenon_operator_argument* arguments,
+                                        size_t count,
+                                        tenon_operator_shape* shape);
 
 /**
  * @brief Loads a plugin, or finds it if it is already loaded.

@@ -17,8 +17,9 @@ pub use stack::{After, Before, CustomLayer, Direction, Finish, LayerCall, Param,
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_ARGUMENT `names` is `null`, names an unknown layer, or a layer cannot be created;
 /// the last error has the reason.
-/// @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or the call is made from
-/// inside another call or from a stream callback.
+/// @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or `names` contains `profile`,
+/// which must be on when plugins are loaded; or the call is made from inside another call or from a stream
+/// callback.
 /// @par Threads
 ///     Any thread, also several at once; the calls run one after the other.
 ///

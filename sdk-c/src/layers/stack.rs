@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use tenon::Refusal;
 use tenon::device::{self, Device, Function, Layer, Layered, Loaded, Outcome, WithFallbacks};
 use tenon::reflect::{Call, Direction as Way, Kind};
+use tenon_host::Plugin;
 use tenon_layers::Stack;
 
 use crate::error::Failure;
@@ -20,13 +21,15 @@ pub(crate) struct Layers {
     /// The names of the layers of `tenon-layers`, and the program's layers.
     names: String,
     custom: Vec<Arc<Custom>>,
+    /// True if a plugin has been loaded, so that the profile cannot change any more.
+    has_plugins: bool,
     /// True if a plugin has been used, so that the layers cannot change any more.
     frozen: bool,
 }
 
 impl Layers {
     pub(crate) const NONE: Self =
-        Layers { stack: None, names: String::new(), custom: Vec::new(), frozen: false };
+        Layers { stack: None, names: String::new(), custom: Vec::new(), has_plugins: false, frozen: false };
 
     /// Creates the layers in a list of names. They replace the current ones.
     pub(crate) fn open(&mut self, names: &str) -> Result<(), Failure> {
@@ -47,6 +50,12 @@ impl Layers {
             old.finish();
         }
         let stack = tenon_layers::open(names).map_err(|error| Failure::invalid(error.to_string()))?;
+        if stack.profile().is_some() && self.has_plugins {
+            return Err(Failure::busy(
+                "the layer `profile` must be on before plugins are loaded: set TENON_LAYERS, or pass the layers to the \
+                 initialisation",
+            ));
+        }
         self.stack = (!stack.is_empty()).then(|| Arc::new(stack));
         Ok(())
     }
@@ -69,6 +78,15 @@ impl Layers {
         let CustomLayer { user_data, before, after, finish, .. } = layer;
         self.custom.push(Arc::new(Custom { name, user_data, before, after, finish }));
         Ok(())
+    }
+
+    /// Returns the plugin with the properties of the profile, if there is one.
+    pub(crate) fn profiled(&mut self, plugin: &Arc<Plugin>) -> Arc<Plugin> {
+        self.has_plugins = true;
+        match self.stack.as_ref().and_then(|stack| stack.profile()) {
+            Some(profile) => Arc::new(plugin.altered(|device| profile.apply(device))),
+            None => plugin.clone(),
+        }
     }
 
     /// Returns the layers of a plugin, outermost first. After this they cannot be changed.

@@ -12,6 +12,7 @@ built in. A failed call raises `tenon.Error`.
 
 from __future__ import annotations
 
+from tenon import ops
 from tenon._ending import shutdown
 from tenon._native.core import Availability
 from tenon._native.core import version_string as version
@@ -102,6 +103,7 @@ __all__ = [
     "load_plugin",
     "ones",
     "ones_like",
+    "ops",
     "pinned",
     "plugin_failures",
     "plugins",

@@ -6,8 +6,9 @@ import sys
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
-from tenon import _arguments, _foreign, _layout, _operators, _shown, copies, dlpack
+from tenon import _arguments, _foreign, _layout, _shown, copies, dlpack
 from tenon._memory import Borrowed, Memory, Passing
+from tenon._operators import Arithmetic
 from tenon.device import resolve
 from tenon.dtype import dtype as _dtype_of
 from tenon.dtype import import_numpy, is_number, to_numpy
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from tenon.dtype import DType, DTypeLike, Number
 
 
-class Buffer:
+class Buffer(Arithmetic):
     """An array of elements of one type, with a shape and strides.
 
     `tenon.empty`, `zeros`, `full` and `Buffer.from_array` create buffers in device memory. `tenon.pinned`
@@ -42,8 +43,9 @@ class Buffer:
     done. With a stream it is queued. The caller orders work on several streams by events, with one
     exception: other streams wait automatically for the stream on which the memory was allocated.
 
-    `==` compares identity. To compare elements, use `tolist` or `numpy`. A buffer with a single element
-    converts to that element by `bool`, `int`, `float` and `complex`.
+    `x + 1`, `-x`, `x @ y`, `x < y` and the like call the functions of `tenon.ops`. `==` compares identity:
+    `tenon.ops.equal` compares elements. A buffer with a single element converts to that element by `bool`,
+    `int`, `float` and `complex`.
 
     Threads:
         Any thread may use any buffer. The program must synchronise reads and writes of the same elements.
@@ -611,8 +613,6 @@ class Buffer:
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("cannot pickle a Buffer: its memory belongs to this process. Pickle numpy() or tolist()")
 
-
-_operators.refuse(Buffer)
 
 _ELSEWHERE = {
     **dict.fromkeys(("cpu", "get", "copy_to_host", "asnumpy"), "numpy() copies the elements to a NumPy array"),

@@ -33,7 +33,7 @@ def test_name_states_the_platform(wheel: Path) -> None:
 def test_wheel_contains_the_packages_and_the_built_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        libraries = ("libtenon.so", "libascendcl.so", "libacl_rt.so")
+        libraries = ("libtenon.so", "libtenon_cpu_operators.so", "libascendcl.so", "libacl_rt.so")
         for file in (*(f"tenon/_lib/{name}" for name in libraries), "tenon/_bin/tenon"):
             assert archive.read(file)[:4] == b"\x7fELF"
             assert archive.getinfo(file).external_attr >> 16 & 0o111

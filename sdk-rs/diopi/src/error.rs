@@ -1,6 +1,6 @@
 //! Errors of the library: a code for the host, and a message with the name of the function that failed.
 //!
-//! The message is that of the calling thread. `diopiGetLastErrorString` returns it.
+//! The message is stored per thread. `diopiGetLastErrorString` returns it.
 
 use std::ffi::{CStr, c_char};
 
@@ -9,12 +9,12 @@ use tenon::{device, support};
 use crate::runtime::DiopiError;
 pub(crate) use crate::runtime::{Error, Result};
 
-/// Runs the body of a function of the library: catches panics, and keeps the message of a failure.
+/// Runs the body of a function of the library: catches panics, and records the message of a failure.
 pub(crate) fn call(name: &'static str, body: impl FnOnce() -> Result<()>) -> DiopiError {
     support::call(name, body)
 }
 
-/// Converts an error of a computed function: `no_implement` for what the device does not support.
+/// Converts an error of a computed function: `no_implement` for operations that the device does not support.
 #[cold]
 pub(crate) fn computed(error: &device::Error) -> Error {
     let code = match error.status {
@@ -24,7 +24,7 @@ pub(crate) fn computed(error: &device::Error) -> Error {
     Error::new(code, error.message.clone())
 }
 
-/// Makes an error of a computed function for what the library does not implement.
+/// Creates an error of a computed function for operations that the library does not implement.
 #[cold]
 pub(crate) fn unsupported(message: String) -> device::Error {
     device::Error::new(device::Status::FAILED, message)
@@ -43,13 +43,13 @@ pub(crate) fn failed(error: device::Error) -> Error {
     Error::new(DiopiError::ERROR_OCCURRED, error.message.clone())
 }
 
-/// Makes an error for an argument that is null, out of range or stale.
+/// Creates an error for an argument that is null, out of range or stale.
 #[cold]
 pub(crate) fn invalid(message: impl Into<String>) -> Error {
     Error::new(DiopiError::ERROR_OCCURRED, message.into())
 }
 
-/// Returns the message of the last failure in this thread; an empty text if nothing has failed.
+/// Returns the message of the last failure in this thread; an empty string if there was none.
 ///
 /// The next failure in this thread frees it.
 pub(crate) fn last_message() -> *const c_char {

@@ -1,4 +1,4 @@
-//! The functions of the host that has loaded the library.
+//! The functions of the host that loaded the library.
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
@@ -12,15 +12,15 @@ static RUNTIME: LazyLock<DiopiRuntime> = LazyLock::new(|| {
     unsafe { DiopiRuntime::load(|name| look_up(host, name)) }
 });
 
-/// Returns the functions of the host. The first call looks them up, in the libraries that everyone sees and in
-/// `libdiopirt.so`.
+/// Returns the functions of the host. The first call looks them up, in the global libraries of the process
+/// and in `libdiopirt.so`.
 pub(crate) fn runtime() -> &'static DiopiRuntime {
     &RUNTIME
 }
 
-/// Returns the host's library if it is loaded; null if not.
+/// Returns the host's library if it is loaded, otherwise null.
 ///
-/// A host may load it without making its symbols visible for all, as Python's `ctypes` does.
+/// A host may load it without making its symbols global, as Python's `ctypes` does.
 fn loaded_host() -> *mut c_void {
     let names = DiopiRuntime::LIBRARIES.iter().filter_map(|name| CString::new(*name).ok());
     // SAFETY: the name is NUL-terminated, and no library is loaded.
@@ -35,6 +35,6 @@ fn look_up(host: *mut c_void, name: &CStr) -> *mut c_void {
     if !symbol.is_null() || host.is_null() {
         return symbol;
     }
-    // SAFETY: the handle is that of a loaded library, which is never closed.
+    // SAFETY: the handle belongs to a loaded library, which is never closed.
     unsafe { libc::dlsym(host, name.as_ptr()) }
 }

@@ -13,12 +13,13 @@ pub struct Library {
 }
 
 impl Library {
-    /// Describes a device that implements both traits.
+    /// Describes a device that implements both `Device` and `Operators`.
     pub fn new<D: Plugin<Instance = D> + Operators>() -> Self {
         Self::with_operators::<D>(D::instance())
     }
 
-    /// Sets the name of the vendor and the device, which hosts show. Some test suites expect the word `Device` in it.
+    /// Sets the name of the vendor and the device, which hosts display. Some test suites expect the word
+    /// `Device` in it.
     #[must_use]
     pub fn with_vendor_name(self, name: impl Into<String>) -> Self {
         Self { vendor_name: name.into(), ..self }
@@ -43,7 +44,7 @@ impl Library {
         }
     }
 
-    /// Returns true if the device has all of some methods for elements of a type.
+    /// Returns true if the device has all of the methods for an element type.
     pub(crate) fn provides(&self, methods: &[&str], ty: DataType) -> bool {
         methods.iter().all(|method| self.operators.provides(method, ty))
     }
@@ -59,7 +60,7 @@ pub(crate) fn library() -> &'static Library {
     tenon_diopi_library()
 }
 
-/// Makes a device the library's device. A library has this line once.
+/// Sets the device of the library. Use this macro exactly once in a library.
 ///
 /// `library!(MyNpu)` is for a device that implements both traits. `library!(EXPRESSION)` takes a [`Library`].
 #[macro_export]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tenon::device::{Function, Loaded};
+use tenon::operators::by_name::Calls;
 use tenon::reflect::Need;
 
 use crate::elf;
@@ -58,6 +59,7 @@ pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, Lo
     let mut answers = Answers::read(path, &kept.memory)?;
     answers.open_symbols = open_symbols;
     answers.fallbacks = kept.library.fallbacks(entry);
+    answers.operators = kept.library.operators(entry);
     let extension = kept.library.extension(entry);
     // SAFETY: the memory was filled as a table of that release, and `Kept` keeps the library and its extension table.
     let table =
@@ -91,7 +93,7 @@ fn same(path: &Path, plugin: Arc<Plugin>, options: &LoadOptions) -> Result<Arc<P
 }
 
 /// The statements of a plugin in the params and through its exports.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Answers {
     pub(crate) version: [usize; 3],
     pub(crate) device_type: CString,
@@ -100,6 +102,8 @@ pub(crate) struct Answers {
     pub(crate) pir_default_passes: usize,
     /// The functions whose slots hold the spec's fallbacks.
     pub(crate) fallbacks: Vec<Function>,
+    /// The functions that call the operators.
+    pub(crate) operators: Option<Calls>,
     /// Functions of PaddlePaddle that stayed unresolved.
     pub(crate) open_symbols: Vec<String>,
 }
@@ -131,6 +135,7 @@ impl Answers {
             sub_device_type,
             pir_default_passes,
             fallbacks: Vec::new(),
+            operators: None,
             open_symbols: Vec::new(),
         })
     }

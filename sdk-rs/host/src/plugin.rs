@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use tenon::device::{Device, Function, Layer, Layered, Loaded, Partial, Release, WithFallbacks};
+use tenon::operators::by_name::Calls;
 use tenon::reflect::{FallbackInfo, FallbackKind};
 use tenon_cpu::Cpu;
 
@@ -30,6 +31,19 @@ pub struct Plugin {
 enum Code {
     Loaded(Arc<Loaded>),
     BuiltIn(Arc<BuiltIn>),
+    Altered(Arc<Altered>),
+}
+
+/// An implementation that was made from another one; its `Debug` output is only its name.
+struct Altered {
+    implementation: Arc<dyn Partial>,
+    release: Option<Release>,
+}
+
+impl std::fmt::Debug for Altered {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Altered")
+    }
 }
 
 /// The CPU device; its `Debug` output is only its name.
@@ -76,6 +90,7 @@ impl Plugin {
                 sub_device_type: None,
                 pir_default_passes: 0,
                 fallbacks: Vec::new(),
+                operators: None,
                 open_symbols: Vec::new(),
             };
             let code = Code::BuiltIn(Arc::new(BuiltIn(Arc::new(Cpu::new()))));
@@ -145,6 +160,7 @@ impl Plugin {
         match &self.code {
             Code::Loaded(table) => Some(table.release()),
             Code::BuiltIn(_) => None,
+            Code::Altered(altered) => altered.release,
         }
     }
 
@@ -158,12 +174,25 @@ impl Plugin {
         self.code.partial()
     }
 
-    /// Returns the table, for code that makes calls as the ABI defines them; `None` for the built-in device, which has
-    /// no table.
+    /// Returns the plugin with another implementation, which `alter` makes from that of the plugin.
+    #[must_use]
+    pub fn altered(&self, alter: impl FnOnce(Arc<dyn Partial>) -> Arc<dyn Partial>) -> Plugin {
+        let code = Altered { implementation: alter(self.partial()), release: self.release() };
+        Self::new(
+            self.name.clone(),
+            self.path.clone(),
+            self.recognition.clone(),
+            self.answers.clone(),
+            Code::Altered(Arc::new(code)),
+        )
+    }
+
+    /// Returns the table, for code that makes calls as the ABI defines them; `None` for the built-in device and for
+    /// altered plugins, which have no table.
     pub fn table(&self) -> Option<&Loaded> {
         match &self.code {
             Code::Loaded(table) => Some(table),
-            Code::BuiltIn(_) => None,
+            Code::BuiltIn(_) | Code::Altered(_) => None,
         }
     }
 
@@ -172,6 +201,7 @@ impl Plugin {
         match &self.code {
             Code::Loaded(table) => Arc::new(WithFallbacks(table.clone())),
             Code::BuiltIn(cpu) => Arc::new(WithFallbacks(cpu.0.clone())),
+            Code::Altered(altered) => Arc::new(WithFallbacks(altered.implementation.clone())),
         }
     }
 
@@ -183,6 +213,23 @@ impl Plugin {
         match &self.code {
             Code::Loaded(table) => Arc::new(Layered::new(WithFallbacks(table.clone()), layers)),
             Code::BuiltIn(cpu) => Arc::new(Layered::new(WithFallbacks(cpu.0.clone()), layers)),
+            Code::Altered(altered) => {
+                Arc::new(Layered::new(WithFallbacks(altered.implementation.clone()), layers))
+            }
+        }
+    }
+
+    /// Returns the functions that call the plugin's operators by name; `None` if it does not export them.
+    pub fn operators(&self) -> Option<Calls> {
+        self.answers.operators
+    }
+
+    /// Returns the built-in CPU device, for work that the table of functions cannot express; `None` for other plugins and
+    /// for altered ones.
+    pub fn cpu(&self) -> Option<&Cpu> {
+        match &self.code {
+            Code::BuiltIn(cpu) => Some(&cpu.0),
+            Code::Loaded(_) | Code::Altered(_) => None,
         }
     }
 
@@ -217,6 +264,7 @@ impl Code {
         match self {
             Code::Loaded(table) => table.clone(),
             Code::BuiltIn(cpu) => cpu.0.clone(),
+            Code::Altered(altered) => altered.implementation.clone(),
         }
     }
 }

@@ -162,12 +162,12 @@ fn main() {
     let instance = <Idle as Plugin>::instance;
     let layered = |layers| Box::new(Layered::new(WithFallbacks(instance()), layers)) as Box<dyn Device>;
     let checker = Checker::new(validate::Options::default());
-    // The order of work is the most expensive rule.
+    // The rule for the order of work takes the most time.
     let without_order = "V033".parse().expect("a rule");
     let unordered = validate::Options { ignore: vec![without_order], ..validate::Options::default() };
     let unordered = Checker::new(unordered);
     let file = std::env::temp_dir().join(format!("tenon-layers-{}.json", std::process::id()));
-    // Beyond the limit a call is recorded as before, but costs no room on the disk.
+    // Beyond the limit, calls are recorded as before, but not written to the disk.
     let options = trace::Options { file: file.clone(), limit: 1_000_000, streams: false };
     let trace = Trace::start(options).expect("the folder for temporary files takes files");
     let ways = [

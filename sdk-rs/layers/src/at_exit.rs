@@ -3,7 +3,7 @@
 /// Calls a function at `exit`, and keeps this library loaded until then.
 pub(crate) fn call(function: extern "C" fn()) {
     pin();
-    // SAFETY: the function takes nothing and stays where it is, since the library is pinned.
+    // SAFETY: the function takes no arguments, and the library is pinned, so it is never unloaded.
     unsafe { libc::atexit(function) };
 }
 

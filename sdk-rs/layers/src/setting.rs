@@ -43,3 +43,13 @@ pub(crate) fn number(variable: &'static str, default: u64) -> Result<u64, BadSet
         _ => Err(BadSetting::new(variable, &value, "expected a whole number, at least 1")),
     }
 }
+
+/// Returns a number of bytes, at least 1.
+pub(crate) fn bytes(variable: &'static str) -> Result<Option<usize>, BadSetting> {
+    let Some(value) = text(variable) else { return Ok(None) };
+    match tenon::parse_bytes(&value) {
+        Ok(0) => Err(BadSetting::new(variable, &value, "a device needs some memory")),
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) => Err(BadSetting::new(variable, &value, error.to_string())),
+    }
+}

@@ -5,18 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tenon::device::{Layer, Partial};
 
+use crate::profile::Profile;
 use crate::setting::BadSetting;
 use crate::trace::{self, Trace, TraceError};
 use crate::validate::{self, Checker, Leak, Validate};
 
 /// The names of the layers, the outermost first.
-pub const NAMES: [&str; 2] = ["trace", "validate"];
+pub const NAMES: [&str; 3] = ["trace", "validate", "profile"];
 
 /// Layers that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is no such layer.
-    #[error("there is no layer `{name}`{} TENON_LAYERS takes {}", did_you_mean(.nearest), NAMES.join(" and "))]
+    #[error("there is no layer `{name}`{} TENON_LAYERS takes {}", did_you_mean(.nearest), NAMES.join(", "))]
     UnknownLayer {
         /// The name.
         name: String,
@@ -40,6 +41,7 @@ fn did_you_mean(nearest: &Option<&'static str>) -> String {
 pub struct Stack {
     checker: Option<Arc<Checker>>,
     trace: Option<Trace>,
+    profile: Option<Profile>,
     plugins: Mutex<HashMap<String, Layers>>,
 }
 
@@ -52,8 +54,8 @@ struct Layers {
 
 /// Creates the layers of a list such as `validate,trace`, in any order, with options from the environment.
 ///
-/// The trace is always outermost: it also shows the calls that validation refused, and its times include validation. An
-/// empty list makes no layers.
+/// The trace is always outermost: it also shows the calls that validation refused, and its times include validation. The
+/// profile is innermost. An empty list makes no layers.
 ///
 /// # Errors
 /// If a name is not one of [`NAMES`], a variable cannot be used, or the file of the trace cannot be made.
@@ -74,18 +76,25 @@ pub fn open(names: &str) -> Result<Stack, OpenError> {
         true => Some(Trace::start(trace::Options::from_env()?)?),
         false => None,
     };
-    Ok(Stack::new(trace, checker))
+    let profile = wanted[2].then(Profile::from_env).transpose()?;
+    Ok(Stack { profile, ..Stack::new(trace, checker) })
 }
 
 impl Stack {
     /// Creates layers with explicit options.
     pub fn new(trace: Option<Trace>, checker: Option<Arc<Checker>>) -> Self {
-        Self { checker, trace, plugins: Mutex::default() }
+        Self { checker, trace, profile: None, plugins: Mutex::default() }
     }
 
     /// Returns true if there are no layers, so that plugins can be called directly.
     pub fn is_empty(&self) -> bool {
-        self.checker.is_none() && self.trace.is_none()
+        self.checker.is_none() && self.trace.is_none() && self.profile.is_none()
+    }
+
+    /// Returns the profile that devices appear to have, if the layer `profile` is on. Apply it to a plugin before the layers
+    /// of [`for_plugin`](Self::for_plugin).
+    pub fn profile(&self) -> Option<&Profile> {
+        self.profile.as_ref()
     }
 
     /// Returns the layers of a plugin, the outermost first; the same ones each time.

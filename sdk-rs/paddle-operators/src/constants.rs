@@ -1,4 +1,4 @@
-//! Numbers in device memory, which composed operators use again and again.
+//! Constants in device memory, which composed operators reuse.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use tenon::DevicePtr;
 use tenon::device::{DataType, Device, DeviceId, Error, Result, Status};
 
-/// The number of constants after which no memory is allocated for further ones: attributes may differ in each call.
+/// The maximum number of constants in device memory. No memory is allocated for more, because attributes may
+/// differ in each call.
 const LIMIT: usize = 1024;
 
-/// Constants that are in device memory as long as the process lives.
+/// Constants that stay in device memory for the lifetime of the process.
 #[derive(Default)]
 pub(crate) struct Constants(Mutex<HashMap<Key, DevicePtr>>);
 
@@ -17,7 +18,7 @@ pub(crate) struct Constants(Mutex<HashMap<Key, DevicePtr>>);
 type Key = (DeviceId, DataType, u64);
 
 impl Constants {
-    /// Returns the address of a number; `None` if there are too many others.
+    /// Returns the address of a number; `None` if there are too many other constants.
     pub(crate) fn find(
         &self,
         devices: &dyn Device,
@@ -38,14 +39,14 @@ impl Constants {
         if memory.is_null() {
             return Err(Error::new(Status::INTERNAL_ERROR, "the device has no memory for a number"));
         }
-        // No work uses new memory, so that the copy need not wait for a stream.
+        // No work uses new memory, so the copy need not wait for a stream.
         devices.memory_copy_h2d(device, memory, &bytes)?;
         known.insert(key, memory);
         Ok(Some(memory))
     }
 }
 
-/// Returns a number as an element of a type.
+/// Returns the bytes of a number, converted to an element type.
 fn bytes(ty: DataType, value: f64) -> Result<Vec<u8>> {
     match ty {
         DataType::FLOAT32 => Ok((value as f32).to_ne_bytes().to_vec()),

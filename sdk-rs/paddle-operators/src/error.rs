@@ -80,7 +80,7 @@ impl Error {
     }
 }
 
-/// Converts errors of the device, and of Paddle's functions that return a status.
+/// Converts errors of the device, and errors of Paddle's functions that return a status.
 impl From<tenon::Error<Status>> for Error {
     fn from(error: tenon::Error<Status>) -> Self {
         Self::new(Code::External, error.message.clone())

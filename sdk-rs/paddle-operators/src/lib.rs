@@ -1,6 +1,6 @@
 //! Registers the operators of a device with PaddlePaddle, in every release from 2.6 to 3.3.
 //!
-//! A device in Rust names this crate in its plugin, and PaddlePaddle uses the operators of its `impl Operators`:
+//! A Rust device names this crate in its plugin, and PaddlePaddle uses the operators of its `impl Operators`:
 //!
 //! ```text
 //! #[tenon::plugin(device_type = "my_npu", operators = tenon_paddle_operators)]
@@ -10,11 +10,11 @@
 //! impl Operators for MyNpu { … }
 //! ```
 //!
-//! A kernel of PaddlePaddle is registered if the device has all methods that it needs, for the types of elements that the
-//! device accepts, or if they are [composed](tenon::operators::Composed) of methods that it has. All other kernels run on
-//! PaddlePaddle's CPU, through copies.
+//! A kernel of PaddlePaddle is registered for an element type if the device provides all methods that the
+//! kernel needs for that type, or if they can be [composed](tenon::operators::Composed) of methods that the
+//! device provides. All other kernels run on PaddlePaddle's CPU, through copies.
 //!
-//! * `host` finds the functions that the running PaddlePaddle exports, and raises its exceptions.
+//! * `host` finds the exported functions of the running PaddlePaddle, and raises its exceptions.
 //! * `kernel` is the framework: a kernel is declared once, with its arguments, and gets both of the entry points that
 //!   PaddlePaddle requires.
 //! * `bindings` has the kernels that compute one operator each, generated from `spec/paddle/kernels`.
@@ -22,9 +22,9 @@
 //!
 //! # Errors
 //!
-//! PaddlePaddle's functions throw C++ exceptions. They pass through the frames of a kernel and run its destructors, so
-//! nothing here catches an exception from a call to PaddlePaddle. Errors and panics of an operator become exceptions of
-//! PaddlePaddle, and so a `ValueError` or `RuntimeError` in Python.
+//! PaddlePaddle's functions throw C++ exceptions. They pass through the frames of a kernel and run its
+//! destructors; this crate does not catch exceptions from calls to PaddlePaddle. Errors and panics of an
+//! operator become PaddlePaddle exceptions, such as `ValueError` or `RuntimeError` in Python.
 
 #[rustfmt::skip]
 mod bindings;
@@ -47,19 +47,19 @@ use provider::Provider;
 /// The host that has loaded a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loaded {
-    /// PaddlePaddle, which has the operators now.
+    /// PaddlePaddle. The operators are registered.
     ByPaddle,
-    /// Another host of the same table, which has no operators to register.
+    /// Another host of the same table, without operators.
     ByAnother,
 }
 
 /// Registers the operators of a device with the running PaddlePaddle.
 ///
-/// `release` is what [`hand_over`](tenon::device::hand_over) returned for the device, and `device_type` is the name
-/// that it was given. A process calls this once for each plugin.
+/// `release` is the result of [`hand_over`](tenon::device::hand_over) for the device, and `device_type` is
+/// its name. Call this once per process for each plugin.
 ///
 /// # Errors
-/// A one-line message: PaddlePaddle does not export a function that operators need, or refuses a kernel.
+/// A one-line message: PaddlePaddle does not export a function that operators need, or rejects a kernel.
 pub fn register<D: Plugin<Instance = D> + Partial + Operators>(
     release: Release,
     device_type: &'static CStr,
@@ -88,8 +88,8 @@ pub fn register_device(
 /// As [`register`].
 ///
 /// # Safety
-/// With [`Memory::OfTheHost`] all memory of the device is host memory, which any thread may read and write once the
-/// work on its streams is done.
+/// With [`Memory::OfTheHost`], all memory of the device must be host memory, which any thread may read and
+/// write once the work on its streams is done.
 pub unsafe fn register_with<D: Plugin>(
     operators: &'static dyn Operators,
     memory: Memory,

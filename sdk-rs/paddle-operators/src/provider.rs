@@ -23,7 +23,7 @@ pub(crate) struct Provider {
     pub(crate) device: Box<dyn Device>,
     /// The operators that the device lacks and that are composed of its own; `None` if there are none.
     pub(crate) compositions: Option<Compositions>,
-    /// The numbers in compositions.
+    /// The constants of compositions.
     pub(crate) constants: Constants,
 }
 
@@ -34,7 +34,7 @@ impl Provider {
         Self { operators, memory, device: Box::new(device), compositions, constants }
     }
 
-    /// Returns true if the device has all of some methods for elements of a type, or they are composed.
+    /// Returns true if, for an element type, the device has all of the methods or they are composed.
     pub(crate) fn provides(&self, methods: &[&str], ty: DataType) -> bool {
         let composes =
             |method| self.compositions.as_ref().is_some_and(|compositions| compositions.has(method, ty));
@@ -44,7 +44,7 @@ impl Provider {
 
 static PROVIDER: OnceLock<Provider> = OnceLock::new();
 
-/// Sets the provider of this library. The first one stays.
+/// Sets the provider of this library. Only the first call has an effect.
 pub(crate) fn install(provider: Provider) -> &'static Provider {
     PROVIDER.get_or_init(|| provider)
 }

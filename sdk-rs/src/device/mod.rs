@@ -12,6 +12,7 @@ mod functions;
 pub mod reflection;
 mod traits;
 mod fallbacks;
+mod forward;
 
 /// The signatures of the functions in the ABI.
 pub mod signature;
@@ -29,6 +30,7 @@ pub use self::types::*;
 pub use self::functions::*;
 pub use self::traits::*;
 pub use self::fallbacks::*;
+pub use self::forward::*;
 pub use self::plugin::*;
 pub use self::layers::*;
 pub use self::loaded::*;

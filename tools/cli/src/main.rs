@@ -1,4 +1,4 @@
-//! The command `tenon`: tests plugins, examines set-ups, summarises traces, and explains the rules of validation.
+//! The command `tenon`: makes projects for devices, tests plugins, examines set-ups, summarises traces, and explains the rules of validation.
 //!
 //! Libraries do the work; the crate contains the options and the output. The Python package has a command of the same
 //! name with more subcommands, which runs this program for these.
@@ -11,11 +11,13 @@ use miette::Report;
 
 mod check;
 mod doctor;
+mod new;
 mod rules;
 mod trace;
 
 const EXAMPLES: &str = "\
 Examples:
+  tenon new my-npu --lang c              makes a project for a device
   tenon check ./libmy_npu.so             does a plugin keep what the spec promises?
   tenon doctor                           why does PaddlePaddle not list my device?
   TENON_LAYERS=trace ./program           writes tenon-trace-<pid>.json
@@ -25,7 +27,7 @@ Examples:
 
 Exit status: 0 done, 1 anything else, 2 wrong options; that of `tenon check` is in its help.";
 
-/// Tests device plugins and examines how programs use devices.
+/// Makes and tests device plugins, and examines how programs use devices.
 #[derive(Debug, Parser)]
 #[command(name = "tenon", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
@@ -35,6 +37,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    New(new::Options),
     Check(check::Options),
     Doctor(doctor::Options),
     /// Summarises a trace
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         tenon_conformance::serve();
     }
     let (outcome, on_failure) = match Cli::parse().command {
+        Command::New(options) => (new::run(&options).map_err(Report::new), 1),
         Command::Check(options) => (check::run(&options).map_err(Report::msg), 2),
         Command::Doctor(options) => (Ok(doctor::run(&options)), 1),
         Command::Probe(options) => doctor::probe::serve(&options),

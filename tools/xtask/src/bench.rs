@@ -11,9 +11,9 @@ use crate::sdk;
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `paddle` or `processes`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `paddle`, `processes` or `timeline`
     name: Option<String>,
-    /// Arguments for the benchmark `paddle` or `processes`; `-- --help` lists them
+    /// Arguments for the benchmark `paddle`, `processes` or `timeline`; `-- --help` lists them
     #[arg(last = true)]
     rest: Vec<String>,
 }
@@ -45,7 +45,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if options.name.as_deref().is_none_or(|wanted| wanted == "diopi") {
         diopi::bench()?;
     }
-    for (name, script) in [("paddle", "bench.py"), ("processes", "processes.py")] {
+    for (name, script) in [("paddle", "bench.py"), ("processes", "processes.py"), ("timeline", "timeline.py")]
+    {
         if options.name.as_deref().is_none_or(|wanted| wanted == name) {
             paddle::bench(script, &options.rest)?;
         }

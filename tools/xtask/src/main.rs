@@ -31,7 +31,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: lints, generated files, Rust, C, Python, the book and PaddlePaddle; `--quick` runs a subset
+    /// Run all tests: generated files, Rust, C, Python, the book and PaddlePaddle; `--quick` runs a subset
     Test(test::Options),
     /// Run one part of the tests in this process, for `test`
     #[command(hide = true)]
@@ -40,7 +40,7 @@ enum Task {
         #[command(flatten)]
         options: test::Options,
     },
-    /// Run format, lint and type checks only
+    /// Run the lints: formats, clippy, ruff, types of Python, links in the Rust documentation, licences
     Lint,
     /// Extract the headers of PaddlePaddle's wheels for the layout tests
     Headers,

@@ -19,6 +19,7 @@ const SHIPPED: &[&str] = &[
     "tenon-ascendcl",
     "tenon-c-operators",
     "tenon-cli",
+    "tenon-cpu-operators",
     "tenon-paddle",
     "tenon-paddle-layers",
 ];

@@ -19,13 +19,13 @@ pub use operators::{OperatorTable, members, table_size};
 pub use sdk::prototype as sdk_prototype;
 pub use types::{Dialect, Speller};
 
-use super::{EmitError, Emitter, Job, Takes};
-use crate::grammar::{needed, shapes};
+use super::emitter::{EmitError, Emitter, Job, Takes};
 use crate::language::headers;
 use crate::model::{Function, Interface, OutputPlace, ReleaseId, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
 use crate::source::shape::Value::Line;
+use crate::source::shape::{needed, shapes};
 use crate::text::count;
 
 /// The headers of interfaces and of the SDK.

@@ -5,8 +5,8 @@ use minijinja::{Value, context};
 use super::doxygen::{WIDTH, tagged};
 use super::names::untaken;
 use super::types::{WIDTH as LINE, fill};
+use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
 use crate::emit::words::operator as words;
-use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::model::{
     Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Parameter, ParameterKind,
 };

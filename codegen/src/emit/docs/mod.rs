@@ -11,13 +11,13 @@ mod operator;
 use minijinja::{Value, context};
 use serde_json::json;
 
-use super::{EmitError, Emitter, Job, Takes};
+use super::emitter::{EmitError, Emitter, Job, Takes};
 use crate::diagnostic::Code;
-use crate::grammar::{needed, shapes};
 use crate::model::{FunctionId, GroupId, Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
 use crate::source::shape::Value::Line;
+use crate::source::shape::{needed, shapes};
 use crate::text::{capital, count, sentence};
 use links::{
     c_api_page, function_page, group_page, interface_page, layout_page, operator_group_page,

@@ -5,8 +5,8 @@ mod operator;
 
 use serde_json::{Value, json};
 
+use super::emitter::{EmitError, Emitter, Job, Takes};
 use super::words::Words;
-use super::{EmitError, Emitter, Job, Takes};
 use crate::abi;
 use crate::model::{
     self, Availability, Carrier, EnumValue, Extension, Extent, Form, Function, HandleForm, Interface, Length,

@@ -161,6 +161,7 @@ impl Core<'_> {
                 "u32" => CType::Int("c_uint32"),
                 "u64" => CType::Int("c_uint64"),
                 "usize" => CType::Int("c_size_t"),
+                "isize" => CType::Int("c_ssize_t"),
                 "c_int" => CType::Int("c_int"),
                 "f32" => CType::Float("c_float"),
                 "f64" => CType::Float("c_double"),

@@ -49,6 +49,12 @@ pub fn listed(items: &[String], head: &str, tail: &str) -> String {
     format!("{head}\n{exploded}{indent}{tail}")
 }
 
+/// Formats an import, sorted as its names are.
+pub fn imported(head: &str, names: &[String]) -> String {
+    let line = format!("{head}{}", names.join(", "));
+    if fits(&line) { line } else { listed(names, &format!("{head}("), ")") }
+}
+
 /// Formats a statement with one value, or with several as a tuple.
 fn returned(values: &[String], head: &str) -> String {
     let line = format!("{head}{}", values.join(", "));

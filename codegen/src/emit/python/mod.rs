@@ -12,6 +12,7 @@ mod function;
 mod layout;
 mod module;
 pub mod names;
+mod operators;
 mod package;
 mod param;
 mod raises;
@@ -27,7 +28,7 @@ use self::function::Call;
 use self::module::{Modules, Source};
 use self::raises::Exceptions;
 use self::sdk::Sdk;
-use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
 use crate::exports::Exports;
 use crate::model::{GroupId, OutputPlace};
 use crate::out::Output;
@@ -35,6 +36,7 @@ use crate::sdk::Face;
 use crate::text::{count, sentence, uncapital, wrap};
 
 pub use self::core::CoreError;
+pub use self::operators::{OperatorCases, OperatorFunctions};
 use self::package::package;
 pub use self::package::signature;
 

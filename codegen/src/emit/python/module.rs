@@ -17,7 +17,7 @@ const STANDARD: [(&str, &str); 3] = [
     (
         "ctypes",
         "Array POINTER Structure c_bool c_char c_char_p c_double c_float c_int c_int8 c_int16 c_int32 c_int64 c_size_t \
-         c_uint8 c_uint16 c_uint32 c_uint64 c_ulonglong c_void_p create_string_buffer sizeof",
+         c_ssize_t c_uint8 c_uint16 c_uint32 c_uint64 c_ulonglong c_void_p create_string_buffer sizeof",
     ),
     ("typing", "Any TYPE_CHECKING"),
 ];

@@ -4,59 +4,35 @@
 //! and fallbacks, an export has a trait for each group, and an import has a struct of loaded symbols. `parts`
 //! assembles it.
 
-mod api_type;
-mod args;
 mod attribute;
-mod c_api;
-mod callbacks;
-mod comments;
 mod compute;
 mod doc;
-mod error_object;
-mod export;
-mod fallback;
-mod ffi;
-mod file;
-mod form;
-mod formulas;
-mod forwarder;
-mod functions;
-mod import;
-mod imports;
 mod kernels;
-mod layer;
-mod loaded;
-mod loaded_method;
+mod library;
+mod method;
 mod names;
 mod operators;
 mod parts;
-mod pieces;
-mod plugin;
-mod raw_call;
-mod raw_types;
-mod reflection;
-mod releases;
-mod short;
-mod signature;
-mod thunk;
-mod trait_table;
-mod traits;
+mod table;
+mod text;
 mod types;
-mod values;
 
 use proc_macro2::TokenStream;
 
 pub use compute::Computations;
-pub use formulas::Formulas;
-pub use forwarder::Forwarders;
 pub use kernels::Kernels;
-pub use operators::{OperatorCalls, OperatorCompositions, OperatorTableCalls, OperatorTraits};
+pub use method::traits::signature_text;
+pub use operators::{
+    Formulas, OperatorCalls, OperatorCompositions, OperatorTableCalls, OperatorTraits, OperatorsByName,
+};
 pub use parts::{FileForm, RustFile};
-pub use trait_table::{TraitEntry, TraitFunction, TraitTable, traits};
-pub use traits::signature_text;
+pub use table::trait_table::{TraitEntry, TraitFunction, TraitTable, traits};
 
+use self::library::c_api;
+use self::table::trait_table;
+use self::text::{comments, file};
 use super::c::tally;
-use super::{EmitError, Emitter, Job, Takes};
+use super::emitter::{EmitError, Emitter, Job, Takes};
 use crate::model::{Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
@@ -120,6 +96,22 @@ impl Emitter for Exports {
         let Some(id) = &place.interface else { return Ok(Vec::new()) };
         let interface = &job.spec.interfaces[id.value.0];
         outputs(job, interface, export_files(job.spec, interface, form(place)))
+    }
+}
+
+/// The C functions of an interface in a library of their own.
+pub struct Forwarders;
+
+impl Emitter for Forwarders {
+    const KEY: &'static str = "rust_forwarders";
+    const DOC: &'static str = "Export → the Rust file or folder with C functions for another library, which call those of `rust_exports`. The latter then have no symbols.";
+    const TAKES: Takes = Takes::FilePerInterface;
+
+    fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let Some(id) = &place.interface else { return Ok(Vec::new()) };
+        let interface = &job.spec.interfaces[id.value.0];
+        let module = parts::forwarders(Context { spec: job.spec, interface });
+        outputs(job, interface, module.files(form(place)))
     }
 }
 

@@ -10,7 +10,8 @@ use heck::ToPascalCase;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::model::{Function, Interface, Param, ReleaseId};
+use crate::emit::rust::Context;
+use crate::model::{Function, Group, Interface, Param, ReleaseId};
 
 /// Returns the name of a field, parameter or method: as in the spec, or raw if it is a keyword of Rust.
 pub fn snake(name: &str) -> Ident {
@@ -127,6 +128,17 @@ pub fn method(interface: &Interface, function: &Function) -> TokenStream {
 /// Returns a number without a suffix.
 pub fn number(value: u64) -> Literal {
     Literal::u64_unsuffixed(value)
+}
+
+/// Returns the name of a group's part. It is unique in the root.
+pub fn part(context: Context, group: &Group) -> String {
+    let used = context.interface.uses.iter().map(|id| &context.spec.interfaces[id.0].name.value);
+    match group.name.as_str() {
+        name if ["ffi", "mod"].contains(&name) || used.into_iter().any(|used| used == name) => {
+            format!("{name}_group")
+        }
+        name => name.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::imports::{Used, defined};
-use super::{
-    Context, export, fallback, ffi, file, forwarder, functions, import, layer, loaded, names, plugin,
-    raw_call, reflection, signature, thunk, traits, types,
-};
+use crate::emit::rust::library::{export, forwarder, import};
+use crate::emit::rust::method::{fallback, thunk, traits};
+use crate::emit::rust::table::{forward, functions, layer, loaded, plugin, raw_call, reflection, signature};
+use crate::emit::rust::text::file;
+use crate::emit::rust::text::imports::{Used, defined};
+use crate::emit::rust::types::{declarations, ffi};
+use crate::emit::rust::{Context, names};
 use crate::model::{Group, GroupId, Interface, InterfaceKind};
 
 /// The division of a module into files.
@@ -177,20 +179,20 @@ pub(super) fn interface(context: Context) -> Module {
         true => TokenStream::new(),
         false => quote! { use super::strategy; },
     };
-    let errors = types::error_aliases(context);
+    let errors = declarations::error_aliases(context);
     module.root = quote! { #(#others)* #errors };
     match &interface.kind {
         InterfaceKind::Export if !interface.trait_groups().is_empty() => {
             for (id, group) in groups(interface) {
-                let (types, methods) = (types::of_group(context, id), methods(context, id));
-                module.push(&part_name(context, group), quote! { #types #methods });
+                let (types, methods) = (declarations::of_group(context, id), methods(context, id));
+                module.push(&names::part(context, group), quote! { #types #methods });
             }
             let (sum, failures) = (traits::sum(context), export::failures(context));
             module.root.extend(quote! { #sum #failures });
             module.push_module("ffi", ffi::emit(context));
             return module;
         }
-        _ => module.push("types", types::emit(context)),
+        _ => module.push("types", declarations::emit(context)),
     }
     module.push_module("ffi", ffi::emit(context));
     match &interface.kind {
@@ -203,6 +205,7 @@ pub(super) fn interface(context: Context) -> Module {
             module.root.extend(reflection::of_functions());
             module.push("traits", traits::emit(context));
             module.push("fallbacks", fallback::emit(context));
+            module.push("forward", forward::emit(context));
             module.push_module("signature", signature::emit(context));
             module.push_module("thunk", thunk::emit(context));
             module.push("plugin", plugin::emit(context, table));
@@ -245,7 +248,7 @@ fn by_group(context: Context, root: TokenStream, functions: fn(Context, GroupId)
     let mut module = Module { of_one, of_api: names_of_api(context), ..Module::of(root) };
     for (id, group) in groups(context.interface) {
         if context.interface.in_group(id).next().is_some() {
-            module.push_module(&part_name(context, group), (TokenStream::new(), functions(context, id)));
+            module.push_module(&names::part(context, group), (TokenStream::new(), functions(context, id)));
         }
     }
     module
@@ -259,17 +262,6 @@ fn methods(context: Context, id: GroupId) -> TokenStream {
     match context.interface.in_group(id).next() {
         Some(_) => traits::of_group(context, id),
         None => TokenStream::new(),
-    }
-}
-
-/// Returns the name of a group's part. It is unique in the root.
-pub(super) fn part_name(context: Context, group: &Group) -> String {
-    let used = context.interface.uses.iter().map(|id| &context.spec.interfaces[id.0].name.value);
-    match group.name.as_str() {
-        name if ["ffi", "mod"].contains(&name) || used.into_iter().any(|used| used == name) => {
-            format!("{name}_group")
-        }
-        name => name.to_owned(),
     }
 }
 

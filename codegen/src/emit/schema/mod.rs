@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{EmitError, Emitter, Job, Takes};
-use crate::grammar;
+use super::emitter::{EmitError, Emitter, Job, Takes};
 use crate::model::{OutputPlace, Ty};
 use crate::out::Output;
 use crate::source::shape::{Key, Shape, Value};
@@ -24,7 +23,7 @@ impl Emitter for Schemas {
             let text = serde_json::to_string_pretty(&schema(name, shape, &marker)).unwrap_or_default();
             Output::new(format!("{name}.schema.json"), text + "\n", format!("{} keys", shape.keys.len()))
         };
-        Ok(grammar::FILES.iter().map(one).collect())
+        Ok(job.grammar.iter().map(one).collect())
     }
 }
 

@@ -195,7 +195,8 @@ impl OperatorLowerer<'_> {
         let output = |(name, node): &(At<String>, Node)| {
             let ty = self.output_type(node, inputs);
             let shape = node.get("shape").and_then(|shape| self.path(shape));
-            Operand { ty, shape, ..operand(name, node) }
+            let shape_of = node.name_of("shape_of").and_then(|name| self.input(inputs, &name));
+            Operand { ty, shape, shape_of, ..operand(name, node) }
         };
         entries.iter().map(output).collect()
     }
@@ -369,6 +370,7 @@ fn operand(name: &At<String>, node: &Node) -> Operand {
         arity: arity(node),
         ty: OutputType::Any,
         shape: None,
+        shape_of: None,
         decides_shape: flag(node, "decides_shape"),
     }
 }

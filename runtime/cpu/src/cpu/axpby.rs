@@ -53,11 +53,11 @@ fn queue<T: Float>(
     }
     let body = move || {
         for index in 0..count {
-            // SAFETY: both ranges were checked to lie in memory of the device, aligned, when the work was queued; a
-            // block that is freed afterwards stays until the stream has passed.
+            // SAFETY: when the work was queued, both ranges were aligned and inside allocations of the device. If one
+            // was freed afterwards, its memory stays until the stream has passed this work.
             unsafe {
                 let (from, to) = (x.as_ptr().cast::<T>().add(index), y.as_ptr().cast::<T>().add(index));
-                // As BLAS has it, a factor of zero does not read what may not be written yet.
+                // As in BLAS, a vector whose factor is zero is not read: its memory may be uninitialised.
                 let kept = if beta == T::ZERO { T::ZERO } else { beta * to.read() };
                 to.write(alpha * from.read() + kept);
             }

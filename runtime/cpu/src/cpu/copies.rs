@@ -20,17 +20,17 @@ use tenon::{DevicePtr, HostPtr};
 /// Source and destination may overlap.
 ///
 /// The calls without a stream wait for the device's default stream, then do the work before
-/// they return. Those with a stream queue it; up to [`crate::INLINE_BYTES`] on an idle stream
-/// they do it at once, which costs less than to wake a thread. Host memory of other origin than
-/// [`Cpu::host_memory_allocate`] cannot be checked, so the calls that keep hold of it are
-/// `unsafe`.
+/// they return. Those with a stream queue it; on an idle stream, work of up to [`crate::INLINE_BYTES`]
+/// is done at once, which takes less time than waking a thread. Host memory that
+/// [`Cpu::host_memory_allocate`] did not allocate cannot be checked, so the calls that access it later
+/// are `unsafe`.
 impl Cpu {
     /// Copies from the host to the device in the order of the stream.
     ///
     /// # Safety
     /// `size` bytes at `src` must stay readable, and unchanged, until the stream has passed the
-    /// copy; if the stream is captured, for as long as the graph can be launched. This does not
-    /// concern memory of [`Cpu::host_memory_allocate`], which is checked.
+    /// copy; if the stream is captured, for as long as the graph can be launched. Memory of
+    /// [`Cpu::host_memory_allocate`] is exempt, because it is checked.
     ///
     /// # Errors
     /// [`crate::Error::NullPointer`], [`crate::Error::UnknownPointer`], [`crate::Error::OutOfBounds`], [`crate::Error::PointerOnOtherDevice`],
@@ -49,9 +49,9 @@ impl Cpu {
     /// Copies from the device to the host in the order of the stream.
     ///
     /// # Safety
-    /// `size` bytes at `dst` must stay writable, and nobody else may use them, until the stream
-    /// has passed the copy; if the stream is captured, whenever the graph runs. This does not
-    /// concern memory of [`Cpu::host_memory_allocate`], which is checked.
+    /// `size` bytes at `dst` must stay writable, and nothing else may access them, until the stream
+    /// has passed the copy; if the stream is captured, whenever the graph runs. Memory of
+    /// [`Cpu::host_memory_allocate`] is exempt, because it is checked.
     ///
     /// # Errors
     /// As [`Cpu::async_memory_copy_h2d`].

@@ -56,7 +56,7 @@ impl Core {
         }
     }
 
-    /// Returns the devices, by the numbers that hosts know them by.
+    /// Returns the device numbers.
     pub(super) fn ids(&self) -> impl Iterator<Item = DeviceId> + use<> {
         ids(self.devices.len())
     }
@@ -77,7 +77,7 @@ impl Core {
         Ok(stream)
     }
 
-    /// Returns the event of that handle, of whichever device.
+    /// Returns the event of that handle, which may belong to any device.
     pub(super) fn any_event(&self, handle: Event) -> Result<Arc<EventState>> {
         self.events.get(handle.addr())
     }
@@ -101,14 +101,14 @@ impl Core {
         streams
     }
 
-    /// Has `work` done after all that the device's streams have queued now, in each of them.
+    /// Queues `work` in each busy stream of the device, behind the work that is queued now.
     pub(super) fn leave_behind(&self, device: DeviceId, work: impl Fn() -> Work) {
         for stream in self.streams_of(device) {
             stream.leave_behind(&work);
         }
     }
 
-    /// Blocks until the device's streams have done what they have queued now.
+    /// Blocks until the device's streams have passed the work that is queued now.
     pub(super) fn finish(&self, device: DeviceId) {
         if self.device(device).is_ok_and(|state| !state.load.is_idle()) {
             for stream in self.streams_of(device) {
@@ -131,7 +131,7 @@ impl Core {
         }
     }
 
-    /// Forgets every handle, frees all memory and all traces. The threads have ended.
+    /// Removes every handle, and frees all memory and all traces. The threads must have ended.
     pub(super) fn clear(&self) {
         self.streams.clear();
         self.events.clear();
@@ -165,7 +165,7 @@ impl DeviceState {
         }
     }
 
-    /// Remembers a destroyed stream for as long as it has work.
+    /// Keeps a destroyed stream as long as it has work.
     pub(super) fn see_off(&self, stream: Arc<StreamState>) {
         let mut leaving = self.leaving();
         leaving.retain(|stream| !stream.is_done());

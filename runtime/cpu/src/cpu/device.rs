@@ -1,7 +1,7 @@
 //! The generated trait of a device, on the CPU.
 //!
-//! Collectives across processes, the setters of captured kernels and the C++ object of device properties are left out:
-//! they have no meaning on a CPU alone.
+//! Collectives across processes, the setters of captured kernels and the C++ object of device properties are not
+//! implemented: they have no meaning on a CPU alone.
 
 use tenon::device::{
     Allocator, BlasHandle, BlasLtHandle, CaptureMode, CaptureStatus, CudaGraphInstantiate,
@@ -27,7 +27,7 @@ use crate::graph::{Capture, check_mode};
 use crate::handle::HandleKind;
 use crate::memory::{Fill, GRANULE, Pattern, Space};
 
-/// The version of this device, as CUDA counts: a thousand times the major plus ten times the minor number.
+/// The version of this device, in CUDA's encoding: 1000 × major + 10 × minor.
 const VERSION: usize = 10;
 
 impl From<crate::Error> for Error {
@@ -44,7 +44,7 @@ impl From<crate::Error> for Error {
 
 /// Returns null instead of an error if memory is exhausted.
 ///
-/// PaddlePaddle takes null for «out of memory», frees what it caches, and tries again.
+/// For PaddlePaddle, null means that memory is exhausted: it frees its cached memory and tries again.
 fn null_if_out_of_memory<P>(allocated: crate::Result<P>, null: P) -> Result<P> {
     match allocated {
         Err(error) if error.kind() == ErrorKind::OutOfMemory => Ok(null),
@@ -70,7 +70,7 @@ impl Device for Cpu {
 
     fn get_device(&self) -> Result<DeviceId> {
         let (core, device) = (self.core()?, CURRENT.get());
-        // Several `Cpu` in one process share the setting.
+        // All `Cpu` of a process share the setting, so it may name a device that this one lacks.
         Ok(if core.device(device).is_ok() { device } else { DeviceId(0) })
     }
 
@@ -135,7 +135,8 @@ impl Device for Cpu {
     }
 
     fn stream_add_callback(&self, device: DeviceId, stream: Stream, callback: StreamCallback) -> Result<()> {
-        // The host's function is called once and may free what it was given; a graph would call it at each launch.
+        // The host's function may free its argument, so it must be called only once. A graph would call it at each
+        // launch.
         refuse_captured(&*self.core()?.stream(device, stream)?, "stream_add_callback")?;
         let body = move || match callback.call(device, stream) {
             Status::SUCCESS => Ok(()),
@@ -301,10 +302,11 @@ impl Device for Cpu {
     ) -> Result<()> {
         if self.must_wait(device, stream, src)? {
             self.synchronize_stream(device, stream)?;
-            // SAFETY: the thunk has checked the range, and the host lends the memory for the call.
+            // SAFETY: the generated wrapper has checked the range, and the host keeps the memory during the call.
             return self.memory_copy_h2d(device, dst, unsafe { src.bytes(size) });
         }
-        // SAFETY: the memory is our own, and looked up at the copy; or it is held as long as the captured graph.
+        // SAFETY: the memory is an allocation of this device, which the copy looks up again; or the captured graph
+        // holds it.
         unsafe { Cpu::async_memory_copy_h2d(self, device, stream, dst, src, size)? };
         Ok(())
     }
@@ -317,19 +319,21 @@ impl Device for Cpu {
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        // PaddlePaddle's kernels hand over streams that are none: after all work of the device any order is kept.
+        // Some kernels of PaddlePaddle pass an invalid stream. After all work of the device, the copy is in order with
+        // every stream.
         let is_unknown = matches!(self.is_captured(device, stream), Err(crate::Error::InvalidHandle { .. }));
         if is_unknown {
             self.synchronize_device(device)?;
-            // SAFETY: the thunk has checked the range, and the host lends the memory for the call.
+            // SAFETY: the generated wrapper has checked the range, and the host keeps the memory during the call.
             return self.memory_copy_d2h(device, unsafe { dst.bytes_mut(size) }, src);
         }
         if self.must_wait(device, stream, dst)? {
             self.synchronize_stream(device, stream)?;
-            // SAFETY: the thunk has checked the range, and the host lends the memory for the call.
+            // SAFETY: the generated wrapper has checked the range, and the host keeps the memory during the call.
             return self.memory_copy_d2h(device, unsafe { dst.bytes_mut(size) }, src);
         }
-        // SAFETY: the memory is our own, and looked up at the copy; or it is held as long as the captured graph.
+        // SAFETY: the memory is an allocation of this device, which the copy looks up again; or the captured graph
+        // holds it.
         unsafe { Cpu::async_memory_copy_d2h(self, device, stream, dst, src, size)? };
         Ok(())
     }
@@ -367,8 +371,8 @@ impl Device for Cpu {
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        // PaddlePaddle passes a stream of the destination and waits for nothing on the source. A captured copy
-        // runs later, in the order of its graph; a stream of the source device has its own order.
+        // PaddlePaddle passes a stream of the destination and does not wait for the source device. A captured copy
+        // runs later, in the order of its graph. A stream of the source device is already in order with the source.
         let waits = match self.is_captured(dst_device, stream) {
             Err(crate::Error::WrongDevice { .. }) => false,
             captured => dst_device != src_device && !captured?,
@@ -378,7 +382,7 @@ impl Device for Cpu {
         }
         let core = self.core()?;
         core.device(src_device)?;
-        // The default stream is that of the destination.
+        // The default stream means that of the destination device.
         let device = match core.stream(dst_device, stream) {
             Err(error::Error::WrongDevice { owner, .. }) if owner == src_device => src_device,
             _ => dst_device,
@@ -429,7 +433,7 @@ impl Device for Cpu {
         Ok(1)
     }
 
-    // The device is also that of hosts without kernels. Those of the plugin for PaddlePaddle take half precision.
+    // Hosts without kernels use this device too. The plugin for PaddlePaddle has kernels for half precision.
     fn is_float16_supported(&self, device: DeviceId) -> Result<bool> {
         self.expect_device(device)?;
         Ok(false)
@@ -477,10 +481,10 @@ impl Device for Cpu {
         Ok(self.profiler_stop()?)
     }
 
-    // The host takes events as objects of C++, which only its own compiler can make: they stay in the device, for
-    // `Cpu::profiler_drain`.
+    // The host takes events as C++ objects, which this library cannot create. `TENON_CPU_TRACE` names a file for the events;
+    // otherwise they stay in the device, and `Cpu::profiler_drain` returns them.
     fn profiler_collect_trace_data(&self, _prof: Profiler, _start_ns: u64, _user_data: AnyPtr) -> Result<()> {
-        Ok(())
+        Ok(self.write_trace()?)
     }
 
     fn init_blas_handle(&self, device: DeviceId, stream: Stream) -> Result<BlasHandle> {
@@ -610,9 +614,10 @@ impl Device for Cpu {
 impl Cpu {
     /// Returns true if an asynchronous copy must be complete when its call returns.
     ///
-    /// Hosts give pageable memory back at once, as CUDA lets them: its copies from pageable memory return when the
-    /// source has been taken over, and those to it when they are done (CUDA Runtime API, «API synchronization
-    /// behavior»). PaddlePaddle's executors do so. Memory of `host_memory_allocate` is known here and stays.
+    /// Hosts such as PaddlePaddle's executors free pageable memory right after the call, as CUDA permits: a copy from
+    /// pageable memory returns once the source has been read, and a copy to it once it is complete (CUDA Runtime API,
+    /// "API synchronization behavior"). Memory of `host_memory_allocate` is known to the device, which keeps it until
+    /// the copy is complete.
     fn must_wait(&self, device: DeviceId, stream: Stream, host: HostPtr) -> crate::Result<bool> {
         let is_pinned = matches!(self.pointer_info(host.addr()), Ok(info) if info.space == Space::Host);
         Ok(!is_pinned && !self.is_captured(device, stream)?)

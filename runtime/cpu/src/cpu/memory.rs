@@ -19,10 +19,10 @@ use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 ///
 /// A free never waits. The memory cannot be used from then on, but it is returned to the system
 /// only when no work queued before can access it: copies and fills guard the memory that they
-/// use, and every busy stream of the device is passed first, since its kernels may use it too. On
-/// an idle device that is at once. Kernels on another device's streams are not taken into
-/// account: they must be waited for before memory that they use is freed. Unified and host memory
-/// are for kernels of all devices.
+/// use, and every busy stream of the device must pass first, since its kernels may use it too. On
+/// an idle device, the memory is returned at once. Kernels on the streams of another device are not
+/// considered: wait for them before you free memory that they use. Kernels of all devices may use
+/// unified and host memory, so the streams of all devices must pass.
 impl Cpu {
     /// Allocates memory of the device. The trait's function returns null if there is none.
     ///

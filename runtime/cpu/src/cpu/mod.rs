@@ -27,7 +27,7 @@ thread_local! {
     static CURRENT: Cell<DeviceId> = const { Cell::new(DeviceId(0)) };
 }
 
-/// Not initialised yet: the next call does it.
+/// Not initialised yet: the next call initialises the device.
 const FRESH: u8 = 0;
 const RUNNING: u8 = 1;
 /// Shut down, or about to be: no call starts it but `initialize`.
@@ -38,10 +38,10 @@ const DOWN: u8 = 2;
 /// May live in a `static`. Dropping it shuts it down.
 pub struct Cpu {
     given: Option<Config>,
-    /// The number of devices where nothing else says it.
+    /// The number of devices, if neither the configuration nor the environment sets it.
     default_devices: AtomicUsize,
-    /// Made by the first initialisation and kept through shutdowns, so that handles from before
-    /// one stay known as stale.
+    /// Created by the first initialisation and kept during shutdowns, so that handles from before a shutdown are
+    /// recognised as stale.
     core: OnceLock<Core>,
     phase: AtomicU8,
     pool: Mutex<Option<Pool>>,
@@ -144,7 +144,7 @@ impl Cpu {
         Ok(self.core()?.devices.len())
     }
 
-    /// Fails unless there is such a device.
+    /// Returns an error if there is no such device.
     fn expect_device(&self, device: DeviceId) -> Result<()> {
         self.core()?.device(device).map(drop)
     }
@@ -167,7 +167,7 @@ impl Cpu {
 
     #[cold]
     fn start_if_fresh(&self) -> Result<()> {
-        // Looked at before the lock is taken: what a shutdown waits for must not wait for it.
+        // Read before the lock is taken: work that a shutdown waits for must not wait for the shutdown's lock.
         if self.phase.load(Ordering::Acquire) == DOWN {
             return Err(Error::ShutDown);
         }
@@ -186,14 +186,14 @@ impl Cpu {
 impl Drop for Cpu {
     fn drop(&mut self) {
         if let Err(Error::BlockingInCallback { .. }) = self.shutdown() {
-            // The last owner is a callback of this very device, whose thread cannot join itself.
-            // The threads hold what they need, and go on idling.
+            // The last owner is a callback of this device, and its thread cannot join itself.
+            // The threads hold references to all that they use, and stay idle.
             std::mem::forget(self.lock_pool().take());
         }
     }
 }
 
-/// Calls that wait would wait for themselves in there.
+/// Refuses a call that waits if the current thread runs work of a stream: it would wait for itself.
 fn refuse_inside_work(call: &'static str) -> Result<()> {
     if context::is_inside() { Err(Error::BlockingInCallback { call }) } else { Ok(()) }
 }

@@ -1,13 +1,19 @@
 //! Tracing.
 
+use tenon::device::{DeviceId, Stream};
+
 use super::Cpu;
-use crate::error::Result;
-use crate::profiler::Trace;
+use crate::error::{Error, Result};
+use crate::profiler::{Activity, Trace, TraceRecord};
+
+/// The variable that names the file for traces that a host collects.
+const FILE: &str = "TENON_CPU_TRACE";
 
 /// # Tracing
 ///
-/// While tracing is on, every copy, fill, kernel and callback leaves a record with its times.
-/// The buffer holds 131072 records; what comes after is counted but not kept, until the next
+/// While tracing is on, every copy, fill, kernel and callback adds a record with its times. Callers add records of what
+/// they do themselves.
+/// The buffer holds 131072 records; further ones are counted but not kept, until the next
 /// drain.
 impl Cpu {
     /// Turns tracing on. Earlier records are kept.
@@ -28,12 +34,45 @@ impl Cpu {
         Ok(())
     }
 
-    /// Hands out the records gathered so far and empties the buffer.
+    /// Returns the records collected so far, and empties the buffer.
     ///
     /// # Errors
     /// [`crate::Error::ShutDown`].
     pub fn profiler_drain(&self) -> Result<Trace> {
         Ok(self.core()?.shared.profiler.drain())
+    }
+
+    /// Returns the present time if tracing is on: the start of a record for [`Cpu::profiler_add`].
+    #[must_use]
+    pub fn profiler_time(&self) -> Option<u64> {
+        let shared = &self.core().ok()?.shared;
+        shared.profiler.is_on().then(|| shared.clock.now_ns())
+    }
+
+    /// Adds a record of something that the calling thread did from `start_ns` until now.
+    pub fn profiler_add(
+        &self,
+        activity: Activity,
+        name: &'static str,
+        device: DeviceId,
+        stream: Stream,
+        start_ns: u64,
+    ) {
+        if let Ok(core) = self.core() {
+            let (stream, end_ns) = (stream.addr(), core.shared.clock.now_ns());
+            core.shared.profiler.add(TraceRecord { activity, name, device, stream, start_ns, end_ns });
+        }
+    }
+
+    /// Writes the records gathered so far to the file that `TENON_CPU_TRACE` names, and empties the buffer. Does nothing if
+    /// the variable is not set.
+    pub(super) fn write_trace(&self) -> Result<()> {
+        let Some(file) = tenon::trusted_variable(FILE).filter(|file| !file.is_empty()) else { return Ok(()) };
+        let trace = self.profiler_drain()?.to_chrome();
+        std::fs::write(&file, trace).map_err(|error| Error::Io {
+            path: file.to_string_lossy().into_owned(),
+            reason: error.to_string(),
+        })
     }
 
     /// Returns the present time on the clock of events and traces, in nanoseconds since the Unix epoch.

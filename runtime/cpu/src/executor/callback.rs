@@ -1,4 +1,4 @@
-//! Host callbacks, on a dedicated thread: a slow callback holds up other callbacks, as
+//! Host callbacks, on a dedicated thread: a slow callback delays other callbacks, as
 //! with CUDA, but never a thread of the pool.
 
 use super::progress::Progress;
@@ -46,7 +46,7 @@ impl CallbackQueue {
         open
     }
 
-    /// Works until the queue is closed and empty.
+    /// Runs callbacks until the queue is closed and empty.
     pub(crate) fn serve(&self, shared: &Shared) {
         loop {
             if self.run_one(shared) {
@@ -62,7 +62,7 @@ impl CallbackQueue {
         }
     }
 
-    /// Makes one call; false if there is none.
+    /// Runs one callback. Returns false if there is none.
     pub(crate) fn run_one(&self, shared: &Shared) -> bool {
         let call = self.state.lock().calls.pop_front();
         let Some((stream, task)) = call else { return false };

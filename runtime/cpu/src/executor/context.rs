@@ -10,7 +10,7 @@ pub(crate) struct InsideWork {
     before: bool,
 }
 
-/// Marks the thread as settling the queues after a shutdown until dropped.
+/// Marks the thread, until dropped, as running the work that is left after a shutdown.
 pub(crate) struct Settling(());
 
 #[cfg(not(loom))]
@@ -31,7 +31,7 @@ mod imp {
         INSIDE.get()
     }
 
-    /// Marks the thread as settling; returns `None` if it is settling already.
+    /// Marks the thread. Returns `None` if it is marked already.
     pub(crate) fn settle() -> Option<Settling> {
         (!SETTLING.replace(true)).then_some(Settling(()))
     }

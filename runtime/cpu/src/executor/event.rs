@@ -15,11 +15,11 @@ use tenon::device::DeviceId;
 pub(crate) enum Mark {
     /// Never recorded; counts as complete.
     Never,
-    /// Passed at this time.
+    /// The stream passed it at this time.
     Done(u64),
-    /// Not known to be passed.
+    /// Not known to be complete.
     Pending(Arc<Record>),
-    /// A point in a capture, not in time.
+    /// A point in a capture, which has no time.
     Captured(CapturedMark),
 }
 
@@ -36,12 +36,12 @@ impl EventState {
     }
 
     pub(crate) fn set(&self, mark: Mark) {
-        // The old mark may hold the last reference to a stream; it goes after the lock.
+        // The old mark may hold the last reference to a stream, so it is dropped after the lock is released.
         let old = std::mem::replace(&mut *self.mark.lock(), mark);
         drop(old);
     }
 
-    /// Returns the latest mark, with a completed record seen as such.
+    /// Returns the latest mark, which is `Done` if its record is complete.
     pub(crate) fn mark(&self) -> Mark {
         let mut mark = self.mark.lock();
         if let Mark::Pending(record) = &*mark

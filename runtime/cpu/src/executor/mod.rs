@@ -6,8 +6,7 @@
 //! when the event's record completes or the callback returns. So no pool thread ever waits for another
 //! stream, and since a wait only ever refers to a record made before it, the waits form no cycle.
 //!
-//! This module only orders work. `work` defines the work itself; where memory is and who
-//! may touch it, `memory` says.
+//! This module only orders work. `work` defines the kinds of work, and `memory` checks the access to memory.
 
 pub(crate) mod callback;
 pub(crate) mod context;

@@ -1,24 +1,24 @@
-//! One large copy or fill, shared out among threads.
+//! Splits one large copy or fill among threads.
 
 use super::queue::ReadyQueue;
 use crate::memory::{RawCopy, RawFill};
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering};
 use std::sync::Arc;
 
-/// From this many bytes on, a second core pays for being woken.
+/// The minimum size in bytes for which a second core is woken.
 ///
-/// Found with `cargo bench --bench memory` on two cores of a server: shared out, a copy of 2 MiB
-/// took 1.5 times as long as on one core, of 4 MiB 0.8 times, of 16 MiB half as long.
+/// Measured with `cargo bench --bench memory` on two cores of a server: on both cores, a copy of 2 MiB
+/// took 1.5 times as long as on one core, 4 MiB 0.8 times, and 16 MiB half as long.
 pub(crate) const SPLIT_BYTES: usize = 4 << 20;
 
-/// The piece that one thread takes at a time: long enough that taking it is free, short enough that the
-/// threads finish together.
+/// The size in bytes of the piece that a thread takes at a time: large enough that taking it costs nothing, and
+/// small enough that all threads finish at about the same time.
 const PART_BYTES: usize = 1 << 20;
 
-/// Maximum number of threads that take part: memory bandwidth is used up by fewer.
+/// The maximum number of threads, which is enough to reach the bandwidth of the memory.
 const MOST_HELPERS: usize = 7;
 
-/// Something that can be done in parts.
+/// Work that can be split into parts.
 #[derive(Clone, Copy)]
 pub(crate) enum Bulk {
     Copy(RawCopy),
@@ -41,7 +41,7 @@ impl Bulk {
     }
 }
 
-/// A copy or fill in the course of being shared out.
+/// A copy or fill that is being split.
 pub(crate) struct Split {
     bulk: Bulk,
     parts: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// Does all of it, with the help of threads that are asleep now.
+    /// Does all parts, with the help of threads that are idle now.
     pub(crate) fn run(bulk: Bulk, ready: &ReadyQueue) {
         let parts = bulk.len().div_ceil(PART_BYTES);
         let split = Arc::new(Self {
@@ -69,7 +69,7 @@ impl Split {
         }
     }
 
-    /// Does parts until none is left to take.
+    /// Does parts until none is left.
     pub(crate) fn help(&self) {
         let mut done = 0;
         loop {

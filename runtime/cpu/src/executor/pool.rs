@@ -47,7 +47,7 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // Joining would wait for threads that do not exist, behind locks that they may have held.
+            // After a fork, the threads do not exist, and locks that they held are never released.
             std::mem::forget(self.workers.drain(..).chain(self.caller.take()).collect::<Vec<_>>());
             return;
         }

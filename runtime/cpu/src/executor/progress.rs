@@ -4,7 +4,7 @@ use crate::error::Error;
 use std::sync::Arc;
 use tenon::device::DeviceId;
 
-/// A stream as its work refers to it.
+/// A stream, as seen by its work.
 pub(crate) trait Progress: Send + Sync {
     /// Returns the device of the stream.
     fn device(&self) -> DeviceId;
@@ -21,7 +21,7 @@ pub(crate) trait Progress: Send + Sync {
     /// Returns the failure, once.
     fn take_failure(&self) -> Option<Error>;
 
-    /// Blocks until the work up to `place` is done. Runs work that no thread has begun.
+    /// Blocks until the work up to `place` is complete. Runs work that no thread has started.
     fn wait_for(self: Arc<Self>, place: u64);
 
     /// Runs the stream for a turn, as the ready queue asks.

@@ -26,22 +26,21 @@ impl Job {
 struct State {
     jobs: VecDeque<Job>,
     sleepers: usize,
-    /// Sleepers that were already woken: telling them again would cost a system call for nothing.
+    /// The number of sleeping threads that were woken already. Waking them again would be a needless system call.
     woken: usize,
-    /// Threads that look out for a job before they sleep. Each will see to one.
+    /// The number of threads that poll for a job before they sleep. Each takes one job.
     lingering: usize,
     open: bool,
 }
 
-/// Number of times that a thread looks for a job before it sleeps: for about as long as it would take to
-/// wake it.
+/// The number of times that a thread polls for a job before it sleeps: about as long as waking it takes.
 const LOOKS: usize = if cfg!(loom) { 1 } else { 150 };
 
 /// A queue that threads sleep on.
 pub(crate) struct ReadyQueue {
     state: Mutex<State>,
     wake: Condvar,
-    /// The number of jobs, for those who look without the lock.
+    /// The number of jobs, readable without the lock.
     length: AtomicUsize,
 }
 
@@ -57,7 +56,7 @@ impl ReadyQueue {
         self.state.lock().open = true;
     }
 
-    /// Sends the serving threads home, once the queue is empty.
+    /// Closes the queue: its threads end once it is empty.
     pub(crate) fn close(&self) {
         self.state.lock().open = false;
         self.wake.notify_all();
@@ -77,9 +76,9 @@ impl ReadyQueue {
         open
     }
 
-    /// Asks up to `most` threads that have nothing to do to help with a split.
+    /// Wakes up to `most` idle threads to help with a split.
     ///
-    /// Threads with other work do not take part: they would come too late to be of use.
+    /// Threads with other work do not take part, because they would join too late.
     pub(crate) fn ask_for_help(&self, split: &Arc<Split>, most: usize) {
         let mut state = self.state.lock();
         if !state.open {
@@ -98,7 +97,7 @@ impl ReadyQueue {
         }
     }
 
-    /// Works until the queue is closed and empty.
+    /// Runs jobs until the queue is closed and empty.
     pub(crate) fn serve(&self) {
         let mut state = self.state.lock();
         let mut is_rested = false;
@@ -126,7 +125,7 @@ impl ReadyQueue {
         }
     }
 
-    /// Does one job; false if there is none.
+    /// Runs one job. Returns false if there is none.
     pub(crate) fn run_one(&self) -> bool {
         let job = self.pop(&mut self.state.lock());
         job.map(Job::run).is_some()
@@ -143,7 +142,7 @@ impl ReadyQueue {
         Some(job)
     }
 
-    /// Looks out for a job. The result is only a hint.
+    /// Polls for a job. The result is only a hint.
     fn linger(&self) {
         for _ in 0..LOOKS {
             if self.has_jobs() {
@@ -155,7 +154,7 @@ impl ReadyQueue {
 }
 
 impl State {
-    /// Returns true if a sleeping thread must be woken, because there are more jobs than searching threads.
+    /// Returns true if a sleeping thread must be woken, because there are more jobs than polling threads.
     fn wake_one(&mut self) -> bool {
         let wake = self.jobs.len() > self.lingering + self.woken && self.woken < self.sleepers;
         self.woken += usize::from(wake);

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tenon::device::DeviceId;
 
-/// Set in `progress` while somebody waits for it; the count is in the bits above.
+/// Set in `progress` while a thread waits for it. The higher bits are the count.
 const WAITED: u64 = 1;
 const ONE: u64 = 2;
 
@@ -21,11 +21,11 @@ const ONE: u64 = 2;
 pub(super) enum Phase {
     /// No work.
     Idle,
-    /// Work, and nobody at it yet.
+    /// There is work, but no thread runs it yet.
     Queued,
-    /// A thread is at it.
+    /// A thread runs it.
     Running,
-    /// Something will resume it.
+    /// It waits for an event, a callback or a graph, which will resume it.
     Parked,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct Inbox {
     pub(super) listed: bool,
     /// True if the batch of a parked stream has work left.
     pub(super) rest: bool,
-    /// The least count of work that somebody waits for, while `progress` has `WAITED`.
+    /// The lowest count of work that a thread waits for, while `progress` has `WAITED`.
     awaited: u64,
     failure: Option<Error>,
     capture: Option<Arc<Capture>>,
 }
 
-/// The stream is being captured: the work comes back, to become a node of the capture.
+/// The stream is being captured: the work is returned, to become a node of the capture.
 pub(crate) struct Captured<W> {
     pub(crate) capture: Arc<Capture>,
     pub(crate) work: W,
@@ -71,7 +71,7 @@ pub(crate) struct StreamState {
     done: Condvar,
 }
 
-/// Keeps what the running thread writes after each piece of work out of the cache line that
+/// Separates the data that the running thread writes after each piece of work from the cache line that
 /// submitting threads lock.
 #[repr(align(64))]
 pub(super) struct Apart<T>(T);
@@ -100,12 +100,12 @@ impl StreamState {
         })
     }
 
-    /// Makes room in the queue. Returns false if the host has no memory for it.
+    /// Reserves space in the queue. Returns false if the host has no memory for it.
     pub(crate) fn reserve(&self) -> bool {
         self.inbox.lock().queue.try_reserve(2).is_ok()
     }
 
-    /// Queues work, or does it at once if it is short and the stream is idle.
+    /// Queues work, or runs it at once if it is short and the stream is idle.
     pub(crate) fn submit(self: &Arc<Self>, work: Work) -> Result<(), Captured<Work>> {
         let inbox = self.inbox.lock();
         if let Some(capture) = &inbox.capture {
@@ -122,7 +122,7 @@ impl StreamState {
 
     fn accept(self: &Arc<Self>, inbox: MutexGuard<'_, Inbox>, work: Work) {
         if inbox.phase == Phase::Idle && work.runs_inline() {
-            // Under the lock, so that nothing submitted meanwhile can overtake it.
+            // Submitted under the lock, so that no later work can overtake it.
             work.execute(&self.shared, &**self);
         } else {
             self.push(inbox, work);
@@ -137,7 +137,7 @@ impl StreamState {
             inbox.submitted += works.len() as u64;
             inbox.queue.extend(works);
         } else if let Some(first) = works.next() {
-            // The rest goes behind a first piece that is not started before the lock is free.
+            // The rest is queued behind the first piece, which does not start before the lock is released.
             inbox.submitted += 1 + works.len() as u64;
             inbox.queue.push_back(first);
             inbox.queue.extend(works);
@@ -173,10 +173,10 @@ impl StreamState {
         record
     }
 
-    /// Leaves `work` behind whatever is queued; drops it if nothing is.
+    /// Queues `work` behind all queued work, or drops it if the stream is idle.
     pub(crate) fn leave_behind(self: &Arc<Self>, work: impl FnOnce() -> Work) {
         let inbox = self.inbox.lock();
-        // Not the phase: a stream falls idle only a moment after its last work is done.
+        // The phase is no answer: a stream becomes idle only a moment after its last work is complete.
         if self.completed() < inbox.submitted {
             self.push(inbox, work());
         }
@@ -190,7 +190,7 @@ impl StreamState {
             return;
         }
         self.load.enter();
-        // Work that would park the stream at once needs no pool thread to find that out.
+        // Work that parks the stream at once needs no thread of the pool.
         match work {
             Work::Wait(record) => {
                 inbox.phase = Phase::Parked;
@@ -221,7 +221,7 @@ impl StreamState {
         }
     }
 
-    /// Hands a callback over; the stream is parked.
+    /// Passes a callback to the callback thread. The stream is parked.
     pub(super) fn call(self: &Arc<Self>, task: Task) {
         if !self.shared.callbacks.push(self.clone(), task) {
             self.shared.settle();
@@ -230,9 +230,9 @@ impl StreamState {
 
     pub(super) fn complete_one(&self) {
         if self.progress.0.fetch_add(ONE, Ordering::AcqRel) & WAITED != 0 {
-            // The lock is what makes the waiter either see the new count or be asleep by now.
+            // Because of the lock, the waiter either sees the new count or is already waiting.
             let mut inbox = self.inbox.lock();
-            // To wake a thread for each piece before the last one would cost more than most of them.
+            // Waking a thread for each piece before the last one would take longer than most pieces.
             if self.completed() < inbox.awaited {
                 return;
             }

@@ -7,19 +7,19 @@ use super::work::Work;
 use crate::sync::{MutexGuard, Ordering, hint};
 use std::sync::Arc;
 
-/// Pieces of work that a pool thread does for one stream before the next stream has its turn.
+/// The maximum number of pieces of work that a thread runs for one stream before it takes the next stream.
 const TURN: usize = 128;
 
-/// A queue longer than this gives its memory back when the stream falls idle.
+/// A queue that is longer than this frees its memory when the stream becomes idle.
 const KEPT_CAPACITY: usize = 4096;
 
-/// Number of times that a thread looks for more work before the stream falls idle: a microsecond or two.
+/// The number of times that a thread polls for more work before the stream becomes idle: one or two microseconds.
 const LOOKS: usize = if cfg!(loom) { 1 } else { 50 };
 
 impl StreamState {
-    /// Runs queued work: for a turn, or until the work up to `until` is done.
+    /// Runs queued work: for a turn, or until the work up to `until` is complete.
     ///
-    /// The caller has set the phase to `Running`, so there is only one of these at a time.
+    /// The caller has set the phase to `Running`, so only one thread runs the stream at a time.
     pub(super) fn run(self: &Arc<Self>, until: Option<u64>) {
         let _inside = context::enter();
         let mut left = TURN;
@@ -80,10 +80,10 @@ impl StreamState {
         }
     }
 
-    /// Takes the inbox's work; without any, the stream falls idle.
+    /// Takes the work of the inbox. If there is none, the stream becomes idle.
     ///
-    /// A pool thread that is faster than whoever submits looks out for more work first: to fall
-    /// idle and be listed again costs more than most of what is submitted in such a row.
+    /// A pool thread that is faster than the submitting thread polls for more work first: becoming idle and being
+    /// queued again takes longer than most short work.
     fn refill(&self, batch: &mut Batch, mut may_linger: bool) -> bool {
         loop {
             let mut inbox = self.inbox.lock();
@@ -101,7 +101,7 @@ impl StreamState {
         }
     }
 
-    /// Looks out for work, unless other streams wait for the thread. The result is only a hint.
+    /// Polls for work, unless other streams wait for the thread. The result is only a hint.
     fn linger(&self) {
         for _ in 0..LOOKS {
             if self.newest.load(Ordering::Relaxed) > self.completed() || self.shared.ready.has_jobs() {
@@ -128,7 +128,7 @@ impl StreamState {
         inbox.rest = !batch.is_empty();
     }
 
-    /// Takes the stream back where nothing will resume it.
+    /// Undoes the parking if nothing will resume the stream.
     fn unpark(&self) {
         let mut inbox = self.inbox.lock();
         inbox.phase = Phase::Running;

@@ -28,7 +28,7 @@ struct Session {
     over: bool,
 }
 
-/// A stream of the capture, and the nodes that its next one comes after.
+/// A stream of the capture, and the nodes that its next node depends on.
 struct Member {
     stream: Arc<StreamState>,
     frontier: Vec<usize>,
@@ -86,7 +86,7 @@ impl Capture {
         Ok(CapturedGraph { device: capture.device, nodes: session.nodes })
     }
 
-    /// Ends the capture for all of its streams. Returns what it recorded.
+    /// Ends the capture for all of its streams. Returns its nodes.
     fn dissolve(self: &Arc<Self>) -> Session {
         let ended = Session { nodes: Vec::new(), members: Vec::new(), fault: None, over: true };
         let session = std::mem::replace(&mut *self.session.lock(), ended);
@@ -106,14 +106,14 @@ impl Capture {
         }
     }
 
-    /// Adds a node after all that the stream did so far.
+    /// Adds a node behind all nodes of the stream.
     pub(crate) fn add(&self, stream: &StreamState, op: Op) -> Result<()> {
         let mut session = self.active()?;
         session.append(stream, op, None)?;
         Ok(())
     }
 
-    /// Adds all nodes of a launched graph after all that the stream did so far.
+    /// Adds all nodes of a launched graph behind all nodes of the stream.
     pub(crate) fn add_graph(&self, stream: &StreamState, nodes: &[Node]) -> Result<()> {
         let mut session = self.active()?;
         session.append_graph(stream, nodes)
@@ -127,7 +127,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Makes the stream wait for a point of a capture, which it joins if need be.
+    /// Makes the stream wait for a point of a capture. If it is not part of the capture, it joins it.
     pub(crate) fn wait(stream: &Arc<StreamState>, event: &EventState, mark: &CapturedMark) -> Result<()> {
         let capture = &mark.capture;
         match stream.capture() {
@@ -218,7 +218,7 @@ impl Capture {
     }
 }
 
-/// Fails unless the interface defines the mode.
+/// Returns an error if the interface does not define the mode.
 pub(crate) fn check_mode(mode: CaptureMode) -> Result<()> {
     mode.name().map(drop).ok_or(Error::UnknownCaptureMode { mode: mode.0 })
 }

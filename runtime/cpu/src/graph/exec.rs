@@ -1,4 +1,4 @@
-//! A graph made ready to launch: its nodes laid out on lanes.
+//! Executable graphs, with their nodes assigned to lanes.
 //!
 //! A lane is an internal stream; nodes on different lanes run side by side. A graph that does
 //! not branch has no lanes and runs on the stream that it is launched on.
@@ -16,10 +16,10 @@ use crate::sync::Mutex;
 use std::sync::Arc;
 use tenon::device::DeviceId;
 
-/// More lanes than this gain nothing on any machine; further branches share them.
+/// The maximum number of lanes. Further branches share them.
 const MOST_LANES: usize = 32;
 
-/// A graph made ready to launch.
+/// An executable graph.
 pub(crate) struct ExecutableGraph {
     pub(crate) device: DeviceId,
     lanes: Vec<Arc<StreamState>>,
@@ -51,8 +51,7 @@ impl ExecutableGraph {
         Arc::new(Self { device: graph.device, lanes, lane_of, state })
     }
 
-    /// Launches the graph in the order of the stream. Launches nothing if a pointer of a node is not valid
-    /// any more.
+    /// Launches the graph in the order of the stream. Launches nothing if a pointer of a node has become invalid.
     pub(crate) fn launch(&self, stream: &Arc<StreamState>, registry: &Registry) -> Result<()> {
         let mut state = self.state.lock();
         if let Some(capture) = stream.capture() {
@@ -77,7 +76,7 @@ impl ExecutableGraph {
         let mut steps: Vec<Step> = Vec::with_capacity(works.len());
         for (index, work) in works.into_iter().enumerate() {
             let lane = self.lane_of[index];
-            // On the same lane the order of the lane is enough.
+            // Steps of the same lane are already in order.
             let after: Vec<usize> = state.nodes[index]
                 .after
                 .iter()
@@ -98,8 +97,8 @@ fn prepare(nodes: &[Node], registry: &Registry) -> Result<Vec<Option<Work>>> {
 
 /// Puts each node after a node that it depends on, or on a new lane.
 ///
-/// Any assignment would be correct, since the nodes are laid out in an order that keeps their
-/// dependencies; this one keeps chains together.
+/// Any assignment would be correct, since the nodes are in an order that respects their dependencies. This one
+/// keeps chains together.
 fn assign_lanes(nodes: &[Node]) -> Vec<usize> {
     let mut tails: Vec<usize> = Vec::new();
     let mut lane_of: Vec<usize> = Vec::with_capacity(nodes.len());
@@ -135,7 +134,7 @@ struct Step {
 }
 
 impl Launch {
-    /// Queues the steps on their lanes, and has the parked `parent` resumed at the end.
+    /// Queues the steps on their lanes. The last one resumes the parked `parent`.
     fn start(self, parent: Arc<dyn Progress>) {
         let mut ends: Vec<Option<Arc<Record>>> = Vec::with_capacity(self.steps.len());
         for step in self.steps {

@@ -1,8 +1,8 @@
-//! Graphs: stream work that is captured once and launched many times.
+//! Graphs: work of streams that is captured once and launched many times.
 //!
-//! While a stream is captured, its work becomes nodes instead of being done. Another stream
+//! While a stream is captured, its work becomes nodes and does not run. Another stream
 //! joins the capture by waiting for an event that was recorded in it, as with CUDA. A launch
-//! does the nodes in an order that keeps every dependency, independent branches side by side.
+//! runs the nodes in an order that respects every dependency, and independent branches in parallel.
 
 mod capture;
 mod dot;
@@ -51,7 +51,7 @@ pub(crate) enum Op {
         task: SharedTask,
     },
     Callback(SharedTask),
-    /// A point that other branches wait for. It does not touch the event when launched.
+    /// A point that other branches wait for. A launch does not change the event.
     Record(Event),
     Wait(Event),
 }
@@ -73,7 +73,7 @@ impl Op {
         matches!(self, Self::Record(_) | Self::Wait(_))
     }
 
-    /// Returns the work of one launch, with its pointers checked; none for a marker.
+    /// Returns the work of one launch, with its pointers checked, or none for a marker.
     fn prepare(&self, registry: &Registry) -> Result<Option<Work>> {
         match self {
             Self::Copy(transfer) => transfer.prepare(registry),
@@ -85,7 +85,7 @@ impl Op {
     }
 }
 
-/// A node: what it does, and the earlier nodes that it comes after, by their index.
+/// A node: its operation, and the indices of the earlier nodes that it depends on.
 #[derive(Clone)]
 pub(crate) struct Node {
     handle: GraphNode,
@@ -102,7 +102,7 @@ impl Node {
     }
 }
 
-/// A captured graph. The nodes stand in an order that keeps their dependencies.
+/// A captured graph. The order of its nodes respects their dependencies.
 pub(crate) struct CapturedGraph {
     pub(crate) device: DeviceId,
     nodes: Vec<Node>,

@@ -98,7 +98,7 @@ impl Allocation {
         if let Some(owner) = self.owner.upgrade()
             && self.state.load(Ordering::Acquire) & LIVE != 0
         {
-            // It fails only where another thread frees the allocation at this moment.
+            // It fails only if another thread frees the allocation at the same time.
             _ = owner.free(self.clone(), self.addr(), self.requested);
         }
     }
@@ -153,7 +153,7 @@ impl Clone for AllocationGuard {
 
 impl Drop for AllocationGuard {
     fn drop(&mut self) {
-        // The caller's own claim ends with the free, so zero means freed.
+        // The free releases the caller's own claim, so zero means freed.
         if self.0.state.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(owner) = self.0.owner.upgrade()
         {

@@ -63,7 +63,7 @@ impl Arena {
         Ok(allocation.addr())
     }
 
-    /// Takes a new allocation out of the budget; false if there is no room for it.
+    /// Subtracts a new allocation from the budget. Returns false if the budget is too small.
     fn reserve(&self, size: usize) -> bool {
         let mut usage = self.lock();
         let fits = size <= self.total - usage.used;
@@ -76,7 +76,7 @@ impl Arena {
     }
 
     fn release(&self, allocation: &Allocation) -> MutexGuard<'_, Usage> {
-        // Out of the registry first: once the memory is returned, the system may hand out the
+        // Removed from the registry first: once the memory is returned, the system may allocate the
         // address again.
         self.registry.remove(allocation.addr());
         let mut usage = self.lock();

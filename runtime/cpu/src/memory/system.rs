@@ -51,7 +51,7 @@ impl Drop for Region {
             unsafe { libc::munlock(self.addr as *const libc::c_void, size) };
         }
         if size >= MAPPED {
-            // SAFETY: `map` mapped exactly this range, and nothing uses it any more.
+            // SAFETY: `map` mapped exactly this range, and nothing uses it any longer.
             unsafe { libc::munmap(self.addr as *mut libc::c_void, size) };
         } else {
             // SAFETY: `allocate` returned this address for this layout.
@@ -83,7 +83,7 @@ fn map(size: usize) -> Option<usize> {
         return None;
     }
     #[cfg(target_os = "linux")]
-    // SAFETY: the range was mapped just now; the advice changes nothing but speed.
+    // SAFETY: the range was mapped just now, and the advice affects only speed.
     unsafe {
         libc::madvise(ptr, size, libc::MADV_HUGEPAGE);
     }

@@ -1,6 +1,8 @@
-//! Convolutions of dense tensors: `im2col` in blocks and products of matrices, or plain loops where channels are alone.
+//! Convolutions of dense tensors: blocked `im2col` with matrix products, or plain loops for depthwise
+//! convolutions.
 //!
-//! Any of large image, small image and kernels follows from the other two: forward, by the image and by the kernels.
+//! Each of the large image, the small image and the kernels can be computed from the other two: the forward
+//! pass, the gradient of the image and the gradient of the kernels.
 
 use crate::conv::geometry::{Geometry, Pass, Segment};
 use crate::float::Float;
@@ -8,7 +10,8 @@ use crate::lines::sum;
 use crate::product::{Matrix, MatrixMut};
 use crate::provider;
 
-/// Elements of a block of columns: few enough for the caches, and enough for products of matrices that are worth it.
+/// The number of elements of a block of columns: few enough for the caches, and enough for efficient matrix
+/// products.
 const BLOCK: usize = 1 << 18;
 
 impl Geometry {
@@ -17,21 +20,21 @@ impl Geometry {
         self.large_channels == 1 && self.groups > 1
     }
 
-    /// Returns the pairs of sample and group to process, none if there is nothing to connect.
+    /// Returns the pairs of sample and group to process; none if there is nothing to compute.
     fn parts(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let groups = self.groups;
         let samples = if self.taps() == 0 || self.small_len() == 0 { 0 } else { self.batch };
         (0..samples).flat_map(move |sample| (0..groups).map(move |group| (sample, group)))
     }
 
-    /// Blocks of lines, so that their columns are not much larger than [`BLOCK`].
+    /// Returns blocks of lines whose columns are not much larger than [`BLOCK`].
     fn blocks(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
         let lines = self.lines();
         let at_once = (BLOCK / (self.taps() * self.small[2]).max(1)).max(1);
         (0..lines).step_by(at_once).map(move |start| start..lines.min(start + at_once))
     }
 
-    /// Lets the provider compute a tensor from two others. Returns false if it leaves it to the kernel.
+    /// Lets the provider compute a tensor from the other two. Returns false if the kernel has to compute it.
     fn is_provided<T: Float>(&self, pass: Pass, result: &mut [T], operands: [&[T]; 2]) -> bool {
         provider::computes(|provider| {
             let operands = operands.map(bytemuck::cast_slice);
@@ -146,7 +149,7 @@ impl Geometry {
         }
     }
 
-    /// Makes a row for each place of the kernel: what it sees through the windows of some lines.
+    /// Writes one row for each kernel element: the elements that it reads in the windows of some lines.
     fn gather<T: Float>(&self, columns: &mut Vec<T>, large: &[T], lines: std::ops::Range<usize>) {
         let width = self.small[2];
         columns.resize(self.taps() * lines.len() * width, T::ZERO);
@@ -166,7 +169,7 @@ impl Geometry {
         });
     }
 
-    /// Adds rows as [`gather`](Self::gather) makes them to what the windows see.
+    /// Adds rows in the layout of [`gather`](Self::gather) back to the elements that the windows read.
     fn scatter<T: Float>(&self, large: &mut [T], columns: &[T], lines: std::ops::Range<usize>) {
         let mut rows = columns.chunks_exact(self.small[2]);
         self.segments(lines, |Segment { windows, start, .. }| {
@@ -177,8 +180,8 @@ impl Geometry {
         });
     }
 
-    /// Calls a function with each element of the kernels of a group, the windows of a line in the small image, and where in
-    /// the large image the elements that they see begin.
+    /// Calls a function with each kernel element of a group, the windows of a line of the small image, and
+    /// the start of the elements of the large image that they read.
     fn taps_of<T: Float>(
         &self,
         group: usize,
@@ -196,7 +199,7 @@ impl Geometry {
         }
     }
 
-    /// Adds to each element of the kernels of a group the product of the images that it connects.
+    /// Adds to each kernel element of a group the dot product of the image elements that it connects.
     fn dots<T: Float>(&self, kernels: &mut [T], large: &[T], small: &[T]) {
         for (channel, kernels) in kernels.chunks_exact_mut(self.taps()).enumerate() {
             self.segments(0..self.lines(), |Segment { tap, line, windows, start }| {

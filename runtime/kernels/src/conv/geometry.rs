@@ -1,20 +1,20 @@
-//! Where the windows of a convolution are.
+//! The positions of the windows of a convolution.
 
 use std::ops::Range;
 
 use crate::window::{Spatial, inside};
 
-/// A convolution that makes a small image from a large one. Each image has three dimensions; the first ones have the length
-/// one if the tensors have fewer.
+/// A convolution from a large image to a small image. Each image has three dimensions; missing leading
+/// dimensions have the length one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
-    /// Number of images.
+    /// The number of images.
     pub batch: usize,
-    /// Number of groups of channels.
+    /// The number of groups of channels.
     pub groups: usize,
-    /// The channels of the large image in each group.
+    /// The number of channels of the large image in each group.
     pub large_channels: usize,
-    /// The channels of the small image in each group.
+    /// The number of channels of the small image in each group.
     pub small_channels: usize,
     /// The size of the large image.
     pub large: Spatial<usize>,
@@ -26,7 +26,7 @@ pub struct Geometry {
     pub strides: Spatial<usize>,
     /// The padding before and after the large image.
     pub paddings: Spatial<[usize; 2]>,
-    /// The distance between the elements that a window sees; 1 if they are neighbours.
+    /// The distance between the elements of a window; 1 if they are adjacent.
     pub dilations: Spatial<usize>,
 }
 
@@ -41,16 +41,16 @@ pub enum Pass {
     Kernels,
 }
 
-/// Windows in one line of the small image, and the elements of the large image that one place of the kernel sees through
-/// them.
+/// Windows in one line of the small image, and the elements of the large image that one kernel element reads
+/// in them.
 pub(super) struct Segment {
-    /// The channel of the large image and the place in its kernel, as one number.
+    /// The channel of the large image and the position in its kernel, as one number.
     pub(super) tap: usize,
     /// The line of the small image.
     pub(super) line: usize,
-    /// The windows that see an element, and not padding.
+    /// The windows in which the kernel element reads an element of the image, not padding.
     pub(super) windows: Range<usize>,
-    /// The element that the first of these sees.
+    /// The element that is read in the first of these windows.
     pub(super) start: usize,
 }
 
@@ -73,12 +73,12 @@ impl Geometry {
         self.small[0] * self.small[1]
     }
 
-    /// Returns the distance along the width between the elements of a window and those of the next one.
+    /// Returns the distance along the width between the elements of adjacent windows.
     pub(super) fn step(&self) -> usize {
         self.strides[2]
     }
 
-    /// Returns true if each window sees one element, and all do in their order.
+    /// Returns true if each window covers one element, and the windows cover all elements in order.
     #[must_use]
     pub fn is_pointwise(&self) -> bool {
         self.kernel == [1; 3]
@@ -87,21 +87,21 @@ impl Geometry {
             && self.paddings == [[0; 2]; 3]
     }
 
-    /// Returns the elements of the large image for a group of channels of a sample.
+    /// Returns the range of elements of the large image for a group of channels of a sample.
     pub(super) fn large_at(&self, sample: usize, group: usize) -> Range<usize> {
         let len = self.large_channels * self.large_len();
         let start = (sample * self.groups + group) * len;
         start..start + len
     }
 
-    /// Returns the elements of the small image for a group of channels of a sample.
+    /// Returns the range of elements of the small image for a group of channels of a sample.
     pub(super) fn small_at(&self, sample: usize, group: usize) -> Range<usize> {
         let len = self.small_channels * self.small_len();
         let start = (sample * self.groups + group) * len;
         start..start + len
     }
 
-    /// Returns the elements of the kernels of a group.
+    /// Returns the range of elements of the kernels of a group.
     pub(super) fn kernels_at(&self, group: usize) -> Range<usize> {
         let len = self.small_channels * self.taps();
         group * len..(group + 1) * len
@@ -112,7 +112,7 @@ impl Geometry {
         (place * self.dilations[dimension]) as isize - self.paddings[dimension][0] as isize
     }
 
-    /// Calls `visit` with what each place of the kernel sees through the windows of each line. Lines that see padding only
+    /// Calls `visit` with the segment of each kernel element for each line. Segments that read only padding
     /// have no windows.
     pub(super) fn segments(&self, lines: Range<usize>, mut visit: impl FnMut(Segment)) {
         let [depth, height, width] = self.large;

@@ -1,4 +1,4 @@
-//! Convolutions in half precision by the provider, without conversions to `f32` and back.
+//! Half-precision convolutions by the provider, without conversions to `f32` and back.
 
 use crate::conv::geometry::{Geometry, Pass};
 use crate::error::Result;
@@ -7,8 +7,8 @@ use crate::slices::with_slices;
 use crate::tensor::{View, ViewMut};
 
 impl Geometry {
-    /// Lets the provider compute a tensor in half precision. `operands` are two of the `inputs`, none of which it may change.
-    /// Returns the tensor if it leaves it to the kernel.
+    /// Lets the provider compute a tensor in half precision. `operands` are two of the `inputs`; it must not
+    /// change any input. Returns the tensor if the kernel has to compute it.
     pub(super) fn left_over<'v>(
         &self,
         pass: Pass,

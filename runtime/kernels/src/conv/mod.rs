@@ -1,12 +1,13 @@
-//! Convolutions of images with one to three dimensions, transposed ones, and their gradients.
+//! Convolutions and transposed convolutions of images with one to three dimensions, and their gradients.
 //!
-//! Images are `[batch, channels, …]`, or `[batch, …, channels]` with the formats `"NHWC"`, `"NDHWC"` and `"NLC"`. Filters
-//! are `[out channels, in channels / groups, …]` in any format, those of transposed convolutions
-//! `[in channels, out channels / groups, …]`.
+//! Images are `[batch, channels, …]`, or `[batch, …, channels]` with the formats `"NHWC"`, `"NDHWC"` and
+//! `"NLC"`. Filters are `[out channels, in channels / groups, …]` in any format. Filters of transposed
+//! convolutions are `[in channels, out channels / groups, …]`.
 //!
-//! `strides` and `dilations` have a number for each spatial dimension. `paddings` has one or two of them; the algorithms
-//! `"SAME"` and `"VALID"` ignore it, and `"SAME"` also the dilations, as PaddlePaddle does. A group of channels depends on
-//! the same group of the other image only: with as many groups as channels it is a depthwise convolution.
+//! `strides` and `dilations` have one number for each spatial dimension. `paddings` has one or two for each;
+//! the algorithms `"SAME"` and `"VALID"` ignore it, and `"SAME"` also ignores the dilations, as in
+//! PaddlePaddle. A group of channels depends only on the same group of the other image. With as many groups
+//! as channels, the convolution is depthwise.
 
 mod engine;
 mod geometry;
@@ -22,10 +23,11 @@ use crate::window::{
     space,
 };
 
-/// Convolves an image: each element of the output is the sum of the elements in a window, times those of the filter.
+/// Convolves an image: each element of the output is the sum of the products of the elements in a window and
+/// those of the filter.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless tensors are of floats.
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless the tensors are floating-point.
 pub fn conv(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -94,10 +96,11 @@ pub fn conv_grad(
     }))
 }
 
-/// Adds each element of an image, times the filter, to a window of the output: the gradient of [`conv`] by its image.
+/// Computes the transposed convolution: adds each element of an image, times the filter, to a window of the
+/// output. This is the gradient of [`conv`] with respect to its image.
 ///
-/// The output may be larger than the windows reach, by less than a stride or a dilation: frameworks say by how much with
-/// an output padding or an output size.
+/// The output may be larger than the area that the windows cover, by less than a stride or a dilation.
+/// Frameworks specify the size with an output padding or an output size.
 ///
 /// # Errors
 /// As [`conv`].
@@ -209,7 +212,8 @@ impl Attributes<'_> {
         Ok(geometry)
     }
 
-    /// Returns the geometry of both passes, with the image `x` as the large and the small one.
+    /// Returns the geometries of both directions, with the image `x` as the large image and as the small
+    /// image.
     fn geometry(&self, x: &[usize], filter: &[usize]) -> Result<Geometry> {
         let (image, kernel) = (space(x)?, space(filter)?);
         let rank = x.len() - 2;
@@ -242,7 +246,7 @@ impl Attributes<'_> {
 }
 
 impl Geometry {
-    /// Returns the number of elements from the first to the last that a window sees.
+    /// Returns the number of elements from the first to the last that a window covers.
     fn span(&self, dimension: usize) -> usize {
         match self.kernel[dimension] {
             0 => 0,

@@ -26,9 +26,9 @@ pub fn deformable_attention_shape(
 
 /// Sums weighted samples of several images for each query and head.
 ///
-/// `value` has the pixels of all images one after the other, `[batch, pixels, heads, channels]`, `shapes` their heights and
-/// widths, and `starts` their first pixels. `places` is `[batch, queries, heads, images, points, 2]` with `x, y`, which are 0
-/// and 1 at the edges of an image.
+/// `value`, `[batch, pixels, heads, channels]`, holds the pixels of all images one after the other, `shapes`
+/// their heights and widths, and `starts` the indices of their first pixels. `places` is `[batch, queries,
+/// heads, images, points, 2]`, with the coordinates `x, y`, which are 0 and 1 at the edges of an image.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Index`] for an image that is not in `value`, and [`Error::Type`].
@@ -91,7 +91,7 @@ pub fn deformable_attention_grad(
                         dvalue[tap.pixel + channel] += upstream * tap.weight * weights[sample];
                         let gradient = upstream * value[tap.pixel + channel];
                         dweights[sample] += gradient * tap.weight;
-                        // A place is `x, y`, in parts of the width and the height.
+                        // A position is `x, y`, relative to the width and the height.
                         dplaces[2 * sample] += gradient * weights[sample] * tap.slopes[1] * size[1] as T;
                         dplaces[2 * sample + 1] += gradient * weights[sample] * tap.slopes[0] * size[0] as T;
                     }
@@ -109,7 +109,7 @@ struct Rules {
     channels: usize,
     queries: usize,
     points: usize,
-    /// The first pixel and the size of each image.
+    /// The index of the first pixel and the size of each image.
     images: Vec<(usize, [usize; 2])>,
 }
 
@@ -147,8 +147,8 @@ impl Rules {
         [self.batch, self.queries, self.heads * self.channels]
     }
 
-    /// Calls a function for each sample with its number, the size of its image, the first channel of its sum, and the first
-    /// channels of the pixels that it depends on.
+    /// Calls a function for each sample with its number, the size of its image, the first channel of its sum,
+    /// and the first channels of the pixels that it depends on.
     fn each_sample<T: Float>(
         &self,
         places: &[T],

@@ -23,14 +23,14 @@ pub fn deformable_columns_shape(
     Ok(Windows::new(x, offset, mask, kernel, [strides, paddings, dilations])?.result().to_vec())
 }
 
-/// Collects the samples of windows whose elements are moved by offsets `y, x`, and multiplied by a mask if there is one:
-/// `[batch, channels * kernel height * kernel width, rows * columns]`.
+/// Collects the samples of windows whose elements are shifted by the offsets `y, x`, and multiplied by the
+/// mask if present: `[batch, channels * kernel height * kernel width, rows * columns]`.
 ///
-/// Channels are divided into as many groups as the offsets have.
+/// The offsets determine the number of groups that the channels are divided into.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Length`], [`Error::Attribute`] for a window without elements, and
-/// [`Error::Type`] unless tensors are of floats.
+/// [`Error::Type`] unless the tensors are floating-point.
 pub fn deformable_columns(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -63,7 +63,7 @@ pub fn deformable_columns(
 /// Computes the gradients of [`deformable_columns`].
 ///
 /// # Errors
-/// As [`deformable_columns`], and [`Error::Missing`] for the gradient of a mask that there is not.
+/// As [`deformable_columns`], and [`Error::Missing`] if the gradient of an absent mask is requested.
 pub fn deformable_columns_grad(
     dx: &mut ViewMut<'_>,
     doffset: &mut ViewMut<'_>,
@@ -117,15 +117,15 @@ pub fn deformable_columns_grad(
     })
 }
 
-/// A sample, which is the same place in all channels of a group.
+/// A sample. It has the same position in all channels of a group.
 struct Sample {
     batch: usize,
     group: usize,
-    /// The element of the window.
+    /// The index of the element in the window.
     element: usize,
-    /// The number of the window.
+    /// The index of the window.
     window: usize,
-    /// The indices of its offset and its factor.
+    /// The indices of its two offsets.
     offsets: [usize; 2],
     mask: usize,
 }
@@ -135,7 +135,7 @@ struct Windows {
     channels: usize,
     image: [usize; 2],
     kernel: [usize; 2],
-    /// The number of rows and columns of windows.
+    /// The numbers of rows and columns of windows.
     count: [usize; 2],
     groups: usize,
     strides: [i64; 2],
@@ -206,7 +206,8 @@ impl Windows {
         [self.batch, self.channels * self.elements(), self.windows()]
     }
 
-    /// Returns the image of each channel that has a sample, and the index of the sample in the columns.
+    /// Returns, for each channel that contains the sample, its image and the index of the sample in the
+    /// columns.
     fn channels(&self, sample: &Sample) -> impl Iterator<Item = (usize, usize)> {
         let of_group = self.channels / self.groups;
         let first = sample.batch * self.channels + sample.group * of_group;

@@ -27,7 +27,8 @@ pub fn masked_im2col_shape(
 
 /// Collects the windows around some pixels of an image, `[channels * kernel_height * kernel_width, pixels]`.
 ///
-/// A window begins as many rows and columns before its pixel as the padding says. Beyond the image, pixels are zero.
+/// The padding is the number of rows and columns by which a window starts before its pixel. Pixels outside
+/// the image are zero.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a size that is not positive, and [`Error::Type`].
@@ -75,10 +76,10 @@ pub fn masked_im2col(
     })
 }
 
-/// Writes columns `[channels, pixels]` to some pixels of an image. The others are zero.
+/// Writes columns `[channels, pixels]` to some pixels of an image. The other pixels are set to zero.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Index`] for a pixel beyond the image, and [`Error::Type`].
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Index`] for a pixel outside the image, and [`Error::Type`].
 pub fn masked_col2im(out: &mut ViewMut<'_>, x: &View<'_>, rows: &View<'_>, columns: &View<'_>) -> Result<()> {
     let [_, channels, height, width] = image(out.dims())?;
     expect_shape(&[1, channels, height, width], out.dims())?;
@@ -104,7 +105,7 @@ pub fn masked_col2im(out: &mut ViewMut<'_>, x: &View<'_>, rows: &View<'_>, colum
     })
 }
 
-/// Returns the row or column of an element of a window. Beyond the image, the number does not matter.
+/// Returns the row or column of an element of a window. Outside the image, the exact value does not matter.
 fn from(pixel: i64, padding: i64, element: i64) -> i64 {
     pixel.saturating_sub(padding).saturating_add(element)
 }

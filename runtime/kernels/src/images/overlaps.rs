@@ -21,13 +21,14 @@ pub fn box_overlaps_shape(
     Ok(if aligned { vec![first] } else { vec![first, second] })
 }
 
-/// Divides the area of the intersection of boxes by that of their union, or of the first box with `over_first`.
+/// Computes the area of the intersection of boxes divided by the area of their union, or with `over_first` by
+/// the area of the first box.
 ///
-/// The divisor is at least `offset`, which is also added to widths and heights. With `aligned`, only boxes with the same
-/// index are compared.
+/// The divisor is at least `offset`, which is also added to widths and heights. With `aligned`, only boxes
+/// with the same index are compared.
 ///
 /// # Errors
-/// [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless boxes are of floats.
+/// [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless the boxes are floating-point.
 pub fn box_overlaps(
     out: &mut ViewMut<'_>,
     x: &View<'_>,

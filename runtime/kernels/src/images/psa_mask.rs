@@ -22,10 +22,11 @@ pub fn psa_mask_shape(
     Ok(vec![batch, height * width, height, width])
 }
 
-/// Spreads the mask of each pixel, the weights of a window of pixels around it, over the image.
+/// Spreads the mask of each pixel over the image. A mask holds weights for the window of pixels around its
+/// pixel.
 ///
-/// Channel `p` of pixel `q` of the result is the weight that the mask of `q` has for `p`, or with `distribute` that the mask of
-/// `p` has for `q`. It is 0 for a pixel beyond the window.
+/// Channel `p` of pixel `q` of the result is the weight for `p` in the mask of `q`, or with `distribute` the
+/// weight for `q` in the mask of `p`. It is 0 for a pixel outside the window.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a size that is not positive, and [`Error::Type`].
@@ -79,7 +80,7 @@ struct Rules {
     batch: usize,
     image: [usize; 2],
     mask: [usize; 2],
-    /// The place of the own pixel in a mask.
+    /// The position of the centre pixel in a mask.
     half: [i64; 2],
     distribute: bool,
 }
@@ -100,7 +101,7 @@ impl Rules {
         [self.batch, self.image[0] * self.image[1], self.image[0], self.image[1]]
     }
 
-    /// Calls a function with the places of each weight in the masks and in the result.
+    /// Calls a function with the position of each weight in the masks and in the result.
     fn each(&self, mut visit: impl FnMut(usize, usize)) {
         let [height, width] = self.image;
         let pixels = height * width;

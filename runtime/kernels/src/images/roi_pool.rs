@@ -25,15 +25,15 @@ pub fn roi_pool_shape(
     Ok(vec![boxes.dims().first().copied().unwrap_or(0), image(x.dims())?[1], pooled[0], pooled[1]])
 }
 
-/// Finds the largest pixel in each cell of regions, and its index in its channel.
+/// Computes the largest pixel in each cell of each region, and its index in its channel.
 ///
-/// A region is a row of `boxes`: the index of its image and its corners. Corners are multiplied by `spatial_scale`, after the
-/// right and lower ones were moved by a pixel, and the borders of cells are rounded outwards. A cell without pixels has the
-/// result 0 and the index -1.
+/// A region is a row of `boxes`: the index of its image and its corners. The right and lower corners are
+/// first moved by one pixel, then all are multiplied by `spatial_scale`; the borders of cells are rounded
+/// outwards. A cell without pixels has the result 0 and the index -1.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Index`] for an image that does not exist, [`Error::Attribute`] for a size that
-/// is not positive, and [`Error::Type`].
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Index`] for an image that does not exist, [`Error::Attribute`]
+/// for a size that is not positive, and [`Error::Type`].
 pub fn roi_pool(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,

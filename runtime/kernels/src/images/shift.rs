@@ -8,11 +8,12 @@ use crate::tensor::{View, ViewMut};
 
 /// Shifts the frames of groups of channels: `x` is `[batch, frames, channels, pixels]`, `shifts` `[batch, groups]`.
 ///
-/// Frames that leave the video are lost, and those that no frame comes to are zero. With `back`, the shift is in the opposite
-/// direction.
+/// Frames shifted out of the video are dropped, and frames shifted in are zero. With `back`, the shift is in
+/// the opposite direction.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`] also for a number of channels that is no multiple of the groups, and [`Error::Type`].
+/// [`Error::Rank`], [`Error::Shape`] also if the number of channels is not a multiple of the number of
+/// groups, and [`Error::Type`].
 pub fn shift_frames(out: &mut ViewMut<'_>, x: &View<'_>, shifts: &View<'_>, back: bool) -> Result<()> {
     let [batch, frames, channels, pixels] = image(x.dims())?;
     expect_shape(x.dims(), out.dims())?;

@@ -1,4 +1,4 @@
-//! Images that are enlarged with zeros, filtered and made smaller (Karras et al., "StyleGAN 2", 2020).
+//! Upsampling with zeros, FIR filtering and downsampling of images (Karras et al., "StyleGAN 2", 2020).
 
 use super::image;
 use crate::accumulate::with_float;
@@ -10,7 +10,8 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 /// Computes the shape of the output of [`upfirdn`].
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Length`], and [`Error::Attribute`] for a factor that is not positive, or if no pixel is left.
+/// [`Error::Rank`], [`Error::Length`], and [`Error::Attribute`] for a factor that is not positive, or if the
+/// result has no pixels.
 pub fn upfirdn_shape(
     x: TensorMeta<'_>,
     filter: TensorMeta<'_>,
@@ -22,14 +23,14 @@ pub fn upfirdn_shape(
     Ok([&x.dims()[..2], &[rows.len, columns.len]].concat())
 }
 
-/// Enlarges images with `up - 1` zeros behind each pixel, pads them with zeros, convolves them with a filter, and takes every
-/// `down`-th pixel.
+/// Upsamples images with `up - 1` zeros after each pixel, pads them with zeros, convolves them with a filter,
+/// and keeps every `down`-th pixel.
 ///
-/// Factors are those of width and height; the padding is that on the left, on the right, at the top and at the bottom. A
-/// negative one cuts.
+/// The factors are those of the width and the height. The padding is given for left, right, top and bottom.
+/// Negative padding crops.
 ///
 /// # Errors
-/// As [`upfirdn_shape`], [`Error::Shape`], and [`Error::Type`] unless images are of floats.
+/// As [`upfirdn_shape`], [`Error::Shape`], and [`Error::Type`] unless the images are floating-point.
 pub fn upfirdn(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -69,9 +70,9 @@ fn sum<T: Float>(image: &[T], filter: &[T], rows: &Axis, columns: &Axis, place: 
     sum
 }
 
-/// The rules of one direction.
+/// The parameters of one direction.
 struct Axis {
-    /// The number of pixels before and after.
+    /// The padding before and after.
     from: usize,
     len: usize,
     up: i64,
@@ -97,7 +98,7 @@ impl Axis {
         Ok(Self { from, len: (padded / down) as usize + 1, up, down, padding: padding[0], taps })
     }
 
-    /// Returns the pixel that an element of the filter sees, unless it sees a zero.
+    /// Returns the pixel that a filter element reads, or `None` for a zero.
     fn source(&self, place: usize, tap: usize) -> Option<usize> {
         let place = place as i64 * self.down + tap as i64 - self.padding;
         let source = usize::try_from(place / self.up).ok()?;
@@ -105,7 +106,7 @@ impl Axis {
     }
 }
 
-/// Returns the rules of rows and of columns.
+/// Returns the parameters of the rows and the columns.
 fn axes(x: &[usize], filter: &[usize], up: &[i64], down: &[i64], padding: &[i64]) -> Result<[Axis; 2]> {
     let [_, _, height, width] = image(x)?;
     let &[filter_height, filter_width] = filter else {

@@ -1,4 +1,4 @@
-//! Elements at indices along a dimension, each for itself.
+//! Elements at indices along a dimension, each selected individually.
 
 use std::num::Wrapping;
 
@@ -13,7 +13,7 @@ use crate::tensor::{View, ViewMut};
 
 /// Takes the elements of `x` at indices along a dimension.
 ///
-/// The output has the shape of the index, which in the other dimensions may be shorter than `x`.
+/// The output has the shape of the index, which may be shorter than `x` in the other dimensions.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are not integers.
@@ -34,7 +34,7 @@ pub fn take_along_axis_grad(
     Places::each_along(dx.dims(), index, axis)?.add(dx, None, dout, false)
 }
 
-/// The treatment of several values for one element.
+/// The treatment of several values for the same element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reduce {
     Assign,
@@ -59,7 +59,7 @@ impl Reduce {
     }
 }
 
-/// A number that is divided by how many it is of.
+/// A number that can be divided by a count to compute a mean.
 trait Mean: Compute + Slot {
     fn over(self, count: usize) -> Self;
 }
@@ -94,11 +94,11 @@ fn values_of<'v>(value: &View<'v>, index: &[usize]) -> Result<View<'v>> {
 ///
 /// The values are at least as long as the index; further values are ignored.
 ///
-/// `reduce` says how several values for an element are combined, with its old value if `include_self` is set: `assign` (the
-/// last one), `add`, `mul`, `amin`, `amax` or `mean`.
+/// `reduce` selects how several values for an element are combined, including its old value if `include_self`
+/// is set: `assign` (the last one), `add`, `mul`, `amin`, `amax` or `mean`.
 ///
 /// # Errors
-/// As [`take_along_axis`], and [`Error::Attribute`] for another word.
+/// As [`take_along_axis`], and [`Error::Attribute`] for another value of `reduce`.
 pub fn put_along_axis(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -147,14 +147,14 @@ pub fn put_along_axis(
     with_number!(x.dtype(), T => run::<T>(out.reborrow(), [x, value], places.starts(), reduce, include_self))
 }
 
-/// Gradients of [`put_along_axis`].
+/// Computes the gradients of [`put_along_axis`].
 ///
-/// The last value that is assigned has all of `dout`; values that are added have all of it each; of values that are multiplied
-/// each has it times the others; equal extrema share it, and so do all values of a mean. An element that does not count has
-/// none.
+/// With `assign`, the last value receives `dout`. With `add`, each value receives `dout`. With `mul`, each
+/// value receives `dout` times the other values. Equal extrema share `dout`, and so do all values of a mean.
+/// Values that do not contribute have the gradient zero.
 ///
 /// # Errors
-/// As [`put_along_axis`], and [`Error::Type`] unless the gradients are of floats.
+/// As [`put_along_axis`], and [`Error::Type`] unless the gradients are floating-point.
 pub fn put_along_axis_grad(
     dx: Option<&mut ViewMut<'_>>,
     dvalue: Option<&mut ViewMut<'_>>,
@@ -179,7 +179,7 @@ pub fn put_along_axis_grad(
     let [x, value, out, dout] = [f64::load(x)?, f64::load(&values)?, f64::load(out)?, f64::load(dout)?];
     let starts = places.starts();
     let counts_self = include_self && reduce != Reduce::Assign;
-    // How many values of an element have a part in its gradient, itself included.
+    // The number of values that share an element's gradient, including the element itself.
     let takes_part = |place: usize, value: f64| match reduce {
         Reduce::Smallest | Reduce::Largest => value == out[place],
         _ => true,
@@ -187,7 +187,7 @@ pub fn put_along_axis_grad(
     let mut shares: Vec<usize> =
         (0..x.len()).map(|place| usize::from(counts_self && takes_part(place, x[place]))).collect();
     let mut last = vec![usize::MAX; x.len()];
-    // Products without zeros, and how many zeros they lack.
+    // The product of the nonzero values, and the number of zeros.
     let mut products: Vec<(f64, usize)> = vec![(1.0, 0); x.len()];
     let mut multiply = |place: usize, value: f64| {
         let (product, zeros) = &mut products[place];

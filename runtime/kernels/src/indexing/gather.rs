@@ -1,4 +1,4 @@
-//! Elements that are chosen by indices.
+//! Elements selected by indices.
 
 use super::places::Places;
 use crate::axis;
@@ -6,8 +6,8 @@ use crate::error::{Error, Result, expect_shape};
 use crate::slices::{Slot, integers};
 use crate::tensor::{View, ViewMut};
 
-/// Locates the parts of `x` at indices along a dimension; a column of indices counts as a vector if `parts` and `x`
-/// have the same rank.
+/// Locates the parts of `x` at indices along a dimension. A column of indices counts as a vector if `parts`
+/// and `x` have the same rank.
 fn chosen(x: &[usize], parts: &[usize], index: &View<'_>, axis: i64) -> Result<Places> {
     match parts.len() == x.len() {
         true => Places::listed(x, index, axis),
@@ -15,7 +15,8 @@ fn chosen(x: &[usize], parts: &[usize], index: &View<'_>, axis: i64) -> Result<P
     }
 }
 
-/// Gathers the parts of `x` at indices along a dimension: the output has the index's dimensions in its place.
+/// Gathers the parts of `x` at indices along a dimension: in the output, the index's dimensions replace that
+/// dimension.
 ///
 /// A column of indices counts as a vector if the output has as many dimensions as `x`.
 ///
@@ -49,7 +50,7 @@ pub fn index_select_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>
     gather_grad(dx, index, dout, axis)
 }
 
-/// Gathers the parts of `x` at indices for its first dimensions, which are the last dimension of `index`.
+/// Gathers parts of `x`. The last dimension of `index` holds indices into the first dimensions of `x`.
 ///
 /// # Errors
 /// As [`gather`], and [`Error::Rank`] if there are more indices than dimensions.
@@ -72,7 +73,7 @@ fn rows(x: &[usize], index: &View<'_>) -> Result<Places> {
     }
 }
 
-/// Elements of each row of a matrix, at the indices in the same row of `index`.
+/// Gathers elements of each row of a matrix, at the indices in the same row of `index`.
 ///
 /// # Errors
 /// As [`gather`].
@@ -88,8 +89,8 @@ pub fn index_sample_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>
     rows(dx.dims(), index)?.add(dx, None, dout, false)
 }
 
-/// Writes a vector for each index, as long as the last dimension of the output, with one at the index and zeros
-/// elsewhere.
+/// Writes a one-hot vector for each index: one at the index and zeros elsewhere. Its length is the last
+/// dimension of the output.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Index`] also for a negative index, [`Error::Type`].

@@ -1,4 +1,4 @@
-//! Elements that are chosen by truth values.
+//! Elements selected by boolean masks.
 
 use super::places::broadcast;
 use crate::error::{Error, Result, expect_shape};
@@ -8,7 +8,7 @@ use crate::reduce;
 use crate::slices::{Slot, integers, store_integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
-/// Returns for each element, in row-major order, whether it is not zero.
+/// Returns for each element, in row-major order, whether it is nonzero.
 fn truths(x: &View<'_>) -> Result<Vec<bool>> {
     match x.dtype().is_float() {
         true => Ok(f64::load(x)?.into_iter().map(Numeric::truth).collect()),
@@ -16,7 +16,7 @@ fn truths(x: &View<'_>) -> Result<Vec<bool>> {
     }
 }
 
-/// Returns the indices of the elements other than zero, one list for each dimension.
+/// Returns the indices of the nonzero elements, one list for each dimension.
 pub(super) fn columns(x: &View<'_>) -> Result<Vec<Vec<i64>>> {
     let mut columns = vec![vec![]; x.dims().len()];
     for (mut place, _) in truths(x)?.into_iter().enumerate().filter(|&(_, truth)| truth) {
@@ -28,7 +28,7 @@ pub(super) fn columns(x: &View<'_>) -> Result<Vec<Vec<i64>>> {
     Ok(columns)
 }
 
-/// Returns the number of elements that are not zero, NaN included: the rows of [`nonzero`].
+/// Returns the number of nonzero elements, NaN included: the number of rows of [`nonzero`].
 ///
 /// # Errors
 /// [`Error::Type`] if elements are complex.
@@ -44,7 +44,7 @@ pub fn nonzero_shape(x: &View<'_>) -> Result<Vec<usize>> {
     Ok(vec![nonzero_count(x)?, x.dims().len()])
 }
 
-/// Finds the elements other than zero and writes their indices: a row for each, with a column for each dimension.
+/// Writes the indices of the nonzero elements: one row for each element, with one column for each dimension.
 ///
 /// # Errors
 /// [`Error::Shape`] unless the output has [`nonzero_count`] rows and as many columns as the input has dimensions;
@@ -83,7 +83,8 @@ pub fn masked_select_shape(x: TensorMeta<'_>, mask: &View<'_>) -> Result<Vec<usi
     Ok(vec![chosen(x.dims(), mask)?.1.len()])
 }
 
-/// Selects the elements where the mask is true, in row-major order, with both broadcast to a common shape.
+/// Selects the elements where the mask is true, in row-major order, after broadcasting both to a common
+/// shape.
 ///
 /// # Errors
 /// As [`masked_select_count`], and [`Error::Shape`] unless the output has one dimension of that length.

@@ -1,4 +1,4 @@
-//! Where chosen elements are.
+//! Positions of selected elements.
 
 use crate::accumulate::with_number;
 use crate::axis::{self, Around};
@@ -9,11 +9,11 @@ use crate::movement::with_word;
 use crate::slices::{Slot, integers, with_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Parts of a tensor in row-major order, in the order in which they are chosen.
+/// Parts of a tensor in row-major order, listed in the order in which they are selected.
 pub(super) struct Places {
-    /// The first element of each part.
+    /// The position of the first element of each part.
     starts: Vec<usize>,
-    /// The elements of each part.
+    /// The number of elements of each part.
     width: usize,
     /// The shape of all parts together.
     pub(super) dims: Vec<usize>,
@@ -42,7 +42,8 @@ impl Places {
         }
     }
 
-    /// Locates the part that each row of `index` names: a row has one index for each of the first dimensions of `x`.
+    /// Locates the part that each row of `index` selects: a row has one index for each of the first
+    /// dimensions of `x`.
     pub(super) fn nd(x: &[usize], index: &View<'_>) -> Result<Self> {
         let (&count, outer) = index.dims().split_last().ok_or(Error::Rank { dims: 0, strides: 1 })?;
         if count > x.len() {
@@ -62,8 +63,8 @@ impl Places {
         Ok(Self { starts: starts.collect::<Result<_>>()?, width, dims: [outer, &x[count..]].concat() })
     }
 
-    /// Locates single elements at indices along a dimension; in the other dimensions an element has the position of its
-    /// index.
+    /// Locates single elements at indices along a dimension. In the other dimensions, an element has the
+    /// position of its index.
     pub(super) fn each_along(x: &[usize], index: &View<'_>, axis: i64) -> Result<Self> {
         let dims = index.dims().to_vec();
         if x.is_empty() && dims.is_empty() {
@@ -95,7 +96,8 @@ impl Places {
 
     /// Locates the parts at indices for the first dimensions, which are broadcast to a common shape.
     ///
-    /// A tensor of truth values has indices for as many dimensions as it has itself: those of its true elements.
+    /// A boolean tensor stands for the indices of its true elements: one index tensor for each of its
+    /// dimensions.
     pub(super) fn of_lists(x: &[usize], indices: &[View<'_>]) -> Result<Self> {
         let mut lists: Vec<(Vec<usize>, Vec<i64>)> = vec![];
         for index in indices {
@@ -131,7 +133,7 @@ impl Places {
         &self.starts
     }
 
-    /// Checks that a tensor has an element for each of the parts.
+    /// Checks that a tensor has one element for each element of the parts.
     fn expect(&self, dims: &[usize]) -> Result<()> {
         if dims == self.dims {
             return Ok(());
@@ -139,7 +141,7 @@ impl Places {
         Err(Error::Shape { expected: self.dims.clone(), actual: dims.to_vec() })
     }
 
-    /// Copies the parts of a tensor, one behind the other.
+    /// Copies the parts of a tensor, one after the other.
     pub(super) fn take(&self, out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
         self.expect(out.dims())?;
         if out.dtype() != x.dtype() {
@@ -159,7 +161,7 @@ impl Places {
         })
     }
 
-    /// Copies `x` and replaces its parts by values; the last value for a part wins.
+    /// Copies `x` and replaces its parts by values. If a part is selected several times, the last value wins.
     pub(super) fn put(&self, out: &mut ViewMut<'_>, x: &View<'_>, values: &View<'_>) -> Result<()> {
         self.expect(values.dims())?;
         same_shape(out, x)?;
@@ -182,7 +184,8 @@ impl Places {
         })
     }
 
-    /// Adds values to the parts of `x`, or of zeros without it; with `clear` those parts are zero first.
+    /// Adds values to the parts of `x`, or of zeros without `x`. With `clear`, those parts are set to zero
+    /// first.
     pub(super) fn add(
         &self,
         out: &mut ViewMut<'_>,
@@ -241,7 +244,7 @@ fn same_shape(out: &ViewMut<'_>, x: &View<'_>) -> Result<()> {
     Err(Error::Shape { expected: x.dims().to_vec(), actual: out.dims().to_vec() })
 }
 
-/// Computes the common shape of two by NumPy's broadcasting rules.
+/// Computes the common shape of two shapes by NumPy's broadcasting rules.
 pub(super) fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
     let rank = a.len().max(b.len());
     let at = |dims: &[usize], n: usize| (n + dims.len()).checked_sub(rank).map_or(1, |place| dims[place]);
@@ -254,7 +257,7 @@ pub(super) fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
         .collect()
 }
 
-/// Numbers of a shape, repeated for another.
+/// Broadcasts a list of numbers from one shape to another.
 fn repeat(list: &[i64], dims: &[usize], common: &[usize]) -> Result<Vec<i64>> {
     integers(&View::of_slice(list, dims)?.expand(common)?)
 }

@@ -1,4 +1,4 @@
-//! Values that are put to indices.
+//! Scattering values to indices.
 
 use super::places::Places;
 use crate::error::{Error, Result, expect_shape};
@@ -6,12 +6,14 @@ use crate::movement;
 use crate::reduce;
 use crate::tensor::{View, ViewMut};
 
-/// Copies `x` and replaces rows: by the last of the updates for a row, or with `overwrite` false by the sum of them.
+/// Copies `x` and replaces rows by their updates. If a row has several updates, the last one wins; if
+/// `overwrite` is false, they are summed.
 ///
 /// A column of indices counts as a vector.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Index`], [`Error::Rank`] without dimensions, [`Error::Type`] if types differ or indices are no
+/// [`Error::Shape`], [`Error::Index`], [`Error::Rank`] without dimensions, [`Error::Type`] if types differ or
+/// indices are not
 /// integers.
 pub fn scatter(
     out: &mut ViewMut<'_>,
@@ -27,7 +29,8 @@ pub fn scatter(
     }
 }
 
-/// Gradients of [`scatter`]: zero in the rows that are replaced by `x`, and those rows by the updates, for each of them.
+/// Computes the gradients of [`scatter`]. With respect to `x`: `dout`, with zeros in the replaced rows. With
+/// respect to each update: its row of `dout`.
 ///
 /// # Errors
 /// As [`scatter`].
@@ -48,7 +51,7 @@ pub fn scatter_grad(
     dupdates.map_or(Ok(()), |dupdates| places.take(dupdates, &dout))
 }
 
-/// Copies `x` and adds updates to parts of it, which are chosen as by [`gather_nd`](super::gather_nd).
+/// Copies `x` and adds updates to parts of it, which are selected as by [`gather_nd`](super::gather_nd).
 ///
 /// # Errors
 /// As [`scatter`].
@@ -61,7 +64,8 @@ pub fn scatter_nd_add(
     Places::nd(x.dims(), index)?.add(out, Some(x), updates, false)
 }
 
-/// Gradients of [`scatter_nd_add`]: `dout` by `x`, and the chosen parts of it by the updates.
+/// Computes the gradients of [`scatter_nd_add`]: `dout` with respect to `x`, and its selected parts with
+/// respect to the updates.
 ///
 /// # Errors
 /// As [`scatter`].
@@ -96,7 +100,8 @@ pub fn index_add(
     Places::along(x.dims(), index, axis)?.add(out, Some(x), add_value, false)
 }
 
-/// Gradients of [`index_add`]: `dout` by `x`, and its parts at the indices by the values.
+/// Computes the gradients of [`index_add`]: `dout` with respect to `x`, and its parts at the indices with
+/// respect to the values.
 ///
 /// # Errors
 /// As [`index_add`].
@@ -113,11 +118,11 @@ pub fn index_add_grad(
     dx.map_or(Ok(()), |dx| whole(dx, dout))
 }
 
-/// Copies `x` and puts values at indices, or adds them with `accumulate`.
+/// Copies `x` and writes values at indices, or with `accumulate` adds them.
 ///
-/// There is a tensor of indices for each of the first dimensions; they are repeated for a common shape. One of truth values
-/// stands for as many as it has dimensions. Values are repeated for the common shape and the dimensions without
-/// indices.
+/// There is one index tensor for each of the first dimensions; the index tensors are broadcast to a common
+/// shape. A boolean tensor stands for one index tensor for each of its dimensions. Values are broadcast to
+/// the common shape followed by the dimensions without indices.
 ///
 /// # Errors
 /// As [`scatter`], and [`Error::Broadcast`].
@@ -136,8 +141,9 @@ pub fn index_put(
     }
 }
 
-/// Gradients of [`index_put`]: `dout` by `x`, without `accumulate` zero where values are put; and `dout` where they are by the
-/// values, added up if they were repeated.
+/// Computes the gradients of [`index_put`]. With respect to `x`: `dout`, which without `accumulate` is zero
+/// where values are written. With respect to the values: `dout` at their positions, summed over broadcast
+/// dimensions.
 ///
 /// # Errors
 /// As [`index_put`].

@@ -1,4 +1,4 @@
-//! The size of an interpolated image, which frameworks say in several ways.
+//! The size of an interpolated image, which frameworks specify in several ways.
 
 use super::{interpolate, interpolate_grad};
 use crate::error::{Error, Result};
@@ -8,8 +8,9 @@ use crate::window::channels_last;
 
 /// Computes the shape of the result of [`resize`].
 ///
-/// The size is that of `size_tensor`, a list with a tensor of one element for each spatial dimension, or else that of
-/// `out_size`, or else the size of the image times the scales, rounded down, or else `out_d`, `out_h` and `out_w`.
+/// The size comes from the first of these that is given: `size_tensor`, a list with a one-element tensor for
+/// each spatial dimension; `out_size`; the size of the image times the scales, rounded down; `out_d`, `out_h`
+/// and `out_w`.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Attribute`], [`Error::Length`], [`Error::Type`].
@@ -50,7 +51,7 @@ pub fn shape(
     Ok(dims)
 }
 
-/// Resizes images as [`interpolate`] does, with the scales and the size as [`shape`] takes them.
+/// Resizes images as [`interpolate`] does, with the scales and the sizes that [`shape`] accepts.
 ///
 /// # Errors
 /// As [`interpolate`] and [`shape`].
@@ -101,7 +102,8 @@ fn listed(tensors: Option<&[View<'_>]>) -> Result<Option<Vec<i64>>> {
     tensors.iter().map(single).collect::<Result<_>>().map(Some)
 }
 
-/// Returns a scale for each spatial dimension, or none if there is a list of sizes or a scale that is not above zero.
+/// Returns a scale for each spatial dimension, or none if there is a list of sizes or a scale is not
+/// positive.
 fn scales(
     rank: usize,
     size_tensor: Option<&[View<'_>]>,
@@ -116,9 +118,9 @@ fn scales(
     Ok(if scales.iter().all(|&scale| scale > 0.0) { scales } else { Vec::new() })
 }
 
-/// Multiplies the length of a dimension by a scale and rounds towards zero.
+/// Multiplies the length of a dimension by a scale, rounding towards zero.
 ///
-/// Frameworks that keep scales in 32 bits also multiply in 32 bits.
+/// Frameworks that store scales in 32 bits also multiply in 32 bits.
 fn times(len: usize, scale: f64) -> i64 {
     let short = scale as f32;
     if f64::from(short) == scale { (len as f32 * short) as i64 } else { (len as f64 * scale) as i64 }

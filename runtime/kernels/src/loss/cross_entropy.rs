@@ -1,8 +1,9 @@
 //! Cross entropy of logits and labels.
 //!
-//! `logits` has the classes along one dimension. A hard label is an integer for each line of logits: `label` has the
-//! shape of the logits without that dimension, or with the length one for it. A soft label is a probability for each
-//! logit. `loss` has the shape of the logits with the length one for the dimension of the classes.
+//! `logits` has the classes along one dimension. A hard label is one integer for each line of logits: `label`
+//! has the shape of the logits without that dimension, or with the length one for it. A soft label is a
+//! probability for each logit. `loss` has the shape of the logits with the length one for the dimension of
+//! the classes.
 
 use crate::accumulate::with_float;
 use crate::axis::{Around, axis_or_scalar};
@@ -15,17 +16,18 @@ use crate::slices::{lend, with_optional_slices, with_slices};
 use crate::softmax::{log_sum_exp, softmax_line};
 use crate::tensor::{View, ViewMut};
 
-/// Computes `-log(softmax(logits)[label])` for each hard label, or `-sum(label * log(softmax(logits)))` for soft ones;
-/// and the softmax.
+/// Computes the softmax and the loss: `-log(softmax(logits)[label])` for each hard label, or `-sum(label *
+/// log(softmax(logits)))` for soft labels.
 ///
-/// The loss of a label that is ignored is zero. A soft label of zero adds nothing, whatever the logit. Without
-/// `use_softmax` the logits are probabilities already, and `softmax` becomes a copy of them.
+/// The loss of an ignored label is zero. A soft label of zero adds nothing, whatever the logit. Without
+/// `use_softmax`, the logits are already probabilities, and `softmax` becomes a copy of them.
 ///
-/// The loss comes from the logits and not from the rounded softmax: where PaddlePaddle's CPU kernel has 1e20, because a
-/// probability was rounded to zero, it is the loss itself. The logarithm of a probability of zero is negative infinity.
+/// The loss is computed from the logits and not from the rounded softmax. Where PaddlePaddle's CPU kernel
+/// returns 1e20, because a probability was rounded to zero, this function returns the exact loss. The
+/// logarithm of a probability of zero is negative infinity.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], [`Error::Index`] for a label that is no class, and [`Error::Type`].
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Index`] for a label that is not a class, and [`Error::Type`].
 pub fn cross_entropy_with_softmax(
     softmax: Option<&mut ViewMut<'_>>,
     loss: Option<&mut ViewMut<'_>>,
@@ -45,7 +47,7 @@ pub fn cross_entropy_with_softmax(
         with_optional_slices::<T, 2, 1>([lend(softmax), lend(loss)], [Some(logits)], |[mut softmax, mut loss], [logits]| {
             let logits = logits.unwrap_or_default();
             if let (Some(softmax), Some(loss), Label::Hard(classes), true) = (&mut softmax, &mut loss, &label, use_softmax) {
-                // Both from the same exponentials.
+                // Computes both from the same exponentials.
                 let mut lines = loss.iter_mut().zip(classes);
                 each_line(shape.around, softmax, [logits], |softmax, [logits]| {
                     let [top, total] = softmax_line(softmax, logits);
@@ -73,9 +75,9 @@ pub fn cross_entropy_with_softmax(
 
 /// Computes the gradient of [`cross_entropy_with_softmax`] with respect to its logits, from its softmax.
 ///
-/// With `use_softmax` it is `(softmax - label) * dloss`, as it is for soft labels that add up to one. Else it is
-/// `-label / softmax * dloss`. For a hard label, `label` is one for its class and zero for others; the gradient of a
-/// label that is ignored is zero.
+/// With `use_softmax` it is `(softmax - label) * dloss`, which assumes that soft labels sum to one. Otherwise
+/// it is `-label / softmax * dloss`. For a hard label, `label` is one for its class and zero for the others.
+/// The gradient of an ignored label is zero.
 ///
 /// # Errors
 /// As [`cross_entropy_with_softmax`].
@@ -150,7 +152,7 @@ impl Classes {
         Err(Error::Shape { expected: self.loss.clone(), actual: label.dims().to_vec() })
     }
 
-    /// Returns the first element of a line, and the distance between its elements.
+    /// Returns the position of the first element of a line, and the distance between its elements.
     fn line(&self, line: usize) -> (usize, usize) {
         let Around { len, inner, .. } = self.around;
         (line / inner * len * inner + line % inner, inner)
@@ -191,7 +193,7 @@ impl<T: Float> Label<T> {
         })
     }
 
-    /// Returns the label's probability of a class in a line, or `None` for a line that is ignored.
+    /// Returns the label's probability of a class in a line, or `None` for an ignored line.
     #[inline]
     fn probability(&self, shape: Around, line: usize, class: usize) -> Option<T> {
         match self {

@@ -1,7 +1,8 @@
 //! The loss of connectionist temporal classification (Graves et al., 2006).
 //!
-//! The loss of a sequence is the negative logarithm of the probability of all its alignments with the target: of one label
-//! or blank at each time, which become the target if repeated labels are merged and blanks are left out.
+//! The loss of a sequence is the negative logarithm of the total probability of all its alignments with the
+//! target. An alignment has one label or blank at each time step. Merging repeated labels and removing blanks
+//! gives the target.
 
 mod alignment;
 
@@ -15,14 +16,16 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the loss of each sequence.
 ///
-/// `log_probs` is `[times, batch, labels]`; `targets` is `[batch, length]`, or has all targets one after the other. A
-/// sequence without an alignment has an infinite loss, or zero with `zero_infinity`. `log_alpha`, `[batch, times, states]`,
-/// gets the logarithms of the probabilities of all beginnings of alignments that end in a state: before, in, or behind each
-/// label of the target. Those of times and states that a sequence does not have are negative infinity.
+/// `log_probs` is `[times, batch, labels]`; `targets` is `[batch, length]`, or all targets concatenated. A
+/// sequence without an alignment has an infinite loss, or zero with `zero_infinity`. `log_alpha`, `[batch,
+/// times, states]`, receives the logarithms of the forward probabilities: the total probability of all
+/// prefixes of alignments that end in a state. The states are the labels of the target and the blanks around
+/// them. Times and states that a sequence does not have are negative infinity.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Length`] for targets that are too short or too long, [`Error::Index`] for a
-/// label that does not exist, [`Error::Attribute`] for a length that is negative or too large, and [`Error::Type`].
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Length`] for targets that are too short or too long,
+/// [`Error::Index`] for a label that does not exist, [`Error::Attribute`] for a length that is negative or
+/// too large, and [`Error::Type`].
 pub fn ctc_loss(
     loss: &mut ViewMut<'_>,
     log_alpha: Option<&mut ViewMut<'_>>,
@@ -63,9 +66,9 @@ pub fn ctc_loss(
 
 /// Computes the gradient of [`ctc_loss`] with respect to the logits of which `log_probs` are the log-softmax.
 ///
-/// It is `exp(log_probs)` minus the probability that alignments have the label at the time.
+/// It is `exp(log_probs)` minus the probability that an alignment has the label at that time.
 ///
-/// Its sum over the labels is zero, so the gradient of the logarithm of softmax leaves it as it is. A sequence with an
+/// Its sum over the labels is zero, so the gradient of log-softmax leaves it unchanged. A sequence with an
 /// infinite loss has the gradient NaN, or zero with `zero_infinity`.
 ///
 /// # Errors
@@ -111,7 +114,7 @@ pub fn ctc_gradient_shape(
     Ok(logits.dims().to_vec())
 }
 
-/// Returns the shape of the first output of [`ctc_loss_of_logits`]: a row with one element for each sequence.
+/// Returns the shape of the first output of [`ctc_loss_of_logits`]: one element for each sequence.
 ///
 /// # Errors
 /// [`Error::Rank`] unless the logits have three dimensions.
@@ -128,8 +131,8 @@ pub fn ctc_loss_of_logits_shape(
     }
 }
 
-/// Computes the loss of each sequence from logits, and its gradient by them. A sequence without an alignment has the loss
-/// and the gradient zero.
+/// Computes the loss of each sequence from logits, and its gradient with respect to them. A sequence without
+/// an alignment has the loss and the gradient zero.
 ///
 /// # Errors
 /// As [`ctc_loss`], and [`Error::Missing`] without lengths.
@@ -167,8 +170,8 @@ pub fn ctc_loss_of_logits(
 
 /// Computes the gradient of [`ctc_loss_of_logits`] with respect to its logits.
 ///
-/// It is `gradient`, the second output, times the gradient of the loss, and with `norm_by_times` divided by the number
-/// of times of the sequence.
+/// It is `gradient`, the second output, times the gradient of the loss, and with `norm_by_times` divided by
+/// the number of time steps of the sequence.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Length`], [`Error::Missing`] and [`Error::Type`].

@@ -21,8 +21,8 @@ pub fn softmax_focal_loss_shape(
     Ok(vec![x.dims().first().copied().unwrap_or(0)])
 }
 
-/// Computes `-alpha * weight * (1 - p) ** gamma * log(p)` with the probability `p` of the right class of each row of `x`, and
-/// the weight of that class. A negative label has the loss 0.
+/// Computes `-alpha * weight * (1 - p) ** gamma * log(p)` with the probability `p` of the labelled class of
+/// each row of `x`, and the weight of that class. A negative label has the loss 0.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Index`] for a label that is not a class, and [`Error::Type`].
@@ -49,8 +49,8 @@ pub fn softmax_focal_loss(
     })
 }
 
-/// Computes the gradient of [`softmax_focal_loss`] with respect to the logits that the probabilities come from, and that with
-/// respect to the logarithm of the probability of each right class.
+/// Computes the gradient of [`softmax_focal_loss`] with respect to the logits of the probabilities, and with
+/// respect to the logarithm of the probability of each labelled class.
 ///
 /// # Errors
 /// As [`softmax_focal_loss`].
@@ -92,7 +92,7 @@ fn loss_of<T: Float>(p: T, gamma: f64) -> T {
     -(T::ONE - p).pow(T::of(gamma)) * logarithm(p)
 }
 
-/// Returns the gradient of `-(1 - p) ** gamma * log(p)` by `log(p)`.
+/// Returns the derivative of `-(1 - p) ** gamma * log(p)` with respect to `log(p)`.
 fn slope_of<T: Float>(p: T, gamma: f64) -> T {
     let (rest, gamma) = (T::ONE - p, T::of(gamma));
     let of_power =
@@ -100,7 +100,7 @@ fn slope_of<T: Float>(p: T, gamma: f64) -> T {
     of_power - rest.pow(gamma)
 }
 
-/// Returns the logarithm of a probability, which is finite also for 0.
+/// Returns the logarithm of a probability. The result is finite for 0, too.
 fn logarithm<T: Float>(p: T) -> T {
     p.max(T::NORMAL).log()
 }
@@ -109,7 +109,7 @@ fn factor<T: Float>(weight: Option<&[T]>, label: usize, alpha: f64) -> T {
     T::of(alpha) * weight.map_or(T::ONE, |weight| weight[label])
 }
 
-/// Returns the class of each row, after a check of the shapes.
+/// Checks the shapes and returns the class of each row.
 fn labels(x: &View<'_>, label: &View<'_>, weight: Option<&View<'_>>) -> Result<Vec<Option<usize>>> {
     let &[batch, count] = x.dims() else {
         return Err(Error::Rank { dims: x.dims().len(), strides: 2 });

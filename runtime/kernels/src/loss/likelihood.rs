@@ -1,7 +1,7 @@
 //! Negative log likelihood.
 //!
-//! `x` has the shape `[batch, classes, …]` and `label` the same shape without the classes. Each label names a class, whose
-//! weight is one unless there are weights; the weight of a label that is ignored is zero.
+//! `x` has the shape `[batch, classes, …]` and `label` the same shape without the classes. Each label is a
+//! class, whose weight is one unless weights are given. The weight of an ignored label is zero.
 
 use crate::accumulate::with_float;
 use crate::axis::Around;
@@ -11,13 +11,15 @@ use crate::loss::classes;
 use crate::slices::{lend, with_optional_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Computes `-weight[label] * x[label]` for each label; with the reduction `"sum"` the sum of these, with `"mean"` the sum
-/// divided by the sum of the weights, which is `total_weight`.
+/// Computes `-weight[label] * x[label]` for each label. The reduction `"sum"` computes the sum of these, and
+/// `"mean"` the sum divided by the sum of the weights, which is `total_weight`.
 ///
-/// If all labels are ignored, the mean is zero, as in PaddlePaddle. With the reduction `"none"` the total weight is zero.
+/// If all labels are ignored, the mean is zero, as in PaddlePaddle. With the reduction `"none"` the total
+/// weight is zero.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Index`] for a label that is no class, [`Error::Attribute`] and [`Error::Type`].
+/// [`Error::Shape`], [`Error::Index`] for a label that is not a class, [`Error::Attribute`] and
+/// [`Error::Type`].
 pub fn nll_loss(
     out: &mut ViewMut<'_>,
     total_weight: Option<&mut ViewMut<'_>>,
@@ -133,7 +135,7 @@ fn expect_shapes(x: &[usize], label: &[usize], weight: Option<&View<'_>>) -> Res
     Ok(Around::new(x, Some(1)))
 }
 
-/// Returns the place of a class for a label, by the label's number in row-major order.
+/// Returns the position of a class for a label, given the label's number in row-major order.
 fn at(shape: Around, number: usize, class: usize) -> usize {
     (number / shape.inner * shape.len + class) * shape.inner + number % shape.inner
 }

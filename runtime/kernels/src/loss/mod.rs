@@ -1,4 +1,4 @@
-//! Losses that are more than elementwise.
+//! Losses that are not elementwise.
 
 mod cross_entropy;
 mod ctc;
@@ -20,10 +20,11 @@ use crate::error::{Error, Result};
 use crate::slices::integers;
 use crate::tensor::View;
 
-/// Reads the class that each label names, `None` for a label that is ignored.
+/// Reads the class of each label, `None` for an ignored label.
 ///
 /// # Errors
-/// [`Error::Index`] if a label is neither a class nor the one that is ignored, [`Error::Type`] if labels are not integers.
+/// [`Error::Index`] if a label is neither a class nor the ignored label, [`Error::Type`] if labels are not
+/// integers.
 fn classes(label: &View<'_>, count: usize, ignore_index: i64) -> Result<Vec<Option<usize>>> {
     if label.dtype().is_float() || label.dtype() == DType::Bool {
         return Err(Error::Type { dtype: label.dtype() });

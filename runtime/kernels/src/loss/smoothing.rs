@@ -1,16 +1,16 @@
-//! Labels that are less certain.
+//! Label smoothing.
 
 use crate::accumulate::with_float;
 use crate::error::{Result, expect_length, expect_shape};
 use crate::slices::Slot;
 use crate::tensor::{View, ViewMut};
 
-/// Computes `(1 - epsilon) * label + epsilon * prior`. `prior_dist` has a probability for each class, the last dimension of the
-/// labels; without it all are the same.
+/// Computes `(1 - epsilon) * label + epsilon * prior`. `prior_dist` has a probability for each class, the
+/// last dimension of the labels; without it, all classes have the same probability.
 ///
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), [`Error::Length`](crate::Error::Length), and
-/// [`Error::Type`](crate::Error::Type) unless tensors are of floats.
+/// [`Error::Type`](crate::Error::Type) unless the tensors are floating-point.
 pub fn label_smooth(
     out: &mut ViewMut<'_>,
     label: &View<'_>,

@@ -1,4 +1,4 @@
-//! Products of matrices that are added to a tensor.
+//! Matrix products that are added to a tensor.
 
 use super::Plan;
 use crate::accumulate::with_float;
@@ -8,11 +8,11 @@ use crate::reduce;
 use crate::slices::{Slot, lend};
 use crate::tensor::{View, ViewMut};
 
-/// Computes `beta * input + alpha * (x @ y)` for matrices or batches of them; `input` is broadcast to the shape of the product.
-/// With a `beta` of zero, `input` is not read.
+/// Computes `beta * input + alpha * (x @ y)` for matrices or batches of them; `input` is broadcast to the
+/// shape of the product. If `beta` is zero, `input` is not read.
 ///
 /// # Errors
-/// As [`matmul`](super::matmul), and [`Error::Type`](crate::Error::Type) unless tensors are of floats.
+/// As [`matmul`](super::matmul), and [`Error::Type`](crate::Error::Type) unless the tensors are floating-point.
 pub fn addmm(
     out: &mut ViewMut<'_>,
     input: &View<'_>,

@@ -1,4 +1,4 @@
-//! Products of tensors whose dimensions are folded to those of matrices.
+//! Products of tensors that are flattened to matrices.
 
 use super::Plan;
 use crate::accumulate::with_number;
@@ -6,8 +6,9 @@ use crate::error::{Error, Result, expect_shape};
 use crate::slices::{lend, with_optional_slices, with_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Multiplies matrices whose rows are the first `x_num_col_dims` and `y_num_col_dims` dimensions of `x` and `y`, and whose
-/// columns are the others. The result has the first dimensions of `x` and the last ones of `y`.
+/// Multiplies matrices whose rows are the first `x_num_col_dims` and `y_num_col_dims` dimensions of `x` and
+/// `y`, and whose columns are the others. The result has the first dimensions of `x` and the last ones of
+/// `y`.
 ///
 /// # Errors
 /// [`Error::Attribute`] unless each operand has rows and columns, [`Error::Inner`], [`Error::Shape`], [`Error::Type`].

@@ -1,4 +1,4 @@
-//! Products in half precision by the provider, without conversions to `f32` and back.
+//! Half-precision products by the provider, without conversions to `f32` and back.
 
 use super::Plan;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::slices::with_slices;
 use crate::tensor::{View, ViewMut};
 
 impl Plan {
-    /// Lets the provider compute the result. Returns false if it leaves it to the kernel.
+    /// Lets the provider compute the result. Returns false if the kernel has to compute it.
     pub(super) fn is_provided_in_half(&self, out: &mut ViewMut<'_>, inputs: [&View<'_>; 2]) -> Result<bool> {
         self.is_done(Some(out), inputs, &inputs, |dtype, out, [x, y]| {
             self.pairs.iter().enumerate().all(|(number, &[left, right])| {
@@ -19,13 +19,13 @@ impl Plan {
         })
     }
 
-    /// Lets the provider compute gradients. Returns those that it leaves to the kernel.
+    /// Lets the provider compute gradients. Returns the gradients that the kernel has to compute.
     pub(super) fn left_over<'v>(
         &self,
         [mut dx, mut dy]: [Option<ViewMut<'v>>; 2],
         inputs: [&View<'_>; 3],
     ) -> Result<[Option<ViewMut<'v>>; 2]> {
-        // Gradients of a repeated operand are sums, which would be rounded at each step.
+        // Gradients of a broadcast operand are sums, which would be rounded at each step.
         let is_plain = self.pairs.iter().enumerate().all(|(number, pair)| *pair == [number; 2]);
         if !is_plain {
             return Ok([dx, dy]);
@@ -48,7 +48,8 @@ impl Plan {
         Ok([dx.filter(|_| !has_dx), dy.filter(|_| !has_dy)])
     }
 
-    /// Computes an output from two of the inputs, none of which shares memory with it.
+    /// Computes an output from two of the inputs. Returns false if the output shares memory with an input or
+    /// the provider declines.
     fn is_done(
         &self,
         out: Option<&mut ViewMut<'_>>,

@@ -1,7 +1,7 @@
 //! Batch normalisation of tensors: channels are normalised over all samples.
 //!
-//! `x` is `[batch, channels, …]`, or `[batch, …, channels]` with a layout whose name ends in `C`. All other tensors have an
-//! element for each channel.
+//! `x` is `[batch, channels, …]`, or `[batch, …, channels]` with a layout whose name ends in `C`. All other
+//! tensors have an element for each channel.
 
 use super::operators::{expect_lengths, narrow, reciprocal_deviations};
 use super::plan::{Gradient, Parameters, Plan, Statistics};
@@ -14,14 +14,16 @@ use crate::tensor::{View, ViewMut};
 /// Normalises each channel by the mean and the variance of its samples, or by `mean` and `variance` with
 /// `use_global_stats`.
 ///
-/// `mean_out` and `variance_out` become `running * momentum + batch * (1 - momentum)`, or the same as before with
-/// `use_global_stats`; they may be where `mean` and `variance` are. `saved_mean` and `saved_variance` become what the gradient
-/// needs: the mean and the reciprocal deviation that `x` was normalised by. A single sample has no variance: `x` stays as it
-/// is then, and so do the running statistics, as in PaddlePaddle.
+/// `mean_out` and `variance_out` become `running * momentum + batch * (1 - momentum)`, or stay unchanged with
+/// `use_global_stats`; they may share memory with `mean` and `variance`. `saved_mean` and `saved_variance`
+/// become the values that the gradient needs: the mean and the reciprocal deviation that normalised `x`. A
+/// single sample has no variance: in that case `x` and the running statistics stay unchanged, as in
+/// PaddlePaddle.
 ///
 /// # Errors
 /// [`Error::Rank`](crate::Error::Rank), [`Error::Attribute`](crate::Error::Attribute),
-/// [`Error::Shape`](crate::Error::Shape), [`Error::Length`](crate::Error::Length) and [`Error::Type`](crate::Error::Type).
+/// [`Error::Shape`](crate::Error::Shape), [`Error::Length`](crate::Error::Length) and
+/// [`Error::Type`](crate::Error::Type).
 pub fn batch_norm(
     out: &mut ViewMut<'_>,
     mean_out: Option<&mut ViewMut<'_>>,
@@ -86,9 +88,10 @@ pub fn batch_norm(
     }))
 }
 
-/// Computes the gradients of [`batch_norm`] from the mean and the reciprocal deviation that `x` was normalised by.
+/// Computes the gradients of [`batch_norm`] from the mean and the reciprocal deviation that normalised `x`.
 ///
-/// These do not depend on `x` with `use_global_stats`, or with `is_test` unless `trainable_statistics` is true.
+/// The statistics do not depend on `x` if `use_global_stats` is true, or if `is_test` is true and
+/// `trainable_statistics` is false.
 ///
 /// # Errors
 /// As [`batch_norm`].

@@ -1,8 +1,8 @@
 //! Layer, group, instance and root-mean-square normalisation.
 //!
-//! Each writes `(x - mean) / sqrt(variance + epsilon) * scale + bias`, where mean and biased variance are those of sets
-//! of elements. They are computed in `f64`. Scale and bias are one and zero if absent; they, the mean and the variance
-//! may have another type than `x`.
+//! Each writes `(x - mean) / sqrt(variance + epsilon) * scale + bias`, with the mean and the biased variance
+//! of sets of elements, which are computed in `f64`. If absent, the scale is one and the bias is zero. Scale,
+//! bias, mean and variance may have a different type than `x`.
 
 use super::plan::{Gradient, Parameters, Plan, Statistics};
 use crate::accumulate::with_float;
@@ -11,9 +11,10 @@ use crate::float::Float;
 use crate::slices::{lend, with_optional_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Normalises the elements of the dimensions from `begin_norm_axis` on together.
+/// Normalises over the dimensions from `begin_norm_axis` to the last.
 ///
-/// `scale` and `bias` have an element for each of them, `mean` and `variance` one for each of the others.
+/// `scale` and `bias` have one element for each element of these dimensions; `mean` and `variance` have one
+/// for each element of the other dimensions.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Length`] and [`Error::Type`].
@@ -90,13 +91,14 @@ pub fn rms_norm_grad(
     backward(plan, [lend(dx), lend(dscale), lend(dbias)], inputs, 0.0, RMS)
 }
 
-/// Normalises groups of channels together, for each sample.
+/// Normalises over groups of channels, for each sample.
 ///
-/// `x` is `[batch, channels, …]`, or `[batch, …, channels]` with the layout `"NHWC"`. `scale` and `bias` have an element
-/// for each channel, `mean` and `variance` one for each sample and group.
+/// `x` is `[batch, channels, …]`, or `[batch, …, channels]` with the layout `"NHWC"`. `scale` and `bias` have
+/// an element for each channel, `mean` and `variance` one for each sample and group.
 ///
 /// # Errors
-/// As [`layer_norm`], and [`Error::Attribute`] if the channels cannot be divided by the groups.
+/// As [`layer_norm`], and [`Error::Attribute`] if the number of channels is not divisible by the number of
+/// groups.
 pub fn group_norm(
     out: &mut ViewMut<'_>,
     mean: Option<&mut ViewMut<'_>>,
@@ -178,7 +180,7 @@ pub fn instance_norm_grad(
 struct Kind {
     /// True if the mean is subtracted.
     centred: bool,
-    /// True if the second statistic is the reciprocal deviation, and not the variance.
+    /// True if the second statistic is the reciprocal deviation instead of the variance.
     reciprocal: bool,
 }
 
@@ -231,7 +233,7 @@ fn group(dims: &[usize], groups: i64, layout: &str) -> Result<Plan> {
     })
 }
 
-/// Checks the lengths of the parameters and statistics that there are.
+/// Checks the lengths of the parameters and statistics that are present.
 pub(super) fn expect_lengths(
     plan: Plan,
     parameters: [Option<usize>; 2],

@@ -2,37 +2,37 @@
 
 use crate::float::Float;
 
-/// A dense tensor as blocks of `outer × middle × run` elements, the last dimension of which are neighbours in memory.
+/// A dense tensor as blocks of `outer × middle × run` elements, of which the last dimension is contiguous.
 ///
-/// Blocks have no set in common. In a block there is one set, or one for each index of `middle`.
+/// Sets do not span blocks. A block has one set, or one for each index of `middle`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) blocks: usize,
     pub(super) outer: usize,
     pub(super) middle: usize,
     pub(super) run: usize,
-    /// True if each index of `middle` has a set of its own.
+    /// True if each index of `middle` has its own set.
     pub(super) set_per_middle: bool,
     pub(super) parameters: Parameters,
 }
 
-/// Which parameters scale and shift an element.
+/// The parameters that scale and shift an element.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Parameters {
-    /// One for each element of a run, those of the next index of `middle` behind them.
+    /// One for each element of a run; those of the next index of `middle` follow.
     AlongRuns,
-    /// One for each index of `middle`; blocks take turns with as many groups of them.
+    /// One for each index of `middle`, for each of `groups` groups, which successive blocks use in turn.
     OfMiddle { groups: usize },
 }
 
-/// The place of a run, and its set.
+/// The position of a run, and its set.
 struct Run {
     at: std::ops::Range<usize>,
     set: usize,
     parameter: usize,
 }
 
-/// The statistics that sets are normalised with.
+/// The statistics that normalise the sets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Statistics<'a, T> {
     /// Zero if absent.
@@ -40,7 +40,7 @@ pub(super) struct Statistics<'a, T> {
     pub(super) reciprocal_deviation: &'a [T],
 }
 
-/// The gradient of a normalisation, as far as it is wanted.
+/// The gradient of a normalisation, with only the requested parts.
 #[derive(Debug)]
 pub(super) struct Gradient<'a, T> {
     pub(super) x: Option<&'a mut [T]>,
@@ -85,14 +85,14 @@ impl Plan {
         })
     }
 
-    /// Adds a term of each element up for each set.
+    /// Sums a term of each element for each set.
     fn sums<T: Float>(&self, block: usize, sums: &mut [f64], x: &[T], term: impl Fn(usize, f64) -> f64) {
         for run in self.runs(block) {
             sums[run.set] += sum(&x[run.at], |x| term(run.set, x));
         }
     }
 
-    /// Computes the mean and the biased variance of each set; without `centred` the mean is zero.
+    /// Computes the mean and the biased variance of each set. Without `centred`, the mean is zero.
     ///
     /// Both are zero for sets without elements.
     pub(super) fn statistics<T: Float>(&self, x: &[T], centred: bool) -> [Vec<f64>; 2] {
@@ -149,8 +149,9 @@ impl Plan {
 
     /// Computes the gradient of [`apply`](Self::apply). The statistics are functions of `x`, unless they are `fixed`.
     ///
-    /// With `n` samples in a set, `y = (x - mean) * reciprocal_deviation` and `g = dout * scale`, it is
-    /// `dx = reciprocal_deviation * (g - sum(g) / n - y * sum(g * y) / n)`. Without a mean the first sum is left out.
+    /// With `n` samples in a set, `y = (x - mean) * reciprocal_deviation` and `g = dout * scale`, it is `dx =
+    /// reciprocal_deviation * (g - sum(g) / n - y * sum(g * y) / n)`. Without a mean, the first sum is
+    /// omitted.
     pub(super) fn gradient<T: Float>(
         &self,
         gradient: Gradient<'_, T>,
@@ -228,7 +229,7 @@ impl<T: Float> Statistics<'_, T> {
     }
 }
 
-/// Adds up in double precision, in lanes.
+/// Sums in double precision, in lanes.
 fn sum<T: Float>(values: &[T], term: impl Fn(f64) -> f64) -> f64 {
     const LANES: usize = 8;
     let (chunks, rest) = values.as_chunks::<LANES>();

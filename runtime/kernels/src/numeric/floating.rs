@@ -59,7 +59,8 @@ macro_rules! floating {
                 if divisor == 0.0 {
                     return quotient;
                 }
-                // Not the floor of the quotient: that rounds up where `self` is just below a multiple.
+                // The floor of the quotient would be wrong: it rounds up where `self` is just below a
+                // multiple.
                 let remainder = self % divisor;
                 let mut whole = (self - remainder) / divisor;
                 if remainder != 0.0 && (divisor < 0.0) != (remainder < 0.0) {
@@ -163,7 +164,7 @@ macro_rules! both {
             sinh() = $own::sinh;
             cosh() = $own::cosh;
             tanh() = $fast::tanh;
-            // Those of std lose digits near 0 (`atanh`) and 1 (`acosh`).
+            // The functions of std lose precision near 0 (`atanh`) and 1 (`acosh`).
             asinh() = libm::$asinh;
             acosh() = libm::$acosh;
             atanh() = libm::$atanh;

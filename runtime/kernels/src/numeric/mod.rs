@@ -1,7 +1,7 @@
-//! Functions of numbers, for formulas that are written once for all types.
+//! Functions of numbers, for formulas that are written once for all compute types.
 //!
 //! Formulas are computed in three types: `f32` (which `float16` and `bfloat16` are converted to), `f64`, and
-//! `Wrapping<i64>` (for integers of all sizes and truth values). [`Numeric`] has the functions of all three,
+//! `Wrapping<i64>` (for integers of all sizes and booleans). [`Numeric`] has the functions of all three,
 //! [`Floating`] those of `f32` and `f64`, [`Whole`] those of integers. Arithmetic of integers wraps.
 
 mod digamma;
@@ -24,51 +24,52 @@ pub trait Numeric:
     + Sync
     + 'static
 {
-    /// Converts a literal to the nearest number; integers drop the fraction.
+    /// Converts a literal to the nearest number; an integer drops the fraction.
     fn of(value: f64) -> Self;
     /// Converts an integer to the nearest number.
     fn of_integer(value: i64) -> Self;
     /// Converts true to 1 and false to 0.
     fn of_truth(value: bool) -> Self;
-    /// Returns true if it is not zero; NaN is not.
+    /// Returns true if the number is nonzero or NaN.
     fn truth(self) -> bool;
 
     /// Computes the absolute value.
     #[must_use]
     fn abs(self) -> Self;
-    /// Returns the smaller of two, NaN if either is NaN.
+    /// Returns the smaller of two numbers, NaN if either is NaN.
     #[must_use]
     fn min(self, other: Self) -> Self;
-    /// Returns the larger of two, NaN if either is NaN.
+    /// Returns the larger of two numbers, NaN if either is NaN.
     #[must_use]
     fn max(self, other: Self) -> Self;
     /// Returns 1, 0 or -1 for a number above, at or below zero, and NaN for NaN.
     #[must_use]
     fn sign(self) -> Self;
-    /// Divides and rounds down: floats as NumPy's `floor_divide`, and an integer by zero is zero.
-    #[must_use]
-    fn floor_div(self, divisor: Self) -> Self;
-    /// Computes the remainder with the sign of the divisor: floats as NumPy's `remainder`, and an integer by zero is
+    /// Divides and rounds down: floats as in NumPy's `floor_divide`. The quotient of an integer and zero is
     /// zero.
     #[must_use]
+    fn floor_div(self, divisor: Self) -> Self;
+    /// Computes the remainder with the sign of the divisor: floats as in NumPy's `remainder`. The remainder
+    /// of an integer and zero is zero.
+    #[must_use]
     fn floor_mod(self, divisor: Self) -> Self;
-    /// Divides and rounds towards zero; an integer by zero is zero.
+    /// Divides and rounds towards zero. The quotient of an integer and zero is zero.
     #[must_use]
     fn trunc_div(self, divisor: Self) -> Self;
-    /// Computes the remainder with the sign of the dividend; an integer by zero is zero.
+    /// Computes the remainder with the sign of the dividend. The remainder of an integer and zero is zero.
     #[must_use]
     fn trunc_mod(self, divisor: Self) -> Self;
     /// Computes a power.
     ///
-    /// A negative power of an integer is the reciprocal without its fraction: zero but for the bases 1 and -1.
+    /// A negative power of an integer is the truncated reciprocal: zero except for the bases 1 and -1.
     #[must_use]
     fn pow(self, exponent: Self) -> Self;
 
-    /// Returns true if it is NaN.
+    /// Returns true if the number is NaN.
     fn is_nan(self) -> bool;
-    /// Returns true if it is infinite.
+    /// Returns true if the number is infinite.
     fn is_inf(self) -> bool;
-    /// Returns true if it is neither NaN nor infinite.
+    /// Returns true if the number is neither NaN nor infinite.
     fn is_finite(self) -> bool;
 
     /// Returns the nearest number from `low` to `high`; NaN if any of the three is NaN, `high` if `low` is above it.
@@ -88,7 +89,7 @@ pub trait Numeric:
 
 macro_rules! floating_trait {
     ($($doc:literal $name:ident($($other:ident)?);)*) => {
-        /// A number with a fraction.
+        /// A floating-point number.
         pub trait Floating: Numeric + Div<Output = Self> {
             $(
                 #[doc = $doc]
@@ -112,13 +113,13 @@ macro_rules! floating_trait {
                 (if self < Self::of(0.0) { small } else { one }) / (one + small)
             }
 
-            /// Computes the sines of slices of one length.
+            /// Computes the sines of a slice. Both slices have the same length.
             fn sin_all(out: &mut [Self], x: &[Self]);
 
-            /// Computes the cosines of slices of one length.
+            /// Computes the cosines of a slice. Both slices have the same length.
             fn cos_all(out: &mut [Self], x: &[Self]);
 
-            /// Computes the reciprocals of the square roots of slices of one length.
+            /// Computes the reciprocal square roots of a slice. Both slices have the same length.
             fn rsqrt_all(out: &mut [Self], x: &[Self]);
 
             /// Computes `log(1 + exp(x))`, without overflow.
@@ -166,7 +167,7 @@ floating_trait! {
     "The absolute value of `self` with the sign of another number." copysign(sign);
 }
 
-/// An integer, or a truth value.
+/// An integer or a boolean.
 pub trait Whole: Numeric {
     /// Returns the bits that are set in both.
     #[must_use]

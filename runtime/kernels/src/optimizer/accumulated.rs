@@ -1,4 +1,4 @@
-//! Steps that are measured by what the gradients were so far.
+//! Optimizers whose step size depends on accumulated gradients.
 
 use super::operand::{masters, state};
 use crate::accumulate::with_float;
@@ -10,8 +10,9 @@ use crate::tiles::update;
 /// Updates a parameter by Adagrad (Duchi et al., 2011): `moment += grad²`, `param -= learning_rate * grad /
 /// (sqrt(moment) + epsilon)`.
 ///
-/// The learning rate has one element; all other tensors have one shape. With `multi_precision` the master parameter is
-/// stepped, and the parameter is a copy of it. Outputs may be where their inputs are.
+/// The learning rate has one element; all other tensors have the same shape. With `multi_precision`, the step
+/// updates the master parameter, and the parameter is a copy of it. Outputs may share the memory of their
+/// inputs.
 ///
 /// # Errors
 /// As [`sgd`](super::sgd()).
@@ -68,9 +69,9 @@ pub fn decayed_adagrad(
 
 /// Updates a parameter by Adadelta (Zeiler, 2012).
 ///
-/// `avg_squared_grad = rho * avg_squared_grad + (1 - rho) * grad²`, `step = grad * sqrt((avg_squared_update + epsilon) /
-/// (avg_squared_grad + epsilon))`, `avg_squared_update = rho * avg_squared_update + (1 - rho) * step²`, and `param -=
-/// learning_rate * step`. The rest is as for [`adagrad`].
+/// `avg_squared_grad = rho * avg_squared_grad + (1 - rho) * grad²`, `step = grad * sqrt((avg_squared_update +
+/// epsilon) / (avg_squared_grad + epsilon))`, `avg_squared_update = rho * avg_squared_update + (1 - rho) *
+/// step²`, and `param -= learning_rate * step`. Everything else is as for [`adagrad`].
 ///
 /// # Errors
 /// As [`adagrad`].
@@ -112,8 +113,9 @@ pub fn adadelta(
 
 /// Updates a parameter by Adamax (Kingma and Ba, 2015).
 ///
-/// `moment = beta1 * moment + (1 - beta1) * grad`, `inf_norm = max(|grad|, beta2 * inf_norm + epsilon)`, and `param -=
-/// learning_rate / (1 - beta1_pow) * moment / inf_norm`. Learning rate and power have one element. The rest is as for
+/// `moment = beta1 * moment + (1 - beta1) * grad`, `inf_norm = max(|grad|, beta2 * inf_norm + epsilon)`, and
+/// `param -= learning_rate / (1 - beta1_pow) * moment / inf_norm`. The learning rate and the power have one
+/// element. Everything else is as for
 /// [`adagrad`].
 ///
 /// # Errors
@@ -157,9 +159,10 @@ pub fn adamax(
 
 /// Updates a parameter by RMSProp (Hinton, 2012).
 ///
-/// `mean_square = decay * mean_square + (1 - decay) * grad²`, `moment = momentum * moment + learning_rate * grad /
-/// sqrt(mean_square + epsilon)`, and `param -= moment`. With `centered`, `mean_grad = decay * mean_grad + (1 - decay) *
-/// grad`, and its square is subtracted under the root. The rest is as for [`adagrad`].
+/// `mean_square = decay * mean_square + (1 - decay) * grad²`, `moment = momentum * moment + learning_rate *
+/// grad / sqrt(mean_square + epsilon)`, and `param -= moment`. With `centered`, `mean_grad = decay *
+/// mean_grad + (1 - decay) * grad`, and its square is subtracted under the square root. Everything else is as
+/// for [`adagrad`].
 ///
 /// # Errors
 /// As [`adagrad`].

@@ -1,4 +1,4 @@
-//! Steps of Adam and AdamW.
+//! The Adam and AdamW optimizers.
 
 use super::operand::{Output, all, expect_lists, keep, masters, nth, put, shorts, skips, state};
 use crate::accumulate::with_float;
@@ -21,19 +21,19 @@ struct Step<'a> {
 
 /// Updates a parameter by Adam (Kingma and Ba, 2015).
 ///
-/// `moment1 = beta1 * moment1 + (1 - beta1) * grad`, `moment2 = beta2 * moment2 + (1 - beta2) * grad²`, and `param -=
-/// learning_rate * (moment1 / (1 - beta1_pow)) / (sqrt(moment2 / (1 - beta2_pow)) + epsilon)`. With `amsgrad` (Reddi et
-/// al., 2018) the largest second moment so far, `moment2_max`, takes the place of `moment2` under the root. A subnormal
-/// `moment1` becomes zero.
+/// `moment1 = beta1 * moment1 + (1 - beta1) * grad`, `moment2 = beta2 * moment2 + (1 - beta2) * grad²`, and
+/// `param -= learning_rate * (moment1 / (1 - beta1_pow)) / (sqrt(moment2 / (1 - beta2_pow)) + epsilon)`. With
+/// `amsgrad` (Reddi et al., 2018) the largest second moment so far, `moment2_max`, replaces `moment2` under
+/// the square root. A subnormal `moment1` becomes zero.
 ///
-/// Learning rate and powers have one element; all other tensors have one shape. `beta1_pow` and `beta2_pow` are the betas
-/// to the power of the number of the step, counted from 1; their outputs are those of the next step, and with
-/// `use_global_beta_pow` they are not written. With `multi_precision` the master parameter is stepped, and the
-/// parameter is a copy of it. If `skip_update` is true, outputs are what the inputs are. Outputs may be where
-/// their inputs are.
+/// The learning rate and the powers have one element; all other tensors have the same shape. `beta1_pow` and
+/// `beta2_pow` are the betas raised to the number of the step, counted from 1. Their outputs are the powers
+/// for the next step; with `use_global_beta_pow` they are not written. With `multi_precision`, the step
+/// updates the master parameter, and the parameter is a copy of it. If `skip_update` is true, the outputs are
+/// copies of the inputs. Outputs may share the memory of their inputs.
 ///
 /// # Errors
-/// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type) unless the parameter is of floats,
+/// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type) unless the parameter is floating-point,
 /// [`Error::Missing`](crate::Error::Missing), [`Error::Length`](crate::Error::Length).
 pub fn adam(
     param_out: &mut ViewMut<'_>,
@@ -90,8 +90,8 @@ pub fn adam(
     )
 }
 
-/// Updates a parameter by AdamW: as [`adam`], but with `with_decay` parameters shrink by `learning_rate * lr_ratio *
-/// coeff` before the step, whose learning rate is `learning_rate * lr_ratio`.
+/// Updates a parameter by AdamW. This is [`adam`] with the learning rate `learning_rate * lr_ratio`; with
+/// `with_decay`, the parameter first shrinks by the factor `1 - learning_rate * lr_ratio * coeff`.
 ///
 /// # Errors
 /// As [`adam`].
@@ -150,7 +150,7 @@ pub fn adamw(
         let [rate, beta1, beta2, epsilon, coeff] =
             [rate, beta1, beta2, epsilon, coeff].map(|value| value as T);
         let [rest1, rest2] = powers.map(|power| 1.0 - power as T);
-        // The corrections of the moments are part of rate and epsilon.
+        // The bias corrections of the moments are folded into the rate and epsilon.
         let (pull, root) = (rate * coeff, rest2.sqrt());
         let (rate, epsilon) = (rate * (root / rest1), epsilon * root);
         update::<T, 5, 5>(outs, inputs, #[inline(always)] move |[param, grad, moment1, moment2, largest]| {
@@ -176,7 +176,7 @@ pub fn adamw(
     Ok(())
 }
 
-/// Updates several parameters by [`adam`]; there may be one learning rate for all.
+/// Updates several parameters by [`adam`]; they may share one learning rate.
 ///
 /// # Errors
 /// As [`adam`], and [`Error::Length`](crate::Error::Length) if lists have different lengths.
@@ -270,13 +270,13 @@ pub fn fused_adam(
     })
 }
 
-/// Attributes of a step.
+/// The attributes of a step.
 #[derive(Clone, Copy)]
 struct Settings {
     beta1: f64,
     beta2: f64,
     epsilon: f64,
-    /// AdamW's coefficient of decay.
+    /// AdamW's decay coefficient.
     decay: Option<f64>,
 }
 
@@ -332,13 +332,13 @@ fn each(
     Ok(())
 }
 
-/// Returns an output of a list, or `None` if it is not wanted.
+/// Returns an output of a list, or `None` if it was not requested.
 fn at<'a>(list: &'a mut [Output<'_>], n: usize) -> Output<'a> {
     list.get_mut(n)?.as_mut().map(ViewMut::reborrow)
 }
 
 impl Step<'_> {
-    /// Steps one parameter. The flags are those for the master parameter, global powers and AMSGrad.
+    /// Updates one parameter. The flags are those of the master parameter, global powers and AMSGrad.
     fn run(
         mut self,
         learning_rate: &View<'_>,

@@ -1,4 +1,4 @@
-//! Sums of parameters over a window of steps, from which averages are made.
+//! Sums of parameters over a window of steps, for averaging.
 
 use super::operand::put;
 use crate::accumulate::with_float;
@@ -7,19 +7,20 @@ use crate::slices::integers;
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// After so many steps a sum is added to the next, so that digits are not lost.
+/// The number of steps after which a sum is added to the next, so that precision is not lost.
 const MAX_ACCUMULATES: i64 = 16_384;
 
-/// Adds a parameter to the sum of those of the steps before.
+/// Adds a parameter to the sum of its values in the previous steps.
 ///
-/// The sum is in three parts, whose lengths have one shape with the parameter: `sum_1` of the last steps, `sum_2` of those
-/// before in the window, `sum_3` of the window before. The window ends when it is as long as `min_average_window` and as
-/// the lesser of `max_average_window` and `average_window` times the number of updates. Counters have one
-/// element. Outputs may be where their inputs are.
+/// The sum has three parts, each with the shape of the parameter: `sum_1` of the latest steps, `sum_2` of the
+/// earlier steps in the window, and `sum_3` of the previous window. The window ends when it is at least as
+/// long as `min_average_window` and as the lesser of `max_average_window` and `average_window` times the
+/// number of updates. Counters have one element. Outputs may share the memory of their inputs.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Type`], [`Error::Length`], [`Error::Attribute`] if the least window is longer than the
-/// longest.
+/// [`Error::Shape`], [`Error::Type`], [`Error::Length`], [`Error::Attribute`] if the minimum window is longer
+/// than the
+/// maximum.
 pub fn average_accumulates(
     out_sum_1: &mut ViewMut<'_>,
     out_sum_2: &mut ViewMut<'_>,
@@ -45,7 +46,7 @@ pub fn average_accumulates(
     let old = counter("in_old_num_accumulates", in_old_num_accumulates)?;
     let updates = counter("in_num_updates", in_num_updates)? + 1;
     let moves = updates % MAX_ACCUMULATES == 0;
-    // As Paddle's kernel has it: in single precision, without the fraction.
+    // As in Paddle's kernel: in single precision, without the fraction.
     let longest = max_average_window.min((updates as f32 * average_window as f32) as i64);
     let ends = accumulates >= min_average_window && accumulates >= longest;
     let outs = [Some(out_sum_1.reborrow()), Some(out_sum_2.reborrow()), Some(out_sum_3.reborrow())];

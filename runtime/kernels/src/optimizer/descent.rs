@@ -1,4 +1,4 @@
-//! Steps along the gradient, with or without momentum.
+//! Gradient descent, with or without momentum.
 
 use super::operand::{all, expect_lists, masters, nth};
 use crate::accumulate::with_float;
@@ -10,11 +10,12 @@ use crate::tiles::update;
 
 /// Updates a parameter by gradient descent: `param_out = param - learning_rate * grad`.
 ///
-/// All tensors but the learning rate, which has one element, have one shape. With `multi_precision` the master
-/// parameter is stepped, and the parameter is a copy of it. Outputs may be where their inputs are.
+/// The learning rate has one element; all other tensors have the same shape. With `multi_precision`, the step
+/// updates the master parameter, and the parameter is a copy of it. Outputs may share the memory of their
+/// inputs.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Type`] unless the parameter is of floats, [`Error::Missing`], [`Error::Length`].
+/// [`Error::Shape`], [`Error::Type`] unless the parameter is floating-point, [`Error::Missing`], [`Error::Length`].
 pub fn sgd(
     param_out: &mut ViewMut<'_>,
     master_param_out: Option<&mut ViewMut<'_>>,
@@ -37,12 +38,13 @@ pub fn sgd(
 
 /// Updates a parameter by gradient descent with momentum.
 ///
-/// With `g = rescale_grad * grad`: `velocity = mu * velocity + g`, and `param -= learning_rate * velocity`, or, with
-/// `use_nesterov`, `param -= learning_rate * (g + mu * velocity)`. `regularization_method` is `l2_decay`, which adds
-/// `regularization_coeff * param` to `g`, or empty. A subnormal `velocity` becomes zero. The rest is as for [`sgd`].
+/// With `g = rescale_grad * grad`: `velocity = mu * velocity + g`, and `param -= learning_rate * velocity`,
+/// or, with `use_nesterov`, `param -= learning_rate * (g + mu * velocity)`. `regularization_method` is
+/// `l2_decay`, which adds `regularization_coeff * param` to `g`, or empty. A subnormal `velocity` becomes
+/// zero. Everything else is as for [`sgd`].
 ///
 /// # Errors
-/// As [`sgd`], and [`Error::Attribute`] for another regularization.
+/// As [`sgd`], and [`Error::Attribute`] for an unknown regularization.
 pub fn momentum(
     param_out: &mut ViewMut<'_>,
     velocity_out: &mut ViewMut<'_>,
@@ -88,7 +90,7 @@ pub fn momentum(
 
 /// Updates several parameters by [`momentum`].
 ///
-/// Regularizations are given for each of them, or for none. There may be one learning rate for all.
+/// Regularizations are given for each parameter, or for none. The parameters may share one learning rate.
 ///
 /// # Errors
 /// As [`momentum`], and [`Error::Length`] if lists have different lengths.
@@ -150,9 +152,10 @@ pub fn merged_momentum(
 
 /// Updates several parameters by layer-wise adaptive rate scaling (You et al., 2017).
 ///
-/// With `g = rescale_grad * grad` and the norms of parameter and `g`: `rate = learning_rate * lars_coeff * |param| / (|g| +
-/// weight_decay * |param| + epsilon)`, or the learning rate itself if the decay or a norm is zero; `velocity = mu *
-/// velocity + rate * (g + weight_decay * param)`, and `param -= velocity`.
+/// With `g = rescale_grad * grad` and the norms of the parameter and of `g`: `rate = learning_rate *
+/// lars_coeff * |param| / (|g| + weight_decay * |param| + epsilon)`, or the learning rate itself if the decay
+/// or a norm is zero; `velocity = mu * velocity + rate * (g + weight_decay * param)`, and `param -=
+/// velocity`.
 ///
 /// # Errors
 /// As [`sgd`], and [`Error::Length`] if lists have different lengths.

@@ -1,4 +1,4 @@
-//! The factor of the loss in training with mixed precision.
+//! The loss scale of mixed-precision training.
 
 use super::operand::{all, put};
 use crate::accumulate::with_float;
@@ -8,10 +8,11 @@ use crate::slices::{Slot, integers, scalar};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// Divides gradients by a factor of one element, and finds whether any element of a gradient is infinite or NaN.
+/// Divides gradients by a one-element loss scale, and tests whether any element of a gradient is infinite or
+/// NaN.
 ///
 /// # Errors
-/// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type) unless gradients are of floats,
+/// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type) unless the gradients are floating-point,
 /// [`Error::Length`](crate::Error::Length).
 pub fn check_finite_and_unscale(
     outs: &mut [Option<ViewMut<'_>>],
@@ -32,11 +33,14 @@ pub fn check_finite_and_unscale(
     put(found_infinite, f64::from(u8::from(found)))
 }
 
-/// Adapts the factor of the loss: smaller after some steps with infinite gradients, larger after some without.
+/// Adapts the loss scale: reduces it after steps with infinite gradients, and increases it after steps
+/// without.
 ///
-/// After `decr_every_n_nan_or_inf` infinite steps in a row the factor is multiplied by `decr_ratio`, but not below 1; after
-/// `incr_every_n_steps` finite ones by `incr_ratio`, if that is finite. After an infinite step gradients are zero, and
-/// else copied. With `stop_update` the factor stays. Numbers have one element.
+/// After `decr_every_n_nan_or_inf` consecutive infinite steps, the scale is multiplied by `decr_ratio`, but
+/// does not go below 1. After `incr_every_n_steps` consecutive finite steps, it is multiplied by
+/// `incr_ratio`, if the result is finite. After an infinite step the gradients are set to zero; otherwise
+/// they are copied. With `stop_update`, the scale stays unchanged. The scale and the counters have one
+/// element.
 ///
 /// # Errors
 /// As [`check_finite_and_unscale`].

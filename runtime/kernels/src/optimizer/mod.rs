@@ -1,6 +1,6 @@
-//! Steps of optimizers: parameters and their state are changed, in place or into other tensors.
+//! Optimizer steps: they update parameters and their state, in place or into other tensors.
 //!
-//! Attributes are doubles and are converted to the type that the step is computed in.
+//! Attributes are doubles, converted to the compute type of the step.
 
 mod accumulated;
 mod adaptive;

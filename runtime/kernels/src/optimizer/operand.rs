@@ -1,18 +1,19 @@
-//! Arguments that all optimizers have.
+//! Arguments that all optimizers share.
 
 use crate::error::{Error, Result};
 use crate::movement;
 use crate::slices::{Slot, scalar};
 use crate::tensor::{View, ViewMut};
 
-/// An output that is not always wanted.
+/// An optional output.
 pub(super) type Output<'a> = Option<ViewMut<'a>>;
 
 /// Returns the parameter that a step starts from, and the output for the new master parameter.
 ///
 /// # Errors
-/// [`Error::Missing`] if a step of mixed precision lacks the master parameter, and [`Error::Types`] if the gradient has
-/// another type than the parameter.
+/// [`Error::Missing`] if a mixed-precision step lacks the master parameter, and [`Error::Types`] if the
+/// gradient has a
+/// different type than the parameter.
 pub(super) fn masters<'a, 'o>(
     param: &'a View<'a>,
     grad: &View<'_>,
@@ -30,7 +31,7 @@ pub(super) fn masters<'a, 'o>(
     }
 }
 
-/// Returns the input and the output of a state if it is `wanted`, and ignores them if not.
+/// Returns the input and the output of a state if it is `wanted`; otherwise ignores them.
 ///
 /// # Errors
 /// [`Error::Missing`].
@@ -56,7 +57,7 @@ pub(super) fn skips(skip_update: Option<&View<'_>>) -> Result<bool> {
     })
 }
 
-/// Skips a step: copies what is to be kept, where both are given.
+/// Skips a step: copies each input to its output, where both are given.
 pub(super) fn keep<const N: usize>(pairs: [(Output<'_>, Option<&View<'_>>); N]) -> Result<()> {
     for (out, input) in pairs {
         if let (Some(mut out), Some(input)) = (out, input) {
@@ -66,7 +67,7 @@ pub(super) fn keep<const N: usize>(pairs: [(Output<'_>, Option<&View<'_>>); N]) 
     Ok(())
 }
 
-/// Reads the first element of a tensor whose elements are all the same; 0 if there is none.
+/// Reads the first element of a tensor whose elements are all equal; 0 if the tensor is empty.
 pub(super) fn first(view: &View<'_>) -> Result<f64> {
     if view.is_empty() {
         return Ok(0.0);
@@ -75,13 +76,13 @@ pub(super) fn first(view: &View<'_>) -> Result<f64> {
     scalar("a state", &first)
 }
 
-/// Stores a number in a tensor of one element.
+/// Stores a number in a one-element tensor.
 pub(super) fn put(out: &mut ViewMut<'_>, value: f64) -> Result<()> {
     crate::expect_length("out", 1, out.len())?;
     Slot::store(out, &[value])
 }
 
-/// Checks that each list has as many tensors as there are parameters.
+/// Checks that each list has one tensor for each parameter.
 pub(super) fn expect_lists<const N: usize>(count: usize, lists: [(&'static str, usize); N]) -> Result<()> {
     lists.into_iter().try_for_each(|(name, len)| crate::expect_length(name, count, len))
 }
@@ -91,10 +92,10 @@ pub(super) fn nth<'a, 'i>(list: Option<&'a [View<'i>]>, n: usize) -> Option<&'a 
     list.and_then(|list| list.get(n))
 }
 
-/// Returns the outputs of a list, all of which are needed.
+/// Returns the outputs of a list, all of which are required.
 ///
 /// # Errors
-/// [`Error::Length`] if one is left out.
+/// [`Error::Length`] if one is missing.
 pub(super) fn all<'a>(name: &'static str, outs: &'a mut [Option<ViewMut<'_>>]) -> Result<Vec<ViewMut<'a>>> {
     let count = outs.len();
     let given: Vec<ViewMut<'a>> = outs.iter_mut().flatten().map(ViewMut::reborrow).collect();
@@ -102,7 +103,7 @@ pub(super) fn all<'a>(name: &'static str, outs: &'a mut [Option<ViewMut<'_>>]) -
     Ok(given)
 }
 
-/// Lends those outputs that are wanted for the time of a call.
+/// Reborrows the requested outputs for a call.
 pub(super) fn shorts<'a>(outs: &'a mut [Option<ViewMut<'_>>]) -> Vec<Output<'a>> {
     outs.iter_mut().map(|out| out.as_mut().map(ViewMut::reborrow)).collect()
 }

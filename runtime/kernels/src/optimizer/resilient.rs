@@ -1,4 +1,4 @@
-//! Steps by the signs of gradients, and by their average over a window.
+//! Rprop and stochastic average gradient.
 
 use super::operand::masters;
 use crate::accumulate::with_float;
@@ -7,11 +7,13 @@ use crate::slices::{Slot, scalar};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// Updates a parameter by Rprop (Riedmiller and Braun, 1993): each element has a learning rate of its own.
+/// Updates a parameter by Rprop (Riedmiller and Braun, 1993): each element has its own learning rate.
 ///
-/// It grows by `etas[1]` if the gradient has the sign it had before, and shrinks by `etas[0]` if it has the other one, which
-/// also makes the gradient zero; it stays in `learning_rate_range`. `param -= learning_rate * sign(grad)`, and `prev_out`
-/// is the gradient. The last two tensors have two elements; all others have one shape. The rest is as for
+/// The rate is multiplied by `etas[1]` if the gradient has the same sign as before. If the sign has changed,
+/// the rate is multiplied by `etas[0]` and the gradient is set to zero. The rate stays in
+/// `learning_rate_range`. `param -= learning_rate * sign(grad)`, and `prev_out` is the gradient.
+/// `learning_rate_range` and `etas` have two elements; all other tensors have the same shape. Everything else
+/// is as for
 /// [`sgd`](super::sgd()).
 ///
 /// # Errors
@@ -58,8 +60,8 @@ pub fn rprop(
 /// Updates a parameter by stochastic average gradient: `d_out = d - y + grad`, `y_out = grad`, `param -= learning_rate
 /// / n * d_out`.
 ///
-/// `d` is the sum of the last `n` gradients, and `y` the oldest of them. Learning rate and `n` have one element. The rest is
-/// as for [`sgd`](super::sgd()).
+/// `d` is the sum of the last `n` gradients, and `y` the oldest of them. The learning rate and `n` have one
+/// element. Everything else is as for [`sgd`](super::sgd()).
 ///
 /// # Errors
 /// As [`sgd`](super::sgd()).

@@ -1,4 +1,4 @@
-//! Steps of variants of Adam.
+//! Variants of Adam.
 
 use super::descent::norm;
 use super::operand::{first, keep, masters, put, skips};
@@ -10,14 +10,15 @@ use crate::slices::{lend, scalar};
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// Updates a parameter by LAMB (You et al., 2020): Adam with decay, whose step is as long as the parameter times the
-/// learning rate.
+/// Updates a parameter by LAMB (You et al., 2020): Adam with decay, whose step has the norm of the parameter
+/// times the learning rate.
 ///
-/// `moment1 = beta1 * moment1 + (1 - beta1) * grad`, `moment2 = beta2 * moment2 + (1 - beta2) * grad²`, both divided by one
-/// minus the power of their beta to give `m` and `v`; `step = m / (sqrt(v) + epsilon) + weight_decay * param`, and `param -=
-/// learning_rate * |param| / |step| * step`. The quotient of the norms is 1 if one of them is zero, and without decay
-/// unless `always_adapt` is true. Powers are those of the step, counted from 1; their outputs are those of the next one.
-/// The rest is as for [`adam`](super::adam()).
+/// `moment1 = beta1 * moment1 + (1 - beta1) * grad`, `moment2 = beta2 * moment2 + (1 - beta2) * grad²`, which
+/// are divided by one minus the power of their beta to give `m` and `v`; `step = m / (sqrt(v) + epsilon) +
+/// weight_decay * param`, and `param -= learning_rate * |param| / |step| * step`. The quotient of the norms
+/// is replaced by 1 if either norm is zero, or if there is no decay and `always_adapt` is false. The powers
+/// are those of the step, counted from 1; their outputs are those of the next step. Everything else is as for
+/// [`adam`](super::adam()).
 ///
 /// # Errors
 /// As [`adam`](super::adam()).
@@ -92,12 +93,14 @@ pub fn lamb(
 
 /// Updates a parameter by NAdam (Dozat, 2016): Adam with Nesterov's momentum.
 ///
-/// With `d = 0.96 * momentum_decay_pow`, `mu = beta1 * (1 - 0.5 * d^momentum_decay)` and `next = beta1 * (1 - 0.5 *
-/// (0.96 * d)^momentum_decay)`: `product = mu_product * mu`; the moments are those of Adam; `m = next * moment1 / (1 -
-/// product * next) + (1 - mu) * grad / (1 - product)`, `v = moment2 / (1 - beta2_pow * beta2)`, and `param -= learning_rate
-/// * m / (sqrt(v) + epsilon)`. The outputs of the one-element states are `d`, `beta2_pow * beta2` and `product`: unlike
-/// those of Adam the powers that come in are those of the step before. Hosts may repeat the one number of a state: all
-/// elements are the same then. The rest is as for [`adagrad`](super::adagrad()).
+/// With `d = 0.96 * momentum_decay_pow`, `mu = beta1 * (1 - 0.5 * d^momentum_decay)` and `next = beta1 * (1 -
+/// 0.5 * (0.96 * d)^momentum_decay)`: `product = mu_product * mu`; the moments are those of Adam; `m = next *
+/// moment1 / (1 - product * next) + (1 - mu) * grad / (1 - product)`, `v = moment2 / (1 - beta2_pow *
+/// beta2)`, and `param -= learning_rate
+/// * m / (sqrt(v) + epsilon)`. The outputs of the one-element states are `d`, `beta2_pow * beta2` and
+///   `product`. Unlike
+/// in Adam, the input powers are those of the previous step. Hosts may repeat the number of a state: then all
+/// elements are equal. Everything else is as for [`adagrad`](super::adagrad()).
 ///
 /// # Errors
 /// As [`adagrad`](super::adagrad()).
@@ -151,15 +154,17 @@ pub fn nadam(
     fill(mu_product_out, product)
 }
 
-/// Updates a parameter by RAdam (Liu et al., 2020): Adam that waits with the second moment until it is known well
-/// enough.
+/// Updates a parameter by RAdam (Liu et al., 2020): Adam that uses the second moment only once its variance
+/// is low enough.
 ///
-/// With the powers times their betas, `rho = (rho * (beta2 - beta2_pow) + beta2_pow) / (1 - beta2_pow)`, which is the number
-/// of the step times its power over the rest, and `rho_inf = 2 / (1 - beta2) - 1`, `rho_t = rho_inf - 2 * rho`: the moments
-/// are those of Adam and `m = moment1 / (1 - beta1_pow)`. If `rho_t > 5`, `param -= learning_rate * m * sqrt((rho_t - 4)
+/// With the powers times their betas, `rho = (rho * (beta2 - beta2_pow) + beta2_pow) / (1 - beta2_pow)`,
+/// which is the number of the step times its power divided by one minus the power, and `rho_inf = 2 / (1 -
+/// beta2) - 1`, `rho_t = rho_inf - 2 * rho`: the moments are those of Adam and `m = moment1 / (1 -
+/// beta1_pow)`. If `rho_t > 5`, `param -= learning_rate * m * sqrt((rho_t - 4)
 /// * (rho_t - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho_t)) * sqrt(1 - beta2_pow) / (sqrt(moment2) + epsilon)`,
-/// and else `param -= learning_rate * m`. The powers that come in are those of the step before. States are as for
-/// [`nadam`], the rest is as for [`adagrad`](super::adagrad()).
+/// and otherwise `param -= learning_rate * m`. The input powers are those of the previous step. States are as
+/// for
+/// [`nadam`], everything else is as for [`adagrad`](super::adagrad()).
 ///
 /// # Errors
 /// As [`adagrad`](super::adagrad()).

@@ -1,4 +1,4 @@
-//! The points in balls.
+//! Points inside balls.
 
 use super::{cloud, count, squared_distance};
 use crate::accumulate::with_float;
@@ -28,12 +28,14 @@ pub fn ball_query_shape(
 /// Finds the first points in a ball around each centre: those whose distance is at least `min_radius` and less than
 /// `max_radius`, or zero.
 ///
-/// The first point of a ball takes the places that others leave. A ball without points has the index `absent`, then zeros.
-/// Clouds of different sizes come one after the other, with the number of centres and points of each.
+/// Unused slots are filled with the first point of the ball. A ball without points has the index `absent`,
+/// then zeros. Clouds of different sizes are concatenated, and the number of centres and points of each cloud
+/// is given.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Missing`], [`Error::Length`] if clouds have another number of points than
-/// there are, [`Error::Attribute`] for a negative number, and [`Error::Type`] unless points are of floats.
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Missing`], [`Error::Length`] if the numbers of points of the
+/// clouds do not sum to the points
+/// given, [`Error::Attribute`] for a negative number, and [`Error::Type`] unless the points are floating-point.
 pub fn ball_query(
     out: &mut ViewMut<'_>,
     centers: &View<'_>,

@@ -16,14 +16,15 @@ pub fn points_in_boxes_shape(boxes: TensorMeta<'_>, x: TensorMeta<'_>, first: bo
     Ok(if first { vec![batch, points] } else { vec![batch, points, boxes] })
 }
 
-/// Tells which points are in which boxes, or with `first` the index of the first box of each point, -1 without one.
+/// Computes which points are in which boxes, or with `first` the index of the first box that contains each
+/// point, -1 if there is none.
 ///
-/// A box is `x, y, z, x_size, y_size, z_size, angle`: the centre of its bottom, its sizes, and its rotation about the vertical
-/// axis. Its sides are outside, its top and its bottom inside.
+/// A box is `x, y, z, x_size, y_size, z_size, angle`: the centre of its bottom, its sizes, and its rotation
+/// about the vertical axis. Points on the sides are outside; points on the top or the bottom are inside.
 ///
 /// # Errors
-/// [`Error::Rank`](crate::Error::Rank), [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless
-/// points are of floats.
+/// [`Error::Rank`](crate::Error::Rank), [`Error::Shape`](crate::Error::Shape), and
+/// [`Error::Type`](crate::Error::Type) unless the points are floating-point.
 pub fn points_in_boxes(out: &mut ViewMut<'_>, boxes: &View<'_>, x: &View<'_>, first: bool) -> Result<()> {
     expect_shape(&points_in_boxes_shape(boxes.meta(), x.meta(), first)?, out.dims())?;
     let ([batch, count, _], [_, points, _]) = (cloud(boxes.meta())?, cloud(x.meta())?);

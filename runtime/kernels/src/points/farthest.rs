@@ -1,4 +1,4 @@
-//! Samples of points that are far from each other.
+//! Farthest point sampling.
 
 use super::{cloud, count, squared_distance};
 use crate::accumulate::with_float;
@@ -15,15 +15,16 @@ pub fn farthest_points_shape(x: TensorMeta<'_>, samples: i64, _pairwise: bool) -
     Ok(vec![cloud(x)?[0], count("count", samples)?])
 }
 
-/// Samples points by their distance: the first point, then always the one with the largest squared distance to the samples
-/// so far; of equal ones, the first.
+/// Selects points by distance: the first point, then repeatedly the point with the largest squared distance
+/// to the samples so far. Of equal points, the first is selected.
 ///
-/// `distances` is the squared distance of each point to the nearest of all samples but the last. With `pairwise`, `x` has
-/// the squared distances of all pairs instead of the points.
+/// `distances` becomes the squared distance of each point to the nearest of all samples except the last. With
+/// `pairwise`, `x` holds the squared distances of all pairs instead of the points.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a negative number of samples, [`Error::Empty`] for samples of
-/// no points, and [`Error::Type`] unless points are of floats.
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a negative number of samples, [`Error::Empty`]
+/// for samples from
+/// no points, and [`Error::Type`] unless the points are floating-point.
 pub fn farthest_points(
     indices: &mut ViewMut<'_>,
     distances: &mut ViewMut<'_>,

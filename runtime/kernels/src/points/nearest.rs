@@ -1,4 +1,4 @@
-//! The nearest points of queries.
+//! Nearest neighbours of query points.
 
 use super::{cloud, count, squared_distance};
 use crate::accumulate::with_float;
@@ -10,20 +10,22 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 /// Computes the shape of the outputs of [`nearest_points`].
 ///
 /// # Errors
-/// [`Error::Rank`](crate::Error::Rank) and [`Error::Attribute`](crate::Error::Attribute) for a negative number of points.
+/// [`Error::Rank`](crate::Error::Rank) and [`Error::Attribute`](crate::Error::Attribute) for a negative
+/// number of points.
 pub fn nearest_points_shape(queries: TensorMeta<'_>, _x: TensorMeta<'_>, k: i64) -> Result<Vec<usize>> {
     let [batch, queries, _] = cloud(queries)?;
     Ok(vec![batch, queries, count("k", k)?])
 }
 
-/// Finds the `k` nearest points of each query, with ascending squared distances; of equal ones, the first point comes first.
+/// Finds the `k` nearest points of each query, sorted by squared distance. Points with equal distances keep
+/// their order.
 ///
-/// Where there are fewer points, distances are infinite, and indices 0.
+/// If there are fewer points, the remaining distances are infinite and the indices 0.
 ///
 /// # Errors
 /// [`Error::Rank`](crate::Error::Rank), [`Error::Shape`](crate::Error::Shape),
-/// [`Error::Attribute`](crate::Error::Attribute) for a negative number of points, and [`Error::Type`](crate::Error::Type)
-/// unless points are of floats.
+/// [`Error::Attribute`](crate::Error::Attribute) for a negative number of points, and
+/// [`Error::Type`](crate::Error::Type) unless the points are floating-point.
 pub fn nearest_points(
     distances: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
@@ -56,12 +58,12 @@ pub fn nearest_points(
     })
 }
 
-/// Returns the smallest numbers with their indices, filled up with infinity and 0.
+/// Returns the smallest numbers with their indices, padded with infinity and 0.
 fn smallest<T: Float>(numbers: impl Iterator<Item = T>, k: usize) -> Vec<(T, i64)> {
     let mut found = vec![(T::of(f64::INFINITY), 0); k];
     for (index, number) in numbers.enumerate() {
         let place = found.partition_point(|&(other, _)| other <= number);
-        // NaN is less than no number, and comes last.
+        // NaN is not less than any number, so it comes last.
         if place < k && number < found[place].0 {
             found.pop();
             found.insert(place, (number, index as i64));

@@ -14,11 +14,11 @@ pub fn points_in_polygons_shape(x: TensorMeta<'_>, polygons: TensorMeta<'_>) -> 
     Ok([x, polygons].map(|rows| rows.dims().first().copied().unwrap_or(0)).to_vec())
 }
 
-/// Tells which points are in which quadrangles `x1, y1, …, x4, y4`: 1 if a ray from the point crosses an odd number of edges,
-/// or if the point is a corner.
+/// Computes which points are in which quadrangles `x1, y1, …, x4, y4`: 1 if a ray from the point crosses an
+/// odd number of edges, or if the point is a corner.
 ///
 /// # Errors
-/// [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless points are of floats.
+/// [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless the points are floating-point.
 pub fn points_in_polygons(out: &mut ViewMut<'_>, x: &View<'_>, polygons: &View<'_>) -> Result<()> {
     let shape = points_in_polygons_shape(x.meta(), polygons.meta())?;
     expect_shape(&shape, out.dims())?;

@@ -1,4 +1,4 @@
-//! Points by voxels.
+//! Groups points by voxels.
 
 use std::collections::HashMap;
 
@@ -22,11 +22,11 @@ pub fn voxel_coordinates_shape(
 
 /// Computes the voxel of each point `[points, features]`, whose first features are coordinates.
 ///
-/// `range` has the least coordinates, then the greatest. The coordinates of a voxel are in the opposite order, and -1 for a
-/// point outside of the range.
+/// `range` holds the minimum coordinates, then the maximum. The coordinates of a voxel are in reverse order,
+/// and -1 for a point outside the range.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Length`], and [`Error::Type`] unless points are of floats.
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Length`], and [`Error::Type`] unless the points are floating-point.
 pub fn voxel_coordinates(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -47,8 +47,8 @@ pub fn voxel_coordinates(
 
 /// Groups points by voxels, in the order of their first points.
 ///
-/// A point is left out if it is outside of the range, if its voxel is full, or if it would need a voxel more than there are.
-/// Unused places are zero. `used` is the number of voxels.
+/// A point is dropped if it is outside the range, if its voxel is full, or if it would need another voxel and
+/// none is left. Unused slots are zero. `used` becomes the number of voxels.
 ///
 /// # Errors
 /// As [`voxel_coordinates`].
@@ -73,7 +73,7 @@ pub fn voxelize(
     let mut places = vec![0; available * axes];
     let mut sizes = vec![0_usize; available];
     let mut known = HashMap::new();
-    // Where each point goes.
+    // The destination of each point.
     let mut targets = vec![None; points];
     for (target, voxel) in targets.iter_mut().zip(voxels) {
         let Some(voxel) = voxel else { continue };
@@ -136,7 +136,7 @@ fn voxels(x: &View<'_>, voxel_size: &View<'_>, range: &View<'_>) -> Result<Vec<O
     })
 }
 
-/// Returns how many sizes of a voxel lie between two coordinates.
+/// Returns the number of voxels between two coordinates.
 fn sizes<T: Float>(from: T, to: T, size: T) -> f64 {
     ((to - from) / size).into()
 }

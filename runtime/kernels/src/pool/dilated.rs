@@ -1,4 +1,4 @@
-//! Max pooling with windows whose elements are apart.
+//! Max pooling with dilated windows.
 
 use crate::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
@@ -7,13 +7,13 @@ use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 use crate::window::{SPACE, Spatial, attribute, paddings as explicit, space};
 
-/// Computes the largest element of each window, and its number among the elements of its image.
+/// Computes the largest element of each window, and its index in its image.
 ///
-/// The channels come first. There are as many windows as `out` has elements. Elements of a window are `dilations` apart.
-/// Of equal elements it is the first one; NaN is larger than any number.
+/// The channels come first. The size of `out` determines the number of windows. Elements of a window are
+/// `dilations` apart. Of equal elements the first counts; NaN is larger than any number.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], [`Error::Empty`] if a window has no element, and
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], [`Error::Empty`] if a window has no elements, and
 /// [`Error::Type`] if elements are complex.
 pub fn dilated_max_pool(
     out: &mut ViewMut<'_>,
@@ -62,7 +62,7 @@ pub fn dilated_max_pool(
     })
 }
 
-/// Calls `visit` with the places of each window along the dimensions, in row-major order.
+/// Calls `visit` with the positions of each window along the dimensions, in row-major order.
 fn each_window(windows: &Spatial<Vec<Vec<usize>>>, mut visit: impl FnMut(Spatial<&[usize]>)) {
     let [zs, ys, xs] = windows;
     for z in zs {
@@ -72,7 +72,7 @@ fn each_window(windows: &Spatial<Vec<Vec<usize>>>, mut visit: impl FnMut(Spatial
     }
 }
 
-/// Finds the position in the image of the first element of a window that no other one exceeds.
+/// Returns the position in the image of the first of the largest elements of a window.
 fn largest(
     [zs, ys, xs]: Spatial<&[usize]>,
     [_, height, width]: Spatial<usize>,

@@ -1,10 +1,10 @@
 //! Pooling of images with one to three dimensions, and its gradients.
 //!
-//! Images are `[batch, channels, …]`, or `[batch, …, channels]` with the formats `"NHWC"`, `"NDHWC"` and `"NLC"`. Windows
-//! have the size `kernel_size` and begin `strides` apart. `paddings` has one or two numbers for each spatial dimension;
-//! the algorithms `"SAME"` and `"VALID"` ignore it. With `ceil_mode` a last window may reach past the padding. With
-//! `adaptive`, `kernel_size` is the number of windows, which cover the image. With `global_pooling` one window is the
-//! image.
+//! Images are `[batch, channels, …]`, or `[batch, …, channels]` with the formats `"NHWC"`, `"NDHWC"` and
+//! `"NLC"`. Windows have the size `kernel_size` and begin `strides` apart. `paddings` has one or two numbers
+//! for each spatial dimension; the algorithms `"SAME"` and `"VALID"` ignore it. With `ceil_mode`, the last
+//! window may extend past the padding. With `adaptive`, `kernel_size` is the number of windows, which cover
+//! the image. With `global_pooling`, a single window covers the image.
 
 mod dilated;
 mod plan;
@@ -25,12 +25,12 @@ use crate::window::{channels_first, channels_first_mut, channels_last};
 
 /// Computes the largest element of each window, or with the type `"avg"` the mean.
 ///
-/// NaN is larger than any number. The largest of a window with padding only is the lowest number, and its mean NaN.
-/// Padding counts as zeros in a mean, unless it is `exclusive`; with `ceil_mode` what a window has behind the padding does
-/// not count.
+/// NaN is larger than any number. The maximum of a window of only padding is the lowest number, and its mean
+/// is NaN. In a mean, padding counts as zeros unless `exclusive` is set; with `ceil_mode`, positions past the
+/// padding do not count.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless tensors are of floats.
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless the tensors are floating-point.
 pub fn pool(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -70,7 +70,8 @@ pub fn pool(
     }))
 }
 
-/// Computes the gradient of [`pool`]: to the first of the largest elements of each window, or to all in equal parts.
+/// Computes the gradient of [`pool`]: `dout` goes to the first of the largest elements of each window, or for
+/// a mean to all elements in equal parts.
 ///
 /// # Errors
 /// As [`pool`].
@@ -113,12 +114,12 @@ pub fn pool_grad(
     }))
 }
 
-/// Computes the largest element of each window, and its number among the elements of its image.
+/// Computes the largest element of each window, and its index in its image.
 ///
-/// The channels come first. Of equal elements it is the first one; NaN is larger than any number.
+/// The channels come first. Of equal elements the first counts; NaN is larger than any number.
 ///
 /// # Errors
-/// As [`pool`], [`Error::Empty`] if a window has no element, and [`Error::Type`] if elements are complex.
+/// As [`pool`], [`Error::Empty`] if a window has no elements, and [`Error::Type`] if elements are complex.
 pub fn max_pool_with_index(
     out: &mut ViewMut<'_>,
     mask: &mut ViewMut<'_>,
@@ -158,10 +159,10 @@ pub fn max_pool_with_index(
     })
 }
 
-/// Computes the gradient of [`max_pool_with_index`]: to the element whose number the mask has.
+/// Computes the gradient of [`max_pool_with_index`]: `dout` goes to the element whose index is in the mask.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Index`] if a number is none of an element, and [`Error::Type`].
+/// [`Error::Shape`], [`Error::Index`] if an index is out of range, and [`Error::Type`].
 pub fn max_pool_with_index_grad(dx: &mut ViewMut<'_>, mask: &View<'_>, dout: &View<'_>) -> Result<()> {
     expect_shape(mask.dims(), dout.dims())?;
     let &[batch, channels, ref image @ ..] = dx.dims() else {
@@ -201,15 +202,15 @@ fn divisor(window: [plan::Window; 3], exclusive: bool) -> f64 {
 }
 
 impl Plan {
-    /// Returns for each image the range of its windows and that of its elements.
+    /// Returns, for each image, the range of its windows and the range of its elements.
     fn parts(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<> {
         let (windows, image) = (self.window_count(), self.image_len());
         let part = |number: usize, len: usize| number * len..(number + 1) * len;
         (0..self.images).map(move |number| (part(number, windows), part(number, image)))
     }
 
-    /// Makes one number of the elements of each window of an image: first of those below each other, where loops are
-    /// long, then of what is left side by side.
+    /// Reduces the elements of each window of an image to one number: first along columns, where loops are
+    /// long, then along rows.
     fn fold<T: Float>(
         &self,
         out: &mut [T],
@@ -235,8 +236,8 @@ impl Plan {
         }
     }
 
-    /// Calls `visit` with the number of each window of an image that has elements, and the place of the first of its
-    /// largest ones.
+    /// Calls `visit` with the number of each non-empty window of an image, and the position of the first of
+    /// its largest elements.
     fn each_largest<T: Numeric>(&self, x: &[T], mut visit: impl FnMut(usize, usize)) {
         let [zs, ys, xs] = &self.windows;
         let [_, height, width] = self.image;
@@ -244,8 +245,8 @@ impl Plan {
         if x.is_empty() || longest == 0 {
             return;
         }
-        // The place in a row of the first element of each window, of the second, and so on. Shorter windows have their last
-        // element again.
+        // The position in a row of the first element of each window, of the second, and so on. Shorter
+        // windows repeat their last element.
         let offsets = (0..longest)
             .flat_map(|n| xs.iter().map(move |x| (x.start + n).min(x.end.max(1) - 1).min(width - 1)));
         let offsets: Vec<usize> = offsets.collect();
@@ -272,7 +273,8 @@ impl Plan {
     }
 }
 
-/// Keeps of two values side by side the larger one, and its place. The others are at offsets in a row.
+/// Replaces each value by the larger of itself and the value at an offset in a row, with the position of that
+/// value.
 #[inline(always)]
 fn choose<T: Numeric>(
     is_first: bool,

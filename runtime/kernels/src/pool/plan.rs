@@ -1,4 +1,4 @@
-//! Where the windows of a pooling operator are.
+//! The positions of the windows of a pooling operator.
 
 use crate::error::{Error, Result, expect_shape};
 use crate::window::{SPACE, Spatial, attribute, paddings, space};
@@ -6,7 +6,7 @@ use crate::window::{SPACE, Spatial, attribute, paddings, space};
 /// A window along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// The elements of the image in it.
+    /// The first element of the image in the window.
     pub(super) start: usize,
     pub(super) end: usize,
     /// The number of elements, padding included.
@@ -25,7 +25,7 @@ pub(super) struct Attributes<'a> {
     pub(super) adaptive: bool,
 }
 
-/// The windows of all images: samples and channels are alike.
+/// The windows of all images: samples and channels are treated alike.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) images: usize,
@@ -34,7 +34,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Computes the windows over `x` for a result of shape `out`; both have their channels first.
+    /// Computes the windows over `x` for a result of shape `out`. Both have their channels first.
     pub(super) fn new(x: &[usize], out: &[usize], attributes: Attributes<'_>) -> Result<Self> {
         let (image, rank) = (space(x)?, x.len().saturating_sub(2));
         if out.len() != x.len() {
@@ -102,7 +102,7 @@ impl Attributes<'_> {
                 (len + before + behind).checked_sub(kernel[n]).map_or(0, |rest| (rest + up) / stride + 1);
             let window = |number: usize| {
                 let start = number * stride;
-                // As PaddlePaddle has it: the padding before the image counts on both sides.
+                // As in PaddlePaddle: the padding before the image counts on both sides.
                 let end = (start + kernel[n]).min(len + 2 * before);
                 Window {
                     start: start.saturating_sub(before).min(len),
@@ -115,7 +115,7 @@ impl Attributes<'_> {
     }
 }
 
-/// Splits a dimension into `count` windows that cover it and are as alike as possible.
+/// Splits a dimension into `count` windows that cover it and have sizes as equal as possible.
 fn adaptive(len: usize, count: usize) -> Vec<Window> {
     let window = |number: usize| {
         let (start, end) = (number * len / count, ((number + 1) * len).div_ceil(count));

@@ -1,4 +1,4 @@
-//! Distributions of counts.
+//! Discrete distributions.
 
 use super::Numbers;
 use super::distributions::{refused, store};
@@ -7,11 +7,12 @@ use crate::error::{Result, expect_shape};
 use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
-/// From this mean on, counts are found by rejection; smaller ones are counted one by one.
+/// The mean from which counts are drawn by rejection; for smaller means, events are counted one by one.
 const LARGE: f64 = 10.0;
 
-/// Numbers of the Poisson distribution with the rates of the input: by multiplication (Knuth, 1969) for rates below 10, else
-/// by transformed rejection (Hörmann, "The transformed rejection method for generating Poisson random variables", 1993).
+/// Draws from Poisson distributions with the rates of the input: by multiplication (Knuth, 1969) for rates
+/// below 10, otherwise by transformed rejection (Hörmann, "The transformed rejection method for generating
+/// Poisson random variables", 1993).
 ///
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type), and
@@ -30,14 +31,16 @@ pub fn poisson(out: &mut ViewMut<'_>, x: &View<'_>, seed: i64, offset: i64) -> R
     store(out, rates.iter().enumerate().map(count))
 }
 
-/// Numbers of successes in as many trials as `count` says, each with the probability `prob`: by waiting times (Devroye,
-/// "Non-Uniform Random Variate Generation", 1986) for less than 10 expected successes or failures, else by transformed
-/// rejection (Hörmann, "The generation of binomial random variates", 1993).
+/// Draws from binomial distributions: numbers of successes in `count` trials, each with the probability
+/// `prob`. Uses waiting times (Devroye, "Non-Uniform Random Variate Generation", 1986) for fewer than 10
+/// expected successes or failures, otherwise transformed rejection (Hörmann, "The generation of binomial
+/// random variates", 1993).
 ///
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type), and
-/// [`Error::Attribute`](crate::Error::Attribute) for a number of trials that is negative or not finite, and a probability
-/// that is not from 0 to 1.
+/// [`Error::Attribute`](crate::Error::Attribute) for a number of trials that is negative or not finite, or a
+/// probability
+/// outside 0 to 1.
 pub fn binomial(
     out: &mut ViewMut<'_>,
     count: &View<'_>,
@@ -68,7 +71,7 @@ pub fn binomial(
     store_integers(out, &successes.collect::<Vec<_>>())
 }
 
-/// Counts the factors from 0 to 1 whose product does not yet fall to `exp(-rate)`.
+/// Counts how many factors from 0 to 1 can be multiplied before the product falls to `exp(-rate)`.
 fn events(mut sequence: Sequence, rate: f64) -> f64 {
     let limit = (-rate).exp();
     let (mut product, mut count) = (sequence.positive(), 0.0);

@@ -19,11 +19,11 @@ pub(super) fn refused(name: &'static str, value: f64) -> Error {
     Error::Attribute { name, value: value.to_string() }
 }
 
-/// Numbers from `min` to `max`, without `max`, all as likely: `min + (max - min) * u`, where `u` is made of as many of the
-/// highest bits as the type is precise.
+/// Draws uniformly distributed numbers from `min` (inclusive) to `max` (exclusive): `min + (max - min) * u`,
+/// where `u` is made of as many of the highest bits as the precision of the type.
 ///
 /// # Errors
-/// [`Error::Type`] unless the output is of floats.
+/// [`Error::Type`] unless the output is floating-point.
 pub fn uniform(out: &mut ViewMut<'_>, min: f64, max: f64, seed: i64, offset: i64) -> Result<()> {
     expect_float(out)?;
     let bits = match out.dtype() {
@@ -36,8 +36,8 @@ pub fn uniform(out: &mut ViewMut<'_>, min: f64, max: f64, seed: i64, offset: i64
     store(out, numbers.map(|number| min + (max - min) * fraction(number, bits)))
 }
 
-/// Draws as [`uniform`] does and sets some elements to a value: the `n`-th of `diag_num` is element `n * (diag_step +
-/// 1)` in row-major order.
+/// Draws as [`uniform`] does, then sets `diag_num` elements to a value: element `n * (diag_step + 1)` in
+/// row-major order for each `n`.
 ///
 /// # Errors
 /// As [`uniform`], and [`Error::Index`] if there are fewer elements.
@@ -72,8 +72,8 @@ pub(super) fn store(out: &mut ViewMut<'_>, values: impl Iterator<Item = f64>) ->
     f64::store(out, &values.collect::<Vec<_>>())
 }
 
-/// Numbers of the normal distribution, by the method of Box and Muller: for the fractions `u` and `v` of a block, `sqrt(-2 *
-/// log(1 - u))` times the cosine, and the sine, of `2 * pi * v`.
+/// Draws from the normal distribution by the Box–Muller method: for the fractions `u` and `v` of a block,
+/// `sqrt(-2 * log(1 - u))` times the cosine, and the sine, of `2 * pi * v`.
 ///
 /// # Errors
 /// As [`uniform`].
@@ -89,7 +89,7 @@ pub fn gaussian(out: &mut ViewMut<'_>, mean: f64, std: f64, seed: i64, offset: i
     store(out, values.take(len).map(|value| mean + std * value))
 }
 
-/// Numbers of the normal distribution between `a` and `b`, by the inverse of its distribution function.
+/// Draws from the normal distribution truncated to the range from `a` to `b`, by its quantile function.
 ///
 /// # Errors
 /// As [`uniform`], and [`Error::Attribute`] unless `a` is below `b` and `std` is positive.
@@ -109,7 +109,7 @@ pub fn truncated_gaussian(
     if a >= b || a.is_nan() || b.is_nan() {
         return Err(refused("b", b));
     }
-    // In the lower half, where probabilities are precise.
+    // Computed in the lower half, where probabilities are precise.
     let (low, high) = ((a - mean) / std, (b - mean) / std);
     let mirrored = low > 0.0;
     let (from, to) = if mirrored { (-high, -low) } else { (low, high) };
@@ -122,7 +122,7 @@ pub fn truncated_gaussian(
     store(out, values)
 }
 
-/// Numbers of the exponential distribution: `-log(1 - u) / lambda`.
+/// Draws from the exponential distribution: `-log(1 - u) / lambda`.
 ///
 /// # Errors
 /// As [`uniform`], and [`Error::Attribute`] unless `lambda` is positive.
@@ -135,10 +135,11 @@ pub fn exponential(out: &mut ViewMut<'_>, lambda: f64, seed: i64, offset: i64) -
     store(out, numbers.map(|u| -(-u).ln_1p() / lambda))
 }
 
-/// Draws one with the probability that the input has for it, and zero otherwise.
+/// Draws from Bernoulli distributions: one with the probability in the input, and zero otherwise.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Attribute`] if a probability is not from 0 to 1.
+/// [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Attribute`] if a probability is outside 0
+/// to 1.
 pub fn bernoulli(out: &mut ViewMut<'_>, x: &View<'_>, seed: i64, offset: i64) -> Result<()> {
     expect_shape(out.dims(), x.dims())?;
     let probabilities = f64::load(x)?;
@@ -149,7 +150,8 @@ pub fn bernoulli(out: &mut ViewMut<'_>, x: &View<'_>, seed: i64, offset: i64) ->
     store(out, numbers.zip(probabilities).map(|(u, p)| f64::from(u8::from(u < p))))
 }
 
-/// Integers from `low` to `high`, without `high`: the high half of the product of a number and `high - low`.
+/// Draws integers from `low` (inclusive) to `high` (exclusive): `low` plus the high half of the product of a
+/// random number and `high - low`.
 ///
 /// # Errors
 /// [`Error::Attribute`] unless `low` is below `high`, [`Error::Type`] if the output is complex.
@@ -163,7 +165,7 @@ pub fn randint(out: &mut ViewMut<'_>, low: i64, high: i64, seed: i64, offset: i6
     store_integers(out, &values.collect::<Vec<_>>())
 }
 
-/// Scales random bits to a number below a limit.
+/// Scales random bits to an integer below a limit.
 pub(super) fn scaled(bits: u64, limit: u64) -> u64 {
     ((u128::from(bits) * u128::from(limit)) >> 64) as u64
 }

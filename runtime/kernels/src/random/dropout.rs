@@ -8,7 +8,7 @@ use crate::movement;
 use crate::tensor::{View, ViewMut};
 use crate::tiles::update;
 
-/// Computes the factors of elements that are kept in training, and of all elements without training.
+/// Returns the factor of kept elements in training, and the factor of all elements in inference.
 fn factors(p: f64, mode: &str) -> Result<[f64; 2]> {
     if !(0.0..=1.0).contains(&p) {
         return Err(Error::Attribute { name: "p", value: p.to_string() });
@@ -20,18 +20,19 @@ fn factors(p: f64, mode: &str) -> Result<[f64; 2]> {
     }
 }
 
-/// Makes elements zero with the probability `p`.
+/// Sets elements to zero with the probability `p`.
 ///
-/// PaddlePaddle's operator says `downgrade_in_infer` where its Python functions say `downscale_in_infer`.
+/// PaddlePaddle's operator uses the name `downgrade_in_infer` where its Python functions use
+/// `downscale_in_infer`.
 ///
-/// In training the mask is one where `u >= p`, and so elements are kept: as they are with the mode `downscale_in_infer`,
-/// divided by `1 - p` with `upscale_in_train`. With `is_test` nothing is dropped and the mask is not written; elements are
-/// multiplied by `1 - p` with `downscale_in_infer`. If dimensions are given in `axis`, elements that differ only in the
-/// others share their fate.
+/// In training, the mask is one where `u >= p`, and these elements are kept: unchanged in the mode
+/// `downscale_in_infer`, and divided by `1 - p` in `upscale_in_train`. With `is_test`, nothing is dropped and
+/// the mask is not written; in `downscale_in_infer`, elements are multiplied by `1 - p`. If `axis` lists
+/// dimensions, elements that differ only in the other dimensions are dropped together.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Axis`], [`Error::Type`] unless the tensors are of floats, [`Error::Attribute`], [`Error::Missing`]
-/// for training without a mask.
+/// [`Error::Shape`], [`Error::Axis`], [`Error::Type`] unless the tensors are floating-point,
+/// [`Error::Attribute`], [`Error::Missing`] for training without a mask.
 pub fn dropout(
     out: &mut ViewMut<'_>,
     mask: Option<&mut ViewMut<'_>>,

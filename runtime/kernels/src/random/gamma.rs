@@ -1,4 +1,4 @@
-//! The gamma distribution, and the Dirichlet distribution, which is made of it.
+//! The gamma distribution, and the Dirichlet distribution, which is computed from it.
 
 use super::Numbers;
 use super::distributions::{expect_float, refused, store};
@@ -7,8 +7,8 @@ use crate::error::{Result, expect_shape};
 use crate::slices::Slot;
 use crate::tensor::{View, ViewMut};
 
-/// Numbers of the gamma distribution with the shapes of the input and the scale 1 (Marsaglia and Tsang, "A simple method for
-/// generating gamma variables", 2000). The shape zero gives zero.
+/// Draws from gamma distributions with the shapes of the input and the scale 1 (Marsaglia and Tsang, "A
+/// simple method for generating gamma variables", 2000). The shape zero gives zero.
 ///
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type), and
@@ -22,9 +22,10 @@ pub fn standard_gamma(out: &mut ViewMut<'_>, alpha: &View<'_>, seed: i64, offset
     store(out, values)
 }
 
-/// Shares of the Dirichlet distribution: numbers of the gamma distribution with the shapes of a row, divided by their sum.
+/// Draws from Dirichlet distributions: numbers from gamma distributions with the shapes of a row, divided by
+/// their sum.
 ///
-/// They are computed from logarithms, which do not become zero for small shapes.
+/// They are computed from logarithms, which do not underflow for small shapes.
 ///
 /// # Errors
 /// As [`standard_gamma`], also for a row of zeros.
@@ -56,9 +57,9 @@ fn shapes(alpha: &View<'_>) -> Result<Vec<f64>> {
     }
 }
 
-/// Draws the logarithm of a number of the gamma distribution.
+/// Draws the logarithm of a number from a gamma distribution.
 ///
-/// A number for a shape below one is one for the next larger shape, times a power of a uniform number.
+/// For a shape below one, it draws for the shape plus one, and multiplies by a power of a uniform number.
 fn logarithm(numbers: Numbers, element: usize, alpha: f64) -> f64 {
     let mut sequence = Sequence::new(numbers, element);
     if alpha == 0.0 {

@@ -1,4 +1,4 @@
-//! The generator.
+//! The random number generator.
 
 use crate::simd::wide;
 
@@ -24,7 +24,7 @@ pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// The numbers of a seed from an offset on.
+/// The random numbers of a seed, starting at an offset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     seed: u64,
@@ -42,7 +42,7 @@ impl Numbers {
         self.pair_of(block, 0)
     }
 
-    /// Returns the two numbers of a block of an element with numbers of its own.
+    /// Returns the two numbers of a block of an element that has its own sequence.
     #[inline(always)]
     pub(super) fn pair_of(self, element: usize, block: u64) -> [u64; 2] {
         let place = self.offset.wrapping_add(element as u64);
@@ -54,7 +54,7 @@ impl Numbers {
 
     /// Returns 1 for each of `count` numbers whose fraction is at least `p`, and 0 for the others.
     pub(super) fn at_least(self, p: f64, count: usize) -> Vec<u8> {
-        /// Blocks at once.
+        /// The number of blocks computed at once.
         const BLOCKS: usize = 64;
         // Fractions are multiples of 2^-53.
         let least = (p * (1_u64 << 53) as f64).ceil() as u64;
@@ -81,13 +81,13 @@ impl Numbers {
         (0..count.div_ceil(2)).flat_map(move |block| self.pair(block)).take(count)
     }
 
-    /// Returns `count` numbers from 0 to 1, without 1: multiples of 2^-53.
+    /// Returns `count` numbers from 0 (inclusive) to 1 (exclusive): multiples of 2^-53.
     pub(super) fn fractions(self, count: usize) -> impl Iterator<Item = f64> {
         self.bits(count).map(|bits| fraction(bits, 53))
     }
 }
 
-/// Converts the highest `count` bits to a number from 0 to 1, without 1.
+/// Converts the highest `count` bits to a number from 0 (inclusive) to 1 (exclusive).
 pub(super) fn fraction(bits: u64, count: u32) -> f64 {
     (bits >> (64 - count)) as f64 / (1_u64 << count) as f64
 }

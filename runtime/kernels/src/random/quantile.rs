@@ -1,16 +1,15 @@
-//! The normal distribution.
+//! The normal distribution: probabilities and quantiles.
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// Computes the probability that a number of the standard normal distribution is below `x`.
+/// Computes the probability that a number from the standard normal distribution is below `x`.
 pub(super) fn probability(x: f64) -> f64 {
     libm::erfc(-x / SQRT_2) / 2.0
 }
 
-/// Computes the number that the standard normal distribution is below with a probability: the inverse of
-/// [`probability`].
+/// Computes the quantile of the standard normal distribution: the inverse of [`probability`].
 ///
-/// Acklam's rational approximation, and a step of Halley's method, which makes it as exact as `erfc`.
+/// Uses Acklam's rational approximation and one step of Halley's method, which makes it as precise as `erfc`.
 pub(super) fn quantile(probability: f64) -> f64 {
     if probability <= 0.0 {
         return f64::NEG_INFINITY;

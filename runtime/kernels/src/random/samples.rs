@@ -1,4 +1,4 @@
-//! Random choices.
+//! Random permutations and samples.
 
 use super::Numbers;
 use super::distributions::scaled;
@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
-/// Writes a random permutation of the integers from zero to below the number of elements; all are equally likely
-/// (Fisher and Yates).
+/// Writes a random permutation of the integers from zero (inclusive) to the number of elements (exclusive).
+/// All permutations are equally likely (Fisher–Yates).
 ///
 /// # Errors
 /// [`Error::Type`] if the output is complex.
@@ -20,16 +20,17 @@ pub fn randperm(out: &mut ViewMut<'_>, seed: i64, offset: i64) -> Result<()> {
     store_integers(out, &values)
 }
 
-/// Indices that are as likely as the weights in a row, which need not add up to one: as many for each row as the last
-/// dimension of the output is long.
+/// Draws indices with the probabilities given by the weights of a row, which need not sum to one. The last
+/// dimension of the output is the number of indices for each row.
 ///
-/// With `replacement` each is the index at which the running sum of weights is above `u` times their sum. Without it they are
-/// the indices of the smallest numbers of exponential distributions with the weights as rates, and zero weights are never
-/// chosen.
+/// With `replacement`, each is the first index at which the running sum of weights exceeds `u` times their
+/// sum. Without it, they are the indices of the smallest of numbers drawn from exponential distributions with
+/// the weights as rates; indices with zero weight are never selected.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Rank`] unless there are one or two dimensions, [`Error::Type`], [`Error::Attribute`] if a weight
-/// is negative or not finite, all are zero, or fewer are other than zero than are chosen without replacement.
+/// [`Error::Shape`], [`Error::Rank`] unless there are one or two dimensions, [`Error::Type`],
+/// [`Error::Attribute`] if a weight is negative or not finite, all are zero, or fewer are nonzero than are
+/// drawn without replacement.
 pub fn multinomial(
     out: &mut ViewMut<'_>,
     x: &View<'_>,

@@ -1,4 +1,4 @@
-//! The largest and smallest elements, and where they are.
+//! Maxima and minima, and their indices.
 
 use super::{resolve, rows_last, spread};
 use crate::accumulate::{with_float, with_number};
@@ -18,8 +18,9 @@ macro_rules! extrema {
         $(#[$doc])*
         ///
         /// # Errors
-        /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`], and [`Error::Empty`] if an element of the output has no
-        /// elements of the input.
+        /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`], and [`Error::Empty`] if an element of the
+        /// output would be computed from no
+        /// elements.
         pub fn $name(
             out: &mut ViewMut<'_>,
             x: &View<'_>,
@@ -33,24 +34,24 @@ macro_rules! extrema {
     )*};
 }
 extrema! {
-    /// Finds the largest element: NaN if one is NaN.
+    /// Computes the maximum: NaN if an element is NaN.
     max = reduce::max;
-    /// Finds the smallest element: NaN if one is NaN.
+    /// Computes the minimum: NaN if an element is NaN.
     min = reduce::min;
-    /// As [`max`]; the two differ in their gradients.
+    /// As [`max`]; only the gradients differ.
     amax = reduce::max;
-    /// As [`min`]; the two differ in their gradients.
+    /// As [`min`]; only the gradients differ.
     amin = reduce::min;
 }
 
-/// Computes the gradient of [`max`], [`min`], [`amax`] and [`amin`] with respect to `x`: for elements that are equal to
-/// the output.
+/// Computes the gradient of [`max`], [`min`], [`amax`] and [`amin`] with respect to `x`: `dout` goes to the
+/// elements that are equal to the output.
 ///
-/// With `evenly` they share `dout`: so it is for `amax` and `amin`, and for `max` and `min` since Paddle 3.1. Without it each
-/// has all of it.
+/// With `evenly` they share `dout`, as for `amax` and `amin`, and for `max` and `min` since Paddle 3.1.
+/// Without it, each receives the whole `dout`.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], and [`Error::Type`] unless the tensors are of floats.
+/// [`Error::Axis`], [`Error::Shape`], and [`Error::Type`] unless the tensors are floating-point.
 pub fn extremum_grad(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -82,7 +83,7 @@ pub fn extremum_grad(
 
 /// Finds the index of the first of the largest elements along a dimension, or in row-major order with `flatten`.
 ///
-/// As in Paddle, NaN is never the largest; NumPy finds the first NaN. Without elements to choose from there is none.
+/// As in Paddle, NaN is never the largest; NumPy returns the first NaN. It fails if there are no elements.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if the input is complex, [`Error::Empty`].
@@ -104,7 +105,8 @@ pub fn argmin(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, fl
     })
 }
 
-/// Finds the first of the largest elements along a dimension, or of all with `flatten`, and its index. NaN is the largest.
+/// Finds the first of the largest elements along a dimension, or of all elements with `flatten`, and its
+/// index. NaN is the largest.
 ///
 /// # Errors
 /// As [`argmax`].
@@ -158,7 +160,7 @@ fn store<T: Slot>(
     store_integers(indices, places)
 }
 
-/// Finds for each row the first element that is better than the others: its index, and the element.
+/// Finds, for each row, the index and the value of the first element that no other element is better than.
 fn first<T: Slot + Numeric + Element>(
     out_dims: &[usize],
     x: &View<'_>,
@@ -199,10 +201,10 @@ fn first<T: Slot + Numeric + Element>(
     Ok(found)
 }
 
-/// Elements that are compared side by side, so that the compiler vectorises the loops.
+/// The number of elements that are compared in parallel, so that the compiler vectorises the loops.
 const LANES: usize = 64;
 
-/// Returns the place of the first element of a row that no other is better than.
+/// Returns the position of the first element of a row that no other element is better than.
 #[inline(always)]
 fn first_in_row<T: Numeric>(row: &[T], better: impl Fn(T, T) -> bool) -> usize {
     let (chunks, rest) = row.as_chunks::<LANES>();
@@ -223,7 +225,7 @@ fn first_in_row<T: Numeric>(row: &[T], better: impl Fn(T, T) -> bool) -> usize {
     for &value in rest {
         best = if better(value, best) { value } else { best };
     }
-    // The first of those that are as good.
+    // The first of equally good elements.
     for (number, chunk) in chunks.iter().enumerate() {
         let mut is_here = false;
         for &value in chunk {

@@ -10,8 +10,8 @@ use crate::tiles::update;
 
 /// Computes the `porder`-norm along a dimension, or of all elements with `asvector`.
 ///
-/// It is the root of that order of the sum of the powers of the absolute values. Order 0 counts the elements other than
-/// zero, the infinities are the largest and smallest absolute value.
+/// The norm is `(Σ |x|^porder)^(1 / porder)`. Order 0 counts the nonzero elements; positive and negative
+/// infinity are the largest and the smallest absolute value.
 ///
 /// # Errors
 /// As [`logsumexp`](super::logsumexp).
@@ -45,8 +45,8 @@ pub fn p_norm(
 /// Computes the gradient of [`p_norm`] with respect to `x`: `dout * sign(x) * (|x| / out)^(porder - 1)`, and zero where
 /// `x` is zero.
 ///
-/// For the infinities it is `dout * sign(x)` for each element whose absolute value is the norm, and zero for order 0. For
-/// orders below 1 Paddle has NaN where `x` is zero.
+/// For infinite orders it is `dout * sign(x)` for each element whose absolute value is the norm, and for
+/// order 0 it is zero. For orders below 1, Paddle returns NaN where `x` is zero.
 ///
 /// # Errors
 /// As [`p_norm`].
@@ -81,7 +81,7 @@ pub fn p_norm_grad(
     })
 }
 
-/// Computes the root of the sum of the squares.
+/// Computes the square root of the sum of the squares.
 ///
 /// # Errors
 /// As [`logsumexp`](super::logsumexp).
@@ -170,7 +170,8 @@ fn of_all(out: &mut ViewMut<'_>, x: &View<'_>, each: impl Fn(&[f64]) -> f64) -> 
 /// Scales the tensor so that its Euclidean norm is at most `max_norm`.
 ///
 /// # Errors
-/// [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless the tensors are of floats.
+/// [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless the tensors are
+/// floating-point.
 pub fn clip_by_norm(out: &mut ViewMut<'_>, x: &View<'_>, max_norm: f64) -> Result<()> {
     let values = <f64 as Slot>::load(x)?;
     let norm = values.iter().map(|x| x * x).sum::<f64>().sqrt();

@@ -1,4 +1,4 @@
-//! The cells of recurrent networks: one step of one unit, and its gradient.
+//! The cells of recurrent networks: one step of one hidden unit, and its gradient.
 
 use crate::error::{Error, Result};
 use crate::float::Float;
@@ -27,12 +27,12 @@ pub(super) struct Step<T> {
     pub(super) c: T,
 }
 
-/// The gradient of a step, by what goes into it.
+/// The gradient of a step, with respect to its inputs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepGradient<T> {
     pub(super) x: [T; GATES],
     pub(super) h: [T; GATES],
-    /// By the state before, apart from the way over `h`.
+    /// With respect to the previous state, except for the contribution through `h`.
     pub(super) state: T,
     pub(super) c: T,
 }
@@ -61,8 +61,8 @@ impl Cell {
         if self == Self::Lstm { 2 } else { 1 }
     }
 
-    /// Computes [`step`](Self::step) of the parts from `x` and `h`, the state and the memory; returns the gates, the
-    /// state and the memory.
+    /// Computes [`step`](Self::step) from values in one array: the parts from `x` and `h`, the state and the
+    /// memory. Returns the gates, the state and the memory.
     #[inline(always)]
     pub(super) fn step_of<T: Float>(self, values: [T; 2 * GATES + 2]) -> [T; GATES + 2] {
         let [x0, x1, x2, x3, h0, h1, h2, h3, state, c] = values;
@@ -72,8 +72,8 @@ impl Cell {
 
     /// Computes [`gradient`](Self::gradient) from values in one array.
     ///
-    /// These are the gates, the memory after and the state and memory before the step, the two parts of the gradient of
-    /// the state and the gradient of the memory.
+    /// These are the gates, the memory after the step, the state and the memory before the step, the two
+    /// parts of the gradient of the state, and the gradient of the memory.
     #[inline(always)]
     pub(super) fn gradient_of<T: Float>(self, values: [T; GATES + 6]) -> [T; 2 * GATES + 2] {
         let [g0, g1, g2, g3, c_after, state, c, dh_next, dh_out, dc] = values;
@@ -106,8 +106,8 @@ impl Cell {
         }
     }
 
-    /// Computes the gradient of a step, from that of its state `dh` and of its memory `dc`; `state` and `c` are those
-    /// before.
+    /// Computes the gradient of a step from the gradients of its state `dh` and its memory `dc`; `state` and
+    /// `c` are the values before the step.
     #[inline(always)]
     pub(super) fn gradient<T: Float>(self, step: Step<T>, state: T, c: T, dh: T, dc: T) -> StepGradient<T> {
         let (zero, one) = (T::ZERO, T::ONE);

@@ -1,4 +1,4 @@
-//! A recurrent network that draws its numbers for dropout itself.
+//! A recurrent network that draws the random numbers for dropout itself.
 
 use super::{Plan, rnn};
 use crate::buffer::Buffer;
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::tensor::{TensorMeta, View, ViewMut};
 use crate::{movement, random};
 
-/// Computes the shape of the numbers that [`rnn_drawn`] draws; without dropout, there are none.
+/// Computes the shape of the random numbers that [`rnn_drawn`] draws. Without dropout there are none.
 ///
 /// # Errors
 /// As [`rnn`].
@@ -33,9 +33,9 @@ pub fn uniform_shape(
     })
 }
 
-/// Returns the shape of the values that [`rnn_drawn`] keeps for the gradient.
+/// Returns the shape of the values that [`rnn_drawn`] saves for the gradient.
 ///
-/// None are kept in a test, and in half precision, which would round them.
+/// None are saved in inference, or in half precision, which would round them.
 ///
 /// # Errors
 /// As [`rnn`].
@@ -57,9 +57,9 @@ pub fn reserve_shape(
     Ok(vec![if is_kept { plan.reserve_len() } else { 0 }])
 }
 
-/// Runs [`rnn`] with the numbers for dropout that a seed and an offset determine.
+/// Runs [`rnn`] with random numbers for dropout, drawn from a seed and an offset.
 ///
-/// `uniform` becomes these numbers, for the gradient.
+/// `uniform` receives these numbers, for the gradient.
 ///
 /// # Errors
 /// As [`rnn`].

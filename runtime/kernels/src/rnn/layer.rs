@@ -16,15 +16,16 @@ pub(super) struct Layer<'a> {
     pub(super) input: usize,
     pub(super) hidden: usize,
     pub(super) backwards: bool,
-    /// The number of steps of each sample; all if absent. Later steps have no effect, and their output is zero.
+    /// The number of steps of each sample; all steps if absent. Later steps have no effect, and their output
+    /// is zero.
     pub(super) lengths: Option<&'a [usize]>,
 }
 
 /// `W_ih`, `W_hh`, `b_ih` and `b_hh`. Each row belongs to a unit of a gate.
 pub(super) type Weights<'v, T> = [Cow<'v, [T]>; 4];
 
-/// The values that the gradient needs of each step, sample and unit: the gates, the memory, and state and memory before the
-/// step.
+/// The number of values that the gradient needs for each step, sample and unit: the gates, the memory, and
+/// the state and the memory before the step.
 pub(super) const TRACED: usize = GATES + 3;
 
 /// Splits a trace into its values.
@@ -39,7 +40,7 @@ fn split_mut<T>(trace: &mut [T], len: usize) -> [&mut [T]; TRACED] {
     std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
-/// Evaluates an expression with the kind of cell as a constant, so that each kind has loops of its own.
+/// Evaluates an expression with the kind of cell as a constant, so that each kind has its own loops.
 macro_rules! for_constant {
     ($cell:expr, $constant:ident => $body:expr) => {
         for_constant!($cell, $constant => $body, [Lstm, Gru, Tanh, Relu])
@@ -82,7 +83,7 @@ impl Layer<'_> {
         out
     }
 
-    /// Returns the units of each gate in a row; for gates that the cell does not have, they are arbitrary.
+    /// Returns the units of each gate in a row. For gates that the cell does not have, they are arbitrary.
     fn gates<'v, T>(&self, values: &'v [T], row: usize) -> [&'v [T]; GATES] {
         let row = &values[row * self.wide()..][..self.wide()];
         std::array::from_fn(|gate| &row[gate % self.cell.gates() * self.hidden..][..self.hidden])
@@ -99,8 +100,8 @@ impl Layer<'_> {
         ));
     }
 
-    /// Computes the gradient of a step of some units: by the parts of the gates from `x` and from `h`, the state and the
-    /// memory.
+    /// Computes the gradient of a step of some units, with respect to the parts of the gates from `x` and
+    /// from `h`, the state and the memory.
     fn step_gradient<T: Float>(&self, outs: [&mut [T]; 2 * GATES + 2], inputs: [&[T]; GATES + 6]) {
         for_constant!(self.cell, CELL => in_blocks(
             self.hidden,
@@ -111,9 +112,9 @@ impl Layer<'_> {
         ));
     }
 
-    /// Computes the outputs, and changes the state and the memory of each sample to the last ones.
+    /// Computes the outputs, and replaces the state and the memory of each sample by the last ones.
     ///
-    /// `trace` gets [`TRACED`] values for each output.
+    /// `trace` receives [`TRACED`] values for each output.
     pub(super) fn forward<T: Float>(
         &self,
         x: &[T],
@@ -156,7 +157,7 @@ impl Layer<'_> {
 
     /// Computes the gradient of [`forward`](Self::forward) with respect to `x` and the weights.
     ///
-    /// `dstate` and `dmemory` are those of the last states, and become those of the first.
+    /// `dstate` and `dmemory` are the gradients of the last states, and become those of the first states.
     pub(super) fn backward<T: Float>(
         &self,
         x: &[T],
@@ -189,7 +190,7 @@ impl Layer<'_> {
                     from_h[row + gate * hidden..][..hidden].copy_from_slice(&gradients[GATES + gate]);
                 }
             }
-            // Rows of samples without this step are zero, so their states keep their gradients.
+            // Rows of samples that lack this step are zero, so their states keep their gradients.
             let rows = Matrix::new(&from_h[time * batch * wide..], batch, wide);
             let weight = Matrix::new(&weights[1], wide, hidden);
             T::multiply(MatrixMut::new(dstate, batch, hidden), rows, weight, true);

@@ -1,12 +1,13 @@
-//! Recurrent networks with LSTM, GRU and plain cells, of several layers and in both directions.
+//! Recurrent networks with LSTM, GRU and plain cells, with several layers and in both directions.
 //!
-//! `x` is `[time, batch, input]` and the output `[time, batch, directions * hidden]`. States are
-//! `[layers * directions, batch, hidden]`: one tensor, or for LSTM two, the second one with the memories of the cells. The
-//! list of weights has `W_ih` and `W_hh` for each direction of each layer, and behind all of these `b_ih` and `b_hh` in the
-//! same order. A row of a weight belongs to a unit of a gate; the gates of LSTM are input, forget, candidate and output,
-//! those of GRU reset, update and candidate.
+//! `x` is `[time, batch, input]` and the output `[time, batch, directions * hidden]`. States are `[layers *
+//! directions, batch, hidden]`: one tensor, or two for LSTM, of which the second holds the memories of the
+//! cells. The list of weights has `W_ih` and `W_hh` for each direction of each layer, followed by `b_ih` and
+//! `b_hh` in the same order. A row of a weight belongs to a unit of a gate; the gates of LSTM are input,
+//! forget, candidate and output, those of GRU reset, update and candidate.
 //!
-//! `sequence_length` says how many steps each sample has: behind them outputs are zero, and states stay as they are.
+//! `sequence_length` holds the number of steps of each sample. After these steps, outputs are zero and states
+//! stay unchanged.
 
 mod cell;
 mod drawn;
@@ -28,10 +29,11 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Runs a recurrent network.
 ///
-/// `state` becomes the states behind the last step. In training (without `is_test`) and with a probability, elements of the
-/// output of all layers but the last are dropped where their number of `uniform`, `[layers - 1, time, batch, directions *
-/// hidden]`, is less than `dropout_prob`; others are divided by `1 - dropout_prob`. A `reserve` that is not empty becomes
-/// the values of the steps that the gradient needs, and is of the type of `x`.
+/// `state` becomes the states after the last step. In training (without `is_test`) and with a nonzero
+/// probability, elements of the output of all layers except the last are dropped where the corresponding
+/// number in `uniform`, `[layers - 1, time, batch, directions * hidden]`, is less than `dropout_prob`; the
+/// others are divided by `1 - dropout_prob`. A non-empty `reserve` receives the values of the steps that the
+/// gradient needs; it has the type of `x`.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Length`], [`Error::Attribute`], [`Error::Missing`],
@@ -81,8 +83,8 @@ pub fn rnn(
 
 /// Computes the gradients of [`rnn`]; runs the network again if `reserve` is empty.
 ///
-/// `dpre_state` and `dweight_list` are as long as the lists of inputs, or empty if they are not wanted; so is `dstate` if
-/// it is zero. `uniform` is read only if elements were dropped.
+/// `dpre_state` and `dweight_list` are as long as the lists of inputs, or empty if not requested. `dstate`
+/// may be empty if it is zero. `uniform` is read only if elements were dropped.
 ///
 /// # Errors
 /// As [`rnn`].
@@ -150,7 +152,7 @@ pub fn rnn_grad(
     })
 }
 
-/// Checks the shape of those tensors of a list that are wanted.
+/// Checks the shapes of the requested tensors of a list.
 fn expect_dims(list: &[Option<ViewMut<'_>>], dims: [usize; 3]) -> Result<()> {
     list.iter().flatten().try_for_each(|tensor| expect_shape(&dims, tensor.dims()))
 }
@@ -168,7 +170,7 @@ fn store_all<T: Slot>(list: &mut [Option<ViewMut<'_>>], values: &[Vec<T>]) -> Re
     Ok(())
 }
 
-/// The sizes of a network, checked.
+/// The checked sizes of a network.
 struct Plan {
     cell: Cell,
     time: usize,
@@ -180,7 +182,7 @@ struct Plan {
     lengths: Option<Vec<usize>>,
 }
 
-/// Random numbers, and the probability to drop.
+/// Random numbers and the dropout probability.
 type Dropout<'a> = Option<(&'a View<'a>, f64)>;
 
 impl Plan {
@@ -216,7 +218,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Takes the length of each sequence.
+    /// Sets the length of each sequence.
     fn with_lengths(self, lengths: Option<&View<'_>>) -> Result<Self> {
         let Some(lengths) = lengths else { return Ok(self) };
         expect_shape(&[self.batch], lengths.dims())?;
@@ -271,13 +273,13 @@ impl Plan {
         Cow::Owned(part)
     }
 
-    /// Returns the number of values of a part that the gradient needs.
+    /// Returns the number of values that the gradient needs for a part.
     fn trace_len(&self) -> usize {
         TRACED * self.time * self.batch * self.hidden
     }
 
-    /// Returns the number of values that the gradient needs: those of each part, and the inputs of all layers but
-    /// the first.
+    /// Returns the number of values that the gradient needs: those of each part, and the inputs of all layers
+    /// except the first.
     fn reserve_len(&self) -> usize {
         self.parts() * self.trace_len() + (self.layers - 1) * self.out_len()
     }

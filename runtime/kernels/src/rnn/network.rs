@@ -9,13 +9,13 @@ use crate::rnn::layer::Weights;
 use crate::slices::elements;
 use crate::tensor::View;
 
-/// The numbers of a network.
+/// The values of a network.
 pub(super) struct Network<'v, T: Clone> {
     x: Cow<'v, [T]>,
-    /// Two, of which only LSTM needs the second.
+    /// Two tensors, of which only LSTM uses the second.
     states: [Vec<T>; 2],
     weights: Vec<Weights<'v, T>>,
-    /// The factors of the outputs of all layers but the last, zero for what is dropped.
+    /// The dropout factors of the outputs of all layers except the last; zero for dropped elements.
     kept: Option<Vec<T>>,
 }
 
@@ -56,7 +56,7 @@ impl<'v, T: Float> Network<'v, T> {
         self.kept.as_ref().and_then(|kept| kept.get(layer * len..(layer + 1) * len))
     }
 
-    /// Computes the network. `reserve` becomes the values that the gradient needs.
+    /// Runs the network. `reserve` receives the values that the gradient needs.
     pub(super) fn forward(&self, plan: &Plan, reserve: &mut [T]) -> Run<T> {
         let mut run = Run { out: Vec::new(), states: self.states.clone() };
         let (traces, inputs) = reserve.split_at_mut(plan.parts() * plan.trace_len());
@@ -97,7 +97,7 @@ impl<'v, T: Float> Network<'v, T> {
 
     /// Computes the gradients of `x` and of the weights of each part.
     ///
-    /// `states` are those of the last states, and become those of the first.
+    /// `states` are the gradients of the last states, and become those of the first states.
     pub(super) fn backward(
         &self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Blocks of images that become channels, and channels that become blocks.
+//! Conversions between blocks of images and channels.
 
 use super::expect_type;
 use crate::accumulate::with_number;
@@ -8,7 +8,8 @@ use crate::movement::{self, with_word};
 use crate::slices::{Slot, with_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Sizes of a sliding window: that of the image, of the window, and so on, first down, then across.
+/// The sizes of a sliding window: of the image, of the window, and so on. Vertical sizes come before
+/// horizontal ones.
 struct Windows {
     batch: usize,
     channels: usize,
@@ -65,7 +66,8 @@ impl Windows {
         Ok(Self { batch, channels, image, kernel, stride, before: [up, left], dilation, count })
     }
 
-    /// Calls a function with each place in the columns, and the place in the image that it is of, if it is in the image.
+    /// Calls a function with each position in the columns and the corresponding position in the image, if it
+    /// is in the image.
     fn each(&self, mut visit: impl FnMut(usize, Option<usize>)) {
         let [height, width] = self.image;
         let mut column = 0;
@@ -113,9 +115,11 @@ impl Windows {
     }
 }
 
-/// Makes columns of the windows of images: `[batch, channels, height, width]` to `[batch, channels * window, windows]`.
+/// Copies the windows of images to columns: `[batch, channels, height, width]` to `[batch, channels * window,
+/// windows]`.
 ///
-/// Sizes are first down, then across; `paddings` are two, or up, left, down and right. The border is zero.
+/// Vertical sizes come before horizontal ones. `paddings` has two numbers, or those of top, left, bottom and
+/// right. The border is zero.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ, [`Error::Attribute`].
@@ -145,8 +149,8 @@ pub fn unfold_grad(
     fold(dx, dout, kernel_sizes, strides, paddings, dilations)
 }
 
-/// Adds the columns of windows to the images that they are of: the transpose of [`unfold`]. The size of the images is that
-/// of the output.
+/// Adds the columns of windows to the images that they come from: the transpose of [`unfold`]. The output
+/// determines the size of the images.
 ///
 /// # Errors
 /// As [`unfold`], and [`Error::Type`] if a type is complex.
@@ -194,7 +198,7 @@ pub(super) fn positive(name: &'static str, value: i64) -> Result<usize> {
     usize::try_from(value).ok().filter(|&value| value > 0).ok_or_else(refused)
 }
 
-/// Divides the length of a dimension by a number, which must divide it exactly.
+/// Divides the length of a dimension by a number. The division must be exact.
 pub(super) fn quotient(name: &'static str, dim: usize, divisor: usize) -> Result<usize> {
     match dim.is_multiple_of(divisor) {
         true => Ok(dim / divisor),
@@ -202,7 +206,8 @@ pub(super) fn quotient(name: &'static str, dim: usize, divisor: usize) -> Result
     }
 }
 
-/// Makes blocks of pixels from channels: `factor²` channels become one, and each pixel a square of them.
+/// Converts channels to blocks of pixels: `factor²` channels become one, and each pixel becomes a square of
+/// `factor²` pixels.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ, [`Error::Attribute`].
@@ -242,7 +247,7 @@ pub fn pixel_shuffle_grad(
     pixel_unshuffle(dx, dout, upscale_factor, data_format)
 }
 
-/// Makes channels from blocks of pixels: the inverse of [`pixel_shuffle`].
+/// Converts blocks of pixels to channels: the inverse of [`pixel_shuffle`].
 ///
 /// # Errors
 /// As [`pixel_shuffle`].
@@ -282,7 +287,7 @@ pub fn pixel_unshuffle_grad(
     pixel_shuffle(dx, dout, downscale_factor, data_format)
 }
 
-/// Takes channels from groups in turn: the channel `n` of group `g` becomes the channel `g` of group `n`.
+/// Interleaves the channels of groups: channel `n` of group `g` becomes channel `g` of group `n`.
 ///
 /// # Errors
 /// As [`pixel_shuffle`].

@@ -22,7 +22,7 @@ fn diagonal_of_output<'a>(
     out.reborrow().diagonal(offset, axis::axis(axis1, rank)?, axis::axis(axis2, rank)?)
 }
 
-/// Copies the diagonal of two dimensions, as the last dimension instead of them.
+/// Copies the diagonal of two dimensions. In the output, it replaces them as the last dimension.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if types differ.
@@ -33,7 +33,7 @@ pub fn diagonal(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, ax
     movement::copy(out, &x)
 }
 
-/// Computes the gradient of [`diagonal`] with respect to `x`: zero beside the diagonal.
+/// Computes the gradient of [`diagonal`] with respect to `x`: zero off the diagonal.
 ///
 /// # Errors
 /// As [`diagonal`].
@@ -52,7 +52,7 @@ pub fn diagonal_grad(
     movement::copy(&mut diagonal_of_output(dx, offset, axis1, axis2)?, &dout)
 }
 
-/// Makes matrices with the last dimension as a diagonal, and zeros beside it.
+/// Writes matrices with the last dimension as a diagonal, and zeros elsewhere.
 ///
 /// # Errors
 /// As [`diagonal`].
@@ -60,8 +60,8 @@ pub fn diag_embed(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, 
     diagonal_grad(out, x, offset, axis1, axis2)
 }
 
-/// Makes a matrix of a vector, with `padding_value` beside the diagonal, or takes the diagonal of a matrix. A tensor without
-/// dimensions counts as a vector.
+/// Writes a vector to the diagonal of a matrix, with `padding_value` elsewhere, or copies the diagonal of a
+/// matrix. A tensor without dimensions counts as a vector.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ.
@@ -102,8 +102,8 @@ pub fn diag_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64) -> Result<(
     }
 }
 
-/// Copies the lower triangle of matrices, up to the `diagonal`-th diagonal above the main one, or the upper triangle
-/// from it on; the rest is zero.
+/// Copies the lower triangle of matrices, up to and including the `diagonal`-th diagonal above the main one,
+/// or the upper triangle starting there. The rest is zero.
 ///
 /// The operator is its own gradient.
 ///
@@ -171,7 +171,7 @@ pub fn trace_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64, axis1: i64
     diagonal_grad(dx, &dout, offset, axis1, axis2)
 }
 
-/// Writes a matrix with ones on the diagonal and zeros beside it.
+/// Writes a matrix with ones on the diagonal and zeros elsewhere.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Type`] if elements are complex.
@@ -183,10 +183,11 @@ pub fn eye(out: &mut ViewMut<'_>) -> Result<()> {
     movement::fill(&mut diagonal_of_output(out, 0, 0, 1)?, 1.0)
 }
 
-/// Copies `x` with a value on the diagonal of all its dimensions, from the `offset`-th element of the first row on.
+/// Copies `x` with a value on the diagonal of all its dimensions, starting at the `offset`-th element of the
+/// first row.
 ///
-/// The dimensions of a tensor with more than two must be equal. With `wrap` the diagonal of a tall matrix starts again after
-/// each square, and a row.
+/// The dimensions of a tensor with more than two must be equal. With `wrap`, the diagonal of a tall matrix
+/// starts again one row after each square.
 ///
 /// # Errors
 /// [`Error::Rank`] for less than two dimensions, [`Error::Shape`], [`Error::Type`] if types differ or are complex.
@@ -228,7 +229,7 @@ pub fn fill_diagonal(out: &mut ViewMut<'_>, x: &View<'_>, value: f64, offset: i6
 
 /// Copies `x` with the elements of `y` on the diagonal of two dimensions.
 ///
-/// They may have leading dimensions of one more.
+/// `y` may have additional leading dimensions of length one.
 ///
 /// # Errors
 /// As [`diagonal`].

@@ -1,4 +1,4 @@
-//! Channels that move along time.
+//! Shifts of channels along time.
 
 use super::blocks::{expect_images, layout, positive, quotient};
 use super::expect_type;
@@ -6,10 +6,12 @@ use crate::error::{Error, Result, expect_shape};
 use crate::movement;
 use crate::tensor::{View, ViewMut};
 
-/// Takes some channels of videos from the frame before, and as many from the one behind: of the first `shift_ratio` of
-/// the channels, and of the next ones. There are zeros before the first frame and behind the last one.
+/// Shifts channels of videos along time: the first `shift_ratio` of the channels come from the previous
+/// frame, and the same number of channels after them from the next frame. There are zeros before the first
+/// frame and after the last one.
 ///
-/// The first dimension is that of the videos times `seg_num` frames (Lin et al., "TSM: Temporal shift module", 2019).
+/// The first dimension is the number of videos times `seg_num` frames (Lin et al., "TSM: Temporal shift
+/// module", 2019).
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ, [`Error::Attribute`].
@@ -23,7 +25,8 @@ pub fn temporal_shift(
     shift(out, x, seg_num, shift_ratio, data_format, 1)
 }
 
-/// Computes the gradient of [`temporal_shift`] with respect to `x`: the channels move the other way.
+/// Computes the gradient of [`temporal_shift`] with respect to `x`: the channels move in the opposite
+/// direction.
 ///
 /// # Errors
 /// As [`temporal_shift`].
@@ -55,7 +58,7 @@ fn shift(
     let [batch, channel, _, _] = layout(data_format)?;
     let videos = quotient("seg_num", x.dims()[batch], seg_num)?;
     let channels = x.dims()[channel];
-    // In float32 as in Paddle, where 0.3 of 10 channels are 3.
+    // In float32 as in Paddle, where 0.3 times 10 channels is 3.
     let ends =
         [1.0, 2.0].map(|times| ((channels as f32 * times * shift_ratio as f32) as usize).min(channels));
     let mut memory = None;

@@ -1,4 +1,4 @@
-//! Tensors whose elements come from an input by an index for each dimension.
+//! Tensors whose elements are selected from an input by one index for each dimension.
 
 use crate::accumulate::with_number;
 use crate::convert::Compute;
@@ -8,12 +8,12 @@ use crate::slices::{Slot, with_slices};
 use crate::strided::contiguous_strides;
 use crate::tensor::{View, ViewMut};
 
-/// For each index of an output along a dimension that of the input, if it has one.
+/// For each index of an output along a dimension, the index of the input, if there is one.
 pub(super) type Map = Vec<Option<usize>>;
 
-/// Copies the elements that maps choose. Where one has none, elements are that of `missing`.
+/// Copies the elements that the maps select. Where a map has no index, the element of `missing` is used.
 ///
-/// The maps are as long as the output, and their indices are inside of the input.
+/// The maps must have the lengths of the output, and their indices must be in range for the input.
 pub(super) fn take(out: &mut ViewMut<'_>, x: &View<'_>, maps: &[Map], missing: &View<'_>) -> Result<()> {
     let strides = contiguous_strides(x.dims())?;
     with_word!(out.dtype(), W => {
@@ -48,7 +48,7 @@ fn walk<W: Copy>(out: &mut [W], x: &[W], maps: &[Map], strides: &[isize], at: us
     }
 }
 
-/// Adds each element to that which maps choose for it: the gradient of [`take`].
+/// Adds each element to the element that the maps select for it: the gradient of [`take`].
 pub(super) fn add_back(dx: &mut ViewMut<'_>, dout: &View<'_>, maps: &[Map]) -> Result<()> {
     fn each<T: Compute + Slot>(dx: ViewMut<'_>, dout: &View<'_>, maps: &[Map]) -> Result<()> {
         let strides = contiguous_strides(dx.dims())?;

@@ -1,4 +1,4 @@
-//! Tensors side by side, and apart again.
+//! Joining and splitting tensors.
 
 use super::expect_type;
 use crate::axis;
@@ -7,7 +7,8 @@ use crate::movement::{self, packed};
 use crate::reduce;
 use crate::tensor::{View, ViewMut};
 
-/// Checks that a tensor has the shape of another but for one dimension, whose length it returns.
+/// Checks that a tensor has the shape of another except in one dimension, and returns its length in that
+/// dimension.
 fn part_len(dims: &[usize], whole: &[usize], axis: usize) -> Result<usize> {
     let others = |dims: &[usize]| [&dims[..axis], &dims[axis + 1..]].concat();
     if dims.len() != whole.len() || others(dims) != others(whole) {
@@ -16,7 +17,7 @@ fn part_len(dims: &[usize], whole: &[usize], axis: usize) -> Result<usize> {
     Ok(dims[axis])
 }
 
-/// Checks that parts fill a dimension.
+/// Checks that the lengths of parts add up to a dimension.
 fn expect_whole(parts: &[usize], whole: &[usize], axis: usize) -> Result<()> {
     let sum = parts.iter().try_fold(0_usize, |sum, &part| sum.checked_add(part)).ok_or(Error::Overflow)?;
     if sum == whole[axis] {
@@ -27,18 +28,18 @@ fn expect_whole(parts: &[usize], whole: &[usize], axis: usize) -> Result<()> {
     Err(Error::Shape { expected, actual: whole.to_vec() })
 }
 
-/// Inputs that the output may be written over.
+/// Returns copies of the inputs if an output may overwrite them.
 fn kept_apart(outs: &[&ViewMut<'_>], xs: &[View<'_>]) -> Result<Option<Vec<crate::Buffer>>> {
     let shared = xs.iter().any(|x| outs.iter().any(|out| out.shares_memory(x)));
     shared.then(|| xs.iter().map(packed).collect()).transpose()
 }
 
-/// Returns the outputs of a list that the caller wants.
+/// Returns the requested outputs of a list.
 fn wanted<'o, 'v>(outs: &'o [Option<ViewMut<'v>>]) -> Vec<&'o ViewMut<'v>> {
     outs.iter().flatten().collect()
 }
 
-/// Returns the outputs of a list, all of which are needed because their lengths say where each part begins.
+/// Returns the outputs of a list. All are required, because their lengths determine where each part begins.
 fn all_of<'o, 'v>(outs: &'o mut [Option<ViewMut<'v>>]) -> Result<Vec<&'o mut ViewMut<'v>>> {
     let count = outs.len();
     let given: Vec<&'o mut ViewMut<'v>> = outs.iter_mut().flatten().collect();
@@ -46,7 +47,7 @@ fn all_of<'o, 'v>(outs: &'o mut [Option<ViewMut<'v>>]) -> Result<Vec<&'o mut Vie
     Ok(given)
 }
 
-/// Joins tensors along a dimension that they have.
+/// Joins tensors along an existing dimension.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if types differ.
@@ -72,7 +73,7 @@ fn join(out: &mut ViewMut<'_>, xs: &[View<'_>], axis: usize) -> Result<()> {
     Ok(())
 }
 
-/// Gradients of [`concat()`] by its inputs: as [`split`].
+/// Computes the gradients of [`concat()`] with respect to its inputs, as [`split`] does.
 ///
 /// # Errors
 /// As [`split`].
@@ -80,7 +81,7 @@ pub fn concat_grad(dxs: &mut [Option<ViewMut<'_>>], dout: &View<'_>, axis: i64) 
     split(dxs, dout, axis)
 }
 
-/// Cuts a tensor along a dimension into parts that are as long as the outputs, all of which must be given.
+/// Splits a tensor along a dimension into parts that are as long as the outputs, all of which must be given.
 ///
 /// # Errors
 /// As [`concat()`].
@@ -102,7 +103,7 @@ pub fn split(outs: &mut [Option<ViewMut<'_>>], x: &View<'_>, axis: i64) -> Resul
     Ok(())
 }
 
-/// Joins tensors of one shape along a new dimension.
+/// Joins tensors of the same shape along a new dimension.
 ///
 /// # Errors
 /// As [`concat()`].
@@ -118,7 +119,7 @@ pub fn stack(out: &mut ViewMut<'_>, xs: &[View<'_>], axis: i64) -> Result<()> {
     concat(out, &longer, axis)
 }
 
-/// Gradients of [`stack`] by its inputs: as [`unstack`].
+/// Computes the gradients of [`stack`] with respect to its inputs, as [`unstack`] does.
 ///
 /// # Errors
 /// As [`unstack`].
@@ -126,7 +127,7 @@ pub fn stack_grad(dxs: &mut [Option<ViewMut<'_>>], dout: &View<'_>, axis: i64) -
     unstack(dxs, dout, axis)
 }
 
-/// Cuts a tensor into those at each index of a dimension, which the outputs lack.
+/// Splits a tensor into one output for each index of a dimension. The outputs lack that dimension.
 ///
 /// # Errors
 /// As [`concat()`], and [`Error::Length`] unless there is an output for each index.
@@ -149,7 +150,7 @@ pub fn unstack(outs: &mut [Option<ViewMut<'_>>], x: &View<'_>, axis: i64) -> Res
     Ok(())
 }
 
-/// Computes the shape of a grid from the lengths of vectors; a tensor without dimensions has one element.
+/// Computes the shape of a grid from the lengths of vectors. A tensor without dimensions has one element.
 fn grid<'v>(xs: impl Iterator<Item = &'v [usize]>) -> Result<Vec<usize>> {
     xs.map(|dims| match dims {
         [] => Ok(1),
@@ -159,7 +160,7 @@ fn grid<'v>(xs: impl Iterator<Item = &'v [usize]>) -> Result<Vec<usize>> {
     .collect()
 }
 
-/// Repeats each vector along all dimensions of a grid but its own.
+/// Repeats each vector along all dimensions of a grid except its own.
 ///
 /// # Errors
 /// [`Error::Rank`] for an input with more than one dimension, [`Error::Length`], [`Error::Shape`], [`Error::Type`].
@@ -185,7 +186,8 @@ pub fn meshgrid(outs: &mut [Option<ViewMut<'_>>], xs: &[View<'_>]) -> Result<()>
     Ok(())
 }
 
-/// Gradients of [`meshgrid`] by its inputs: the sums along all dimensions but their own.
+/// Computes the gradients of [`meshgrid`] with respect to its inputs: the sums along all dimensions except
+/// their own.
 ///
 /// # Errors
 /// As [`meshgrid`].

@@ -1,4 +1,4 @@
-//! Tensors with a border.
+//! Padding of tensors.
 
 use super::expect_type;
 use super::indexed::{Map, add_back, take};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::movement;
 use crate::tensor::{View, ViewMut};
 
-/// Computes the maps of a tensor with a border; the paddings are pairs for each dimension, and cut if negative.
+/// Computes the maps of a padded tensor. The paddings are pairs for each dimension; negative ones crop.
 fn maps(x: &[usize], out: &[usize], paddings: &[[i64; 2]], mode: &str) -> Result<Vec<Map>> {
     let mut maps = Vec::with_capacity(x.len());
     let mut expected = Vec::with_capacity(x.len());
@@ -16,7 +16,7 @@ fn maps(x: &[usize], out: &[usize], paddings: &[[i64; 2]], mode: &str) -> Result
         let refused = || Error::Attribute { name: "paddings", value: format!("[{before}, {after}]") };
         let len = len.and_then(|len| usize::try_from(len).ok()).ok_or_else(refused)?;
         expected.push(len);
-        // Before the map is made: the paddings may be any.
+        // Checked before the map is built, because the paddings may have any size.
         if out.get(maps.len()) != Some(&len) {
             break;
         }
@@ -32,7 +32,7 @@ fn maps(x: &[usize], out: &[usize], paddings: &[[i64; 2]], mode: &str) -> Result
     Ok(maps)
 }
 
-/// Maps an index in or around a dimension to the index of its source, `None` for a constant.
+/// Maps an index in or around a dimension to the index of its source, or `None` for a constant.
 fn source(index: i64, dim: usize, mode: &str) -> Result<Option<usize>> {
     let len = dim as i64;
     let inside = match mode {
@@ -53,11 +53,13 @@ fn pairs(rank: usize, paddings: &[i64]) -> Result<Vec<[i64; 2]>> {
     Ok(paddings.as_chunks::<2>().0.to_vec())
 }
 
-/// Puts a border of a value around a tensor: `paddings` are its widths before and behind each dimension, from the first on.
+/// Pads a tensor with a value. `paddings` holds the widths before and after each dimension, starting with the
+/// first.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Length`], [`Error::Type`] if types differ, [`Error::Attribute`] if negative paddings cut
-/// more than there is.
+/// [`Error::Shape`], [`Error::Length`], [`Error::Type`] if types differ, [`Error::Attribute`] if negative
+/// paddings crop
+/// more than the dimension.
 pub fn pad(out: &mut ViewMut<'_>, x: &View<'_>, paddings: &[i64], value: f64) -> Result<()> {
     border(out, x, &pairs(x.dims().len(), paddings)?, "constant", value)
 }
@@ -71,7 +73,8 @@ pub fn pad_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, paddings: &[i64]) -> Resu
     add_back(dx, dout, &maps)
 }
 
-/// Computes the paddings of all dimensions from those of the spatial ones, the last of which comes first.
+/// Computes the paddings of all dimensions from those of the spatial dimensions, which are given in reverse
+/// order.
 fn spatial(rank: usize, paddings: &[i64], data_format: &str) -> Result<Vec<[i64; 2]>> {
     let spatial = rank.checked_sub(2).ok_or(Error::Rank { dims: rank, strides: 5 })?;
     let mut pairs = pairs(spatial, paddings)?;
@@ -86,14 +89,15 @@ fn spatial(rank: usize, paddings: &[i64], data_format: &str) -> Result<Vec<[i64;
     Ok(all)
 }
 
-/// Puts a border around the spatial dimensions of images of one to three of them.
+/// Pads the spatial dimensions of images with one to three of them.
 ///
-/// `paddings` are left, right, top, bottom, front and back, as many as there are. `mode` is `constant`, `reflect` (without
-/// the edge), `replicate` or `circular`; `data_format` is `NCDHW`, `NDHWC` or one of their shorter forms.
+/// `paddings` are left, right, top, bottom, front and back, as far as the dimensions exist. `mode` is
+/// `constant`, `reflect` (without the edge), `replicate` or `circular`; `data_format` is `NCDHW`, `NDHWC` or
+/// one of their shorter forms.
 ///
 /// # Errors
-/// As [`pad`], [`Error::Rank`] for less than two dimensions, [`Error::Attribute`] for another mode or format, and if there
-/// is too little to reflect or repeat.
+/// As [`pad`], [`Error::Rank`] for less than two dimensions, [`Error::Attribute`] for an unknown mode or
+/// format, and if there are too few elements to reflect or repeat.
 pub fn pad3d(
     out: &mut ViewMut<'_>,
     x: &View<'_>,

@@ -1,4 +1,4 @@
-//! Products of vectors and blocks.
+//! Dot, cross and Kronecker products.
 
 use crate::accumulate::with_number;
 use crate::axis;
@@ -28,7 +28,7 @@ pub fn dot(out: &mut ViewMut<'_>, x: &View<'_>, y: &View<'_>) -> Result<()> {
     reduce::sum(out, &products.view()?, &[last])
 }
 
-/// Gradients of [`dot`]: `dout` times the other argument.
+/// Computes the gradients of [`dot`]: `dout` times the other argument.
 ///
 /// # Errors
 /// As [`dot`].
@@ -56,7 +56,7 @@ fn three<'v>(x: &View<'v>, axis: usize) -> Result<[View<'v>; 3]> {
 
 /// Computes the cross product of vectors along a dimension of three.
 ///
-/// Paddle's number for none, 9, means the first such dimension.
+/// The axis 9, Paddle's value for no axis, means the first such dimension.
 ///
 /// # Errors
 /// [`Error::Axis`] if there is no dimension of three, [`Error::Shape`], [`Error::Type`] if a type is complex.
@@ -86,7 +86,7 @@ pub fn cross(out: &mut ViewMut<'_>, x: &View<'_>, y: &View<'_>, axis: i64) -> Re
     Ok(())
 }
 
-/// Gradients of [`cross`]: `y` cross `dout` by `x`, and `dout` cross `x` by `y`.
+/// Computes the gradients of [`cross`]: `y × dout` with respect to `x`, and `dout × x` with respect to `y`.
 ///
 /// # Errors
 /// As [`cross`].
@@ -104,7 +104,7 @@ pub fn cross_grad(
     dy.map_or(Ok(()), |dy| cross(dy, dout, x, axis))
 }
 
-/// Views of a product's factors with twice as many dimensions: blocks, and elements of blocks.
+/// Returns views of a product's factors with twice as many dimensions: blocks, and elements of blocks.
 fn factors<'v>(x: &View<'v>, y: &View<'v>) -> Result<(View<'v>, View<'v>, Vec<usize>)> {
     let rank = x.dims().len().max(y.dims().len());
     let (mut x, mut y) = (x.clone(), y.clone());
@@ -127,7 +127,7 @@ fn product_dims(dims: &[usize]) -> Vec<usize> {
     dims.chunks_exact(2).map(|pair| pair[0] * pair[1]).collect()
 }
 
-/// Computes the Kronecker product: blocks of `y`, each times an element of `x`.
+/// Computes the Kronecker product: one copy of `y` for each element of `x`, multiplied by it.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Type`] if a type is complex.
@@ -141,7 +141,8 @@ pub fn kron(out: &mut ViewMut<'_>, x: &View<'_>, y: &View<'_>) -> Result<()> {
     multiply(&mut blocks, &x, &y)
 }
 
-/// Gradients of [`kron`]: the sums of `dout` times the other factor, over each block by `x` and over all blocks by `y`.
+/// Computes the gradients of [`kron`]: the sums of `dout` times the other factor, over each block with
+/// respect to `x`, and over all blocks with respect to `y`.
 ///
 /// # Errors
 /// As [`kron`].

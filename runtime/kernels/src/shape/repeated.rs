@@ -1,4 +1,4 @@
-//! Tensors whose elements are repeated.
+//! Repetition and broadcasting of tensors.
 
 use super::expect_type;
 use super::indexed::{Map, add_back, take};
@@ -9,7 +9,8 @@ use crate::reduce;
 use crate::slices::integers;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
-/// Repeats dimensions of length one, and those that are missing before the others, for the shape of the output.
+/// Broadcasts a tensor to the shape of the output: repeats dimensions of length one and adds missing leading
+/// dimensions.
 ///
 /// # Errors
 /// [`Error::Broadcast`], [`Error::Type`] if types differ.
@@ -18,7 +19,7 @@ pub fn expand(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     movement::copy(out, x)
 }
 
-/// Computes the gradient of [`expand`] with respect to `x`: the sum of what is repeated.
+/// Computes the gradient of [`expand`] with respect to `x`: the sum over the repetitions.
 ///
 /// # Errors
 /// As [`expand`].
@@ -26,10 +27,10 @@ pub fn expand_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     reduce::sum_to(dx, dout)
 }
 
-/// Repeats each of some tensors as [`expand`] does.
+/// Broadcasts each tensor as [`expand`] does.
 ///
 /// # Errors
-/// As [`expand`], and [`Error::Length`] unless there are as many outputs.
+/// As [`expand`], and [`Error::Length`] unless there is one output for each input.
 pub fn broadcast_tensors(outs: &mut [Option<ViewMut<'_>>], xs: &[View<'_>]) -> Result<()> {
     crate::expect_length("outs", xs.len(), outs.len())?;
     outs.iter_mut()
@@ -38,7 +39,7 @@ pub fn broadcast_tensors(outs: &mut [Option<ViewMut<'_>>], xs: &[View<'_>]) -> R
         .try_for_each(|(out, x)| expand(out, x))
 }
 
-/// Gradients of [`broadcast_tensors`]: each sum of what is repeated.
+/// Computes the gradients of [`broadcast_tensors`]: the sums over the repetitions.
 ///
 /// # Errors
 /// As [`broadcast_tensors`].
@@ -48,7 +49,7 @@ pub fn broadcast_tensors_grad(dxs: &mut [Option<ViewMut<'_>>], douts: &[View<'_>
     wanted.into_iter().try_for_each(|(dx, dout)| expand_grad(dx, dout))
 }
 
-/// Computes the maps of a tensor that is repeated, and its shape with as many dimensions as the result.
+/// Computes the maps of a repeated tensor, and its shape extended to the rank of the result.
 fn tiles(x: &[usize], out: &[usize], repeats: &[i64]) -> Result<(Vec<usize>, Vec<Map>)> {
     let rank = x.len().max(repeats.len());
     let mut dims = vec![1; rank - x.len()];
@@ -71,9 +72,10 @@ fn tiles(x: &[usize], out: &[usize], repeats: &[i64]) -> Result<(Vec<usize>, Vec
     Ok((dims, maps))
 }
 
-/// Repeats the tensor as a whole, so many times along each dimension.
+/// Repeats the whole tensor the given number of times along each dimension.
 ///
-/// `repeats` are for the last dimensions if there are fewer, and for new ones before the others if there are more.
+/// If `repeats` is shorter than the shape, it applies to the last dimensions. If it is longer, the tensor
+/// gets new leading dimensions.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Type`] if types differ, [`Error::Attribute`] for a negative number.
@@ -83,7 +85,7 @@ pub fn tile(out: &mut ViewMut<'_>, x: &View<'_>, repeats: &[i64]) -> Result<()> 
     take(out, &x.clone().expand(&dims)?, &maps, x)
 }
 
-/// Computes the gradient of [`tile`] with respect to `x`: the sum of what is repeated.
+/// Computes the gradient of [`tile`] with respect to `x`: the sum over the repetitions.
 ///
 /// # Errors
 /// As [`tile`], and [`Error::Type`] if a type is complex.
@@ -143,7 +145,7 @@ pub fn repeat_interleave_shape(x: TensorMeta<'_>, repeats: &View<'_>, axis: i64)
     Ok(dims)
 }
 
-/// Repeats each element along a dimension: by the one number of `repeats`, or each by its own.
+/// Repeats each element along a dimension. `repeats` holds one number for all elements, or one for each.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Length`], [`Error::Type`], [`Error::Attribute`] for a negative number.
@@ -153,7 +155,7 @@ pub fn repeat_interleave(out: &mut ViewMut<'_>, x: &View<'_>, repeats: &View<'_>
     take(out, x, &maps, x)
 }
 
-/// Computes the gradient of [`repeat_interleave`] with respect to `x`: the sum of what is repeated.
+/// Computes the gradient of [`repeat_interleave`] with respect to `x`: the sum over the repetitions.
 ///
 /// # Errors
 /// As [`repeat_interleave`].
@@ -167,7 +169,7 @@ pub fn repeat_interleave_grad(
     add_back(dx, dout, &maps)
 }
 
-/// Repeats elements as [`repeat_interleave`] does, all of them the same number of times.
+/// Repeats all elements the same number of times, as [`repeat_interleave`] does.
 ///
 /// # Errors
 /// As [`repeat_interleave`].
@@ -175,7 +177,7 @@ pub fn repeat_interleave_evenly(out: &mut ViewMut<'_>, x: &View<'_>, repeats: i6
     repeat_interleave(out, x, &View::of_slice(&[repeats], &[1])?, axis)
 }
 
-/// Computes the gradient of [`repeat_interleave_evenly`] with respect to `x`: the sum of what is repeated.
+/// Computes the gradient of [`repeat_interleave_evenly`] with respect to `x`: the sum over the repetitions.
 ///
 /// # Errors
 /// As [`repeat_interleave`].

@@ -1,4 +1,4 @@
-//! Rows that are chosen from several tensors.
+//! Rows selected from several tensors.
 
 use super::expect_type;
 use crate::error::{Error, Result, expect_shape};
@@ -6,7 +6,7 @@ use crate::movement;
 use crate::slices::integers;
 use crate::tensor::{View, ViewMut};
 
-/// Reads the number of a tensor for each row of the output.
+/// Reads, for each row of the output, the index of its tensor.
 fn choices(ids: &View<'_>, rows: usize, count: usize) -> Result<Vec<usize>> {
     let ids = integers(ids)?;
     crate::expect_length("ids", rows, ids.len())?;
@@ -18,10 +18,11 @@ fn rows_of(dims: &[usize]) -> Result<usize> {
     dims.first().copied().ok_or(Error::Rank { dims: 0, strides: 1 })
 }
 
-/// Takes each row from the tensor with its number in `ids`.
+/// Copies each row from the tensor whose index is in `ids`.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Rank`], [`Error::Length`] unless there is a number for each row, [`Error::Index`] for a number
+/// [`Error::Shape`], [`Error::Rank`], [`Error::Length`] unless there is an index for each row,
+/// [`Error::Index`] for an index
 /// without a tensor, [`Error::Type`] if types differ.
 pub fn multiplex(out: &mut ViewMut<'_>, xs: &[View<'_>], ids: &View<'_>) -> Result<()> {
     for x in xs {
@@ -34,7 +35,8 @@ pub fn multiplex(out: &mut ViewMut<'_>, xs: &[View<'_>], ids: &View<'_>) -> Resu
     Ok(())
 }
 
-/// Gradients of [`multiplex`] by each tensor: zero in the rows that are not taken from it.
+/// Computes the gradients of [`multiplex`] with respect to each tensor: zero in the rows that are not copied
+/// from it.
 ///
 /// # Errors
 /// As [`multiplex`].

@@ -1,4 +1,4 @@
-//! Tensors made of nothing but numbers.
+//! Tensors that are computed from numbers only.
 
 use std::num::Wrapping;
 
@@ -10,7 +10,7 @@ use crate::movement;
 use crate::slices::{Slot, integers, scalar, store_integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
-/// Sets all elements to a value, converted to their type.
+/// Sets all elements to a value, converted to the element type.
 ///
 /// # Errors
 /// [`Error::Type`] if elements are complex.
@@ -27,7 +27,7 @@ fn expect_vector(out: &ViewMut<'_>) -> Result<usize> {
 
 /// Writes the numbers `start + n * step`.
 ///
-/// The output has room for as many as there are; a framework computes that from the end.
+/// The output determines how many numbers there are; frameworks compute its length from the end.
 ///
 /// # Errors
 /// [`Error::Rank`] unless the output has one dimension, [`Error::Type`] if elements are complex.
@@ -36,7 +36,7 @@ pub fn arange(out: &mut ViewMut<'_>, start: f64, step: f64) -> Result<()> {
     if out.dtype().is_float() || out.dtype().is_complex() {
         return store(out, (0..len).map(|n| start + n as f64 * step));
     }
-    // As in Paddle, an integer starts and steps without fractions.
+    // As in Paddle, the start and the step of integers are truncated.
     arange_of_integers(out, start as i64, step as i64)
 }
 
@@ -50,7 +50,7 @@ fn store(out: &mut ViewMut<'_>, values: impl Iterator<Item = f64>) -> Result<()>
     f64::store(out, &values.collect::<Vec<_>>())
 }
 
-/// Numbers with equal distances, from `start` to `stop`, both included. Integers lose their fractions.
+/// Writes equally spaced numbers from `start` to `stop`, both inclusive. Integers lose their fractions.
 ///
 /// # Errors
 /// As [`arange`].
@@ -59,13 +59,13 @@ pub fn linspace(out: &mut ViewMut<'_>, start: f64, stop: f64) -> Result<()> {
     store(out, (0..len).map(|n| between(start, stop, n, len)))
 }
 
-/// Computes the number at a position, from the nearer end, so that both ends are exact.
+/// Computes the number at a position, starting from the nearer end, so that both ends are exact.
 fn between(start: f64, stop: f64, n: usize, len: usize) -> f64 {
     let step = (stop - start) / len.saturating_sub(1).max(1) as f64;
     if n < len.div_ceil(2) { start + step * n as f64 } else { stop - step * (len - 1 - n) as f64 }
 }
 
-/// Writes the powers of a base, to exponents with equal distances from `start` to `stop`; integers lose their
+/// Writes the powers of a base whose exponents are equally spaced from `start` to `stop`. Integers lose their
 /// fractions.
 ///
 /// # Errors
@@ -75,7 +75,7 @@ pub fn logspace(out: &mut ViewMut<'_>, start: f64, stop: f64, base: f64) -> Resu
     store(out, (0..len).map(|n| base.powf(between(start, stop, n, len))))
 }
 
-/// Returns the number of values of [`arange_tensor`]: those from `start` to `end`, without `end`.
+/// Returns the number of values of [`arange_tensor`]: from `start` (inclusive) to `end` (exclusive).
 ///
 /// # Errors
 /// As [`arange_tensor`].
@@ -91,7 +91,7 @@ pub fn arange_tensor_shape(start: &View<'_>, end: &View<'_>, step: &View<'_>) ->
     if way == 0.0 || [first, last, way].iter().any(|number| !number.is_finite()) {
         return Err(Error::Attribute { name: "step", value: way.to_string() });
     }
-    // Rounded as the elements are: a third of a step more than a whole one must not make a number more.
+    // Rounded as the elements are: a rounding error of the quotient must not add an element.
     let steps = match start.dtype() {
         dtype if dtype.is_float() && dtype != DType::F64 => {
             f64::from((last as f32 - first as f32) / way as f32)
@@ -101,13 +101,13 @@ pub fn arange_tensor_shape(start: &View<'_>, end: &View<'_>, step: &View<'_>) ->
     Ok(vec![steps.ceil().max(0.0) as usize])
 }
 
-/// Writes numbers as [`arange`] does, with tensors of one number.
+/// Writes numbers as [`arange`] does, with the arguments in one-element tensors.
 ///
 /// If all are integers, the elements are computed without rounding.
 ///
 /// # Errors
-/// As [`arange`]; [`Error::Length`] unless the tensors have one number, [`Error::Attribute`] for a step of zero and numbers
-/// that are not finite.
+/// As [`arange`]; [`Error::Length`] unless the tensors have one element, [`Error::Attribute`] for a step of
+/// zero and numbers that are not finite.
 pub fn arange_tensor(out: &mut ViewMut<'_>, start: &View<'_>, end: &View<'_>, step: &View<'_>) -> Result<()> {
     expect_shape(&arange_tensor_shape(start, end, step)?, out.dims())?;
     match whole([start, end, step])? {
@@ -145,10 +145,12 @@ pub fn linspace_tensor_shape(_: TensorMeta<'_>, _: TensorMeta<'_>, number: &View
     count(number)
 }
 
-/// Writes numbers as [`linspace`] does, with tensors of one number, the last of which says how many.
+/// Writes numbers as [`linspace`] does, with the arguments in one-element tensors. The last one is the number
+/// of values.
 ///
 /// # Errors
-/// As [`linspace`]; [`Error::Length`] unless the tensors have one number, [`Error::Attribute`] for a negative `number`.
+/// As [`linspace`]; [`Error::Length`] unless the tensors have one element, [`Error::Attribute`] for a
+/// negative `number`.
 pub fn linspace_tensor(
     out: &mut ViewMut<'_>,
     start: &View<'_>,
@@ -172,7 +174,8 @@ pub fn logspace_tensor_shape(
     count(number)
 }
 
-/// Writes numbers as [`logspace`] does, with tensors of one number, the third of which says how many.
+/// Writes numbers as [`logspace`] does, with the arguments in one-element tensors. The third one is the
+/// number of values.
 ///
 /// # Errors
 /// As [`linspace_tensor`].
@@ -187,10 +190,10 @@ pub fn logspace_tensor(
     logspace(out, scalar("start", start)?, scalar("stop", stop)?, scalar("base", base)?)
 }
 
-/// Sets all elements to the number of a tensor, converted to their type.
+/// Sets all elements to the number in a one-element tensor, converted to the element type.
 ///
 /// # Errors
-/// [`Error::Length`] unless the tensor has one number.
+/// [`Error::Length`] unless the tensor has one element.
 pub fn full_with_tensor(out: &mut ViewMut<'_>, value: &View<'_>) -> Result<()> {
     crate::expect_length("value", 1, value.len())?;
     let mut value = value.clone();
@@ -200,7 +203,7 @@ pub fn full_with_tensor(out: &mut ViewMut<'_>, value: &View<'_>) -> Result<()> {
     cast::cast(out, &value.expand(out.dims())?)
 }
 
-/// Writes the gradient of an input that makes no difference: zero.
+/// Writes the gradient of an input that has no effect: zero.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Type`] if types differ.
@@ -210,17 +213,18 @@ pub fn zero_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     movement::zero(dx)
 }
 
-/// Writes the indices of a lower triangle, up to the `offset`-th diagonal above the main one: rows, then columns.
+/// Writes the indices of a lower triangle, up to and including the `offset`-th diagonal above the main one:
+/// rows, then columns.
 ///
 /// # Errors
-/// [`Error::Shape`] unless the output has two rows, one element in each for every index; [`Error::Attribute`] for a negative
-/// size.
+/// [`Error::Shape`] unless the output has two rows, one element in each for every index; [`Error::Attribute`]
+/// for a negative size.
 pub fn tril_indices(out: &mut ViewMut<'_>, rows: i64, columns: i64, offset: i64) -> Result<()> {
     triangle(out, rows, columns, |row, column| column <= row.saturating_add(offset))
 }
 
-/// Writes the indices of an upper triangle, from the `offset`-th diagonal above the main one on, as [`tril_indices`]
-/// does.
+/// Writes the indices of an upper triangle, starting at the `offset`-th diagonal above the main one, as
+/// [`tril_indices`] does.
 ///
 /// # Errors
 /// As [`tril_indices`].

@@ -1,4 +1,4 @@
-//! Parts of tensors, and dimensions in another order.
+//! Slices of tensors, and permutations of dimensions.
 
 use super::expect_type;
 use super::indexed::{Map, take};
@@ -9,7 +9,7 @@ use crate::movement;
 use crate::reduce;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
-/// A range of indices along a dimension: the first, the way to the next, and how many.
+/// A range of indices along a dimension: the first index, the step, and the number of indices.
 #[derive(Clone, Copy)]
 struct Range {
     axis: usize,
@@ -18,8 +18,8 @@ struct Range {
     len: usize,
 }
 
-/// Resolves the indices from `start` to `end`, without it, as Python does: negative ones count from the end, and those
-/// outside are left out.
+/// Resolves the indices from `start` (inclusive) to `end` (exclusive) as Python does: negative ones count
+/// from the end, and those out of range are dropped.
 fn range(axis: usize, dim: usize, start: i64, end: i64, step: i64) -> Result<Range> {
     let refused = || Error::Attribute { name: "strides", value: step.to_string() };
     let dim = dim as i64;
@@ -45,7 +45,7 @@ fn ranges(dims: &[usize], axes: &[i64], starts: &[i64], ends: &[i64], steps: &[i
     axes.iter().enumerate().map(|(n, &axis)| range(axis, dims[axis], starts[n], ends[n], steps[n])).collect()
 }
 
-/// Which dimensions a part lacks, and which ones of length one it has in addition.
+/// The dimensions that a part lacks, and its additional dimensions of length one.
 #[derive(Clone, Copy)]
 struct Rank<'a> {
     decrease: &'a [i64],
@@ -81,13 +81,14 @@ macro_rules! part_of {
 part_of!(part View);
 part_of!(part_of_output ViewMut);
 
-/// Copies the elements from `starts` to `ends`, in steps, along some dimensions.
+/// Copies the elements from `starts` to `ends`, with steps, along some dimensions.
 ///
-/// Indices are as in Python: negative ones count from the end, and those outside are left out. Steps may be negative.
+/// Indices are as in Python: negative ones count from the end, and those out of range are dropped. Steps may
+/// be negative.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], [`Error::Length`], [`Error::Type`] if types differ, [`Error::Attribute`] for a step of
-/// zero.
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Length`], [`Error::Type`] if types differ,
+/// [`Error::Attribute`] for a step of zero.
 pub fn strided_slice(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -102,7 +103,7 @@ pub fn strided_slice(
     movement::copy(out, &x)
 }
 
-/// Computes the gradient of [`strided_slice`] with respect to `x`: zero outside of the part.
+/// Computes the gradient of [`strided_slice`] with respect to `x`: zero outside the part.
 ///
 /// # Errors
 /// As [`strided_slice`].
@@ -127,11 +128,11 @@ fn put_back(dx: &mut ViewMut<'_>, dout: &View<'_>, ranges: &[Range], rank: Rank<
     movement::copy(&mut part_of_output(dx.reborrow(), ranges, rank)?, &dout)
 }
 
-/// Copies elements as [`strided_slice`] does in steps of one; then drops the dimensions of `decrease_axis`, which have
-/// one element.
+/// Copies elements as [`strided_slice`] does with steps of one, then removes the dimensions of
+/// `decrease_axis`, which must have the length one.
 ///
 /// # Errors
-/// As [`strided_slice`], and [`Error::Index`] if such a dimension has more.
+/// As [`strided_slice`], and [`Error::Index`] if such a dimension is longer.
 pub fn slice(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -147,7 +148,7 @@ pub fn slice(
     movement::copy(out, &x)
 }
 
-/// Computes the gradient of [`slice()`] with respect to `x`: zero outside of the part.
+/// Computes the gradient of [`slice()`] with respect to `x`: zero outside the part.
 ///
 /// # Errors
 /// As [`slice()`].
@@ -163,7 +164,7 @@ pub fn slice_grad(
     put_back(dx, dout, &ranges, Rank { decrease: decrease_axis, none: &[] })
 }
 
-/// Computes the shape of [`crop`]: negative numbers stand for all that follow an offset.
+/// Computes the shape of [`crop`]: a negative number stands for all elements from the offset to the end.
 ///
 /// # Errors
 /// As [`crop`].
@@ -182,10 +183,11 @@ pub fn crop_shape(x: TensorMeta<'_>, shape: &[i64], offsets: &[i64]) -> Result<V
     (0..dims.len()).map(len).collect()
 }
 
-/// Copies the part of a tensor that has a shape, from an index for each dimension on.
+/// Copies the part of a tensor with a given shape that starts at an offset in each dimension.
 ///
 /// # Errors
-/// [`Error::Length`], [`Error::Index`] if the part reaches out of the tensor, [`Error::Shape`] unless the output has the
+/// [`Error::Length`], [`Error::Index`] if the part extends past the tensor, [`Error::Shape`] unless the
+/// output has that
 /// shape, [`Error::Type`] if types differ.
 pub fn crop(out: &mut ViewMut<'_>, x: &View<'_>, shape: &[i64], offsets: &[i64]) -> Result<()> {
     expect_type(out, x)?;
@@ -195,7 +197,7 @@ pub fn crop(out: &mut ViewMut<'_>, x: &View<'_>, shape: &[i64], offsets: &[i64])
     movement::copy(out, &x)
 }
 
-/// Computes the gradient of [`crop`] with respect to `x`: zero outside of the part.
+/// Computes the gradient of [`crop`] with respect to `x`: zero outside the part.
 ///
 /// # Errors
 /// As [`crop`].
@@ -225,10 +227,10 @@ fn window(dims: &[usize], lens: &[usize], offsets: &[i64]) -> Result<Vec<Range>>
     ranges.collect()
 }
 
-/// Copies `x` and puts values in a part of it, which is chosen as by [`strided_slice`].
+/// Copies `x` and writes values to a part of it, which is selected as by [`strided_slice`].
 ///
-/// The part lacks the dimensions of `decrease_axes`, and has dimensions of one in addition where `none_axes` says. Values are
-/// repeated for its shape, and lose leading dimensions of one.
+/// The part lacks the dimensions of `decrease_axes`, and has additional dimensions of length one at
+/// `none_axes`. Values are broadcast to its shape, after removing leading dimensions of length one.
 ///
 /// # Errors
 /// As [`strided_slice`], and [`Error::Broadcast`].
@@ -256,10 +258,10 @@ pub fn set_value_with_tensor(
     movement::copy(&mut part_of_output(out.reborrow(), &ranges, rank)?, &values)
 }
 
-/// Puts values as [`set_value_with_tensor`] does, given as a list of numbers and their shape.
+/// Writes values as [`set_value_with_tensor`] does, from a list of numbers and a shape.
 ///
 /// # Errors
-/// As [`set_value_with_tensor`], and [`Error::Length`] if there are fewer or more numbers than the shape has.
+/// As [`set_value_with_tensor`], and [`Error::Length`] if the list does not fit the shape.
 pub fn set_value(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -279,7 +281,8 @@ pub fn set_value(
     set_value_with_tensor(out, x, &values, axes, starts, ends, steps, decrease_axes, none_axes)
 }
 
-/// Gradients of [`set_value_with_tensor`]: `dout` outside of the part by `x`, and in it by the values.
+/// Computes the gradients of [`set_value_with_tensor`]: `dout` outside the part with respect to `x`, and
+/// inside it with respect to the values.
 ///
 /// # Errors
 /// As [`set_value_with_tensor`].
@@ -334,12 +337,12 @@ pub fn flip(out: &mut ViewMut<'_>, x: &View<'_>, axis: &[i64]) -> Result<()> {
 
 /// Rotates the elements along dimensions, or in row-major order if no dimension is given.
 ///
-/// Each element moves so many places further, where the last ones come first. The gradient is the same with negative
-/// shifts.
+/// Each element moves forward by the shift; elements that pass the end continue at the start. The gradient
+/// uses negative shifts.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], [`Error::Length`] unless there is a shift for each dimension, [`Error::Type`] if types
-/// differ.
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Length`] unless there is a shift for each dimension,
+/// [`Error::Type`] if types differ.
 pub fn roll(out: &mut ViewMut<'_>, x: &View<'_>, shifts: &[i64], axis: &[i64]) -> Result<()> {
     expect_type(out, x)?;
     expect_shape(x.dims(), out.dims())?;
@@ -369,7 +372,7 @@ pub fn roll(out: &mut ViewMut<'_>, x: &View<'_>, shifts: &[i64], axis: &[i64]) -
     take(out, x, &maps, &Buffer::new(x.dtype(), &[])?.view()?)
 }
 
-/// Computes the gradient of [`roll`] with respect to `x`: each element as many places back.
+/// Computes the gradient of [`roll`] with respect to `x`: each element moves back by the shift.
 ///
 /// # Errors
 /// As [`roll`].
@@ -378,7 +381,7 @@ pub fn roll_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, shifts: &[i64], axis: &[
     roll(dx, dout, &back, axis)
 }
 
-/// Copies the tensor with its dimensions in another order.
+/// Copies the tensor with its dimensions permuted.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ.
@@ -389,7 +392,7 @@ pub fn transpose(out: &mut ViewMut<'_>, x: &View<'_>, perm: &[i64]) -> Result<()
     movement::copy(out, &x)
 }
 
-/// Computes the gradient of [`transpose`] with respect to `x`: the dimensions in the order they had.
+/// Computes the gradient of [`transpose`] with respect to `x`: the dimensions in their original order.
 ///
 /// # Errors
 /// As [`transpose`].

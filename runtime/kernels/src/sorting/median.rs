@@ -1,4 +1,4 @@
-//! The element in the middle.
+//! Medians.
 
 use super::compare;
 use crate::accumulate::with_float;
@@ -15,16 +15,18 @@ fn averages(mode: &str) -> Result<bool> {
     }
 }
 
-/// Finds the median along dimensions, all if none is given, and its index.
+/// Computes the median along dimensions, or along all if none is given, and its index.
 ///
-/// Of an even number of elements it is the mean of the two in the middle with the mode `avg`, and the smaller one with `min`.
-/// NaN among them makes it NaN, and its index is that of the first NaN; with `ignore_nan` only other elements count, and the
-/// median of none is NaN. Indices are in row-major order of the dimensions that are reduced, -1 for none; with `avg` they
-/// have a further dimension of two, for both elements in the middle.
+/// For an even number of elements, the mode `avg` returns the mean of the two middle elements, and `min` the
+/// smaller one. If an element is NaN, the median is NaN, and its index is that of the first NaN. With
+/// `ignore_nan`, NaN elements do not count, and the median of no elements is NaN. Indices are in row-major
+/// order of the reduced dimensions, -1 for none. With `avg` they have an additional dimension of two, for
+/// both middle elements.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Attribute`] for another mode,
-/// [`Error::Empty`] without elements to choose from.
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Attribute`] for an
+/// unknown mode,
+/// [`Error::Empty`] without elements.
 pub fn median(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
@@ -69,8 +71,8 @@ pub fn median(
     store_integers(indices, &places)
 }
 
-/// Computes the gradient of [`median`] with respect to `x`: `dout` for the element that it is, halves for the two that
-/// it is the mean of.
+/// Computes the gradient of [`median`] with respect to `x`: `dout` for the selected element, or one half each
+/// for two averaged elements.
 ///
 /// # Errors
 /// As [`median`], and [`Error::Index`].
@@ -85,10 +87,10 @@ pub fn median_grad(
     spread(dx, None, indices, dout, axis, keep_dim, mode)
 }
 
-/// Computes the gradient of [`median`] with respect to `x`, of which all elements that equal the median have the same
-/// share.
+/// Computes the gradient of [`median`] with respect to `x`. All elements that equal the median share it
+/// equally.
 ///
-/// If none does, it is [`median_grad`].
+/// If no element does, the result is that of [`median_grad`].
 ///
 /// # Errors
 /// As [`median_grad`].
@@ -107,8 +109,8 @@ pub fn median_grad_of_equal(
     spread(dx, Some((x, median)), indices, dout, axis, keep_dim, mode)
 }
 
-/// Gives the gradient of each median to the elements that equal it, if the elements and the medians are given, or to those
-/// with its indices.
+/// Distributes the gradient of each median to the elements that equal it, if the elements and the medians are
+/// given, or to the elements at its indices.
 fn spread(
     dx: &mut ViewMut<'_>,
     values: Option<(&View<'_>, &View<'_>)>,

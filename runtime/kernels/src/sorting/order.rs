@@ -1,4 +1,4 @@
-//! Sorted rows, and elements at a place in them.
+//! Sorted rows, and elements at a rank.
 
 use super::ranks::{self, Ranked, ranks};
 use crate::accumulate::with_number;
@@ -8,7 +8,7 @@ use crate::indexing;
 use crate::slices::{store_integers, with_slices};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
-/// Returns the rows of a tensor along a dimension, and its shape with another length in that dimension.
+/// Returns the rows of a tensor along a dimension, and its shape with a different length in that dimension.
 fn rows(dims: &[usize], axis: i64, len: Option<usize>) -> Result<(Around, Vec<usize>)> {
     let axis = axis_or_scalar(axis, dims.len())?;
     let mut others = dims.to_vec();
@@ -18,9 +18,10 @@ fn rows(dims: &[usize], axis: i64, len: Option<usize>) -> Result<(Around, Vec<us
     Ok((Around::new(dims, axis), others))
 }
 
-/// Writes elements and their indices for each row: those whose ranks a function leaves, in its order.
+/// Writes elements and their indices for each row: those whose ranks a function keeps, in the order it
+/// returns them.
 ///
-/// The function gets the ranks of a row, and a list for intermediate results.
+/// The function receives the ranks of a row and scratch memory.
 fn each_row<T: Ranked>(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
@@ -47,11 +48,11 @@ fn each_row<T: Ranked>(
     store_integers(indices, &places)
 }
 
-/// Sorts along a dimension: the elements, and the indices that they had.
+/// Sorts along a dimension; writes the sorted elements and their original indices.
 ///
 /// # Errors
-/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Overflow`] if a row has more elements
-/// than 32 bits can count.
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Overflow`] if a row has
+/// more elements than 32 bits can count.
 pub fn argsort(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
@@ -75,12 +76,12 @@ pub fn argsort_grad(dx: &mut ViewMut<'_>, indices: &View<'_>, dout: &View<'_>, a
     indexing::take_along_axis_grad(dx, indices, dout, axis)
 }
 
-/// Checks how many elements of a row are wanted.
+/// Checks the requested number of elements of a row.
 fn expect_count(k: i64, len: usize) -> Result<usize> {
     usize::try_from(k).ok().filter(|&k| k <= len).ok_or(Error::Index { index: k, len })
 }
 
-/// Computes the shape of what [`topk`] finds.
+/// Computes the shape of the outputs of [`topk`].
 ///
 /// # Errors
 /// As [`topk`].
@@ -89,10 +90,10 @@ pub fn topk_shape(x: TensorMeta<'_>, k: i64, axis: i64, _largest: bool) -> Resul
     Ok(rows(x.dims(), axis, Some(expect_count(k, len)?))?.1)
 }
 
-/// Finds the `k` largest, or smallest, elements along a dimension in their order, and their indices.
+/// Finds the `k` largest or smallest elements along a dimension, sorted, and their indices.
 ///
 /// # Errors
-/// As [`argsort`], and [`Error::Index`] unless the dimension has `k` elements.
+/// As [`argsort`], and [`Error::Index`] unless the dimension has at least `k` elements.
 pub fn topk(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
@@ -126,7 +127,7 @@ pub fn topk_grad(dx: &mut ViewMut<'_>, indices: &View<'_>, dout: &View<'_>, axis
     indexing::take_along_axis_grad(dx, indices, dout, axis)
 }
 
-/// Checks outputs that have one element for each row, and gives them the dimension again that they may lack.
+/// Checks outputs that have one element for each row, and inserts the reduced dimension if they lack it.
 fn single<'a>(out: &'a mut ViewMut<'_>, dims: &[usize], axis: i64, keep_dim: bool) -> Result<ViewMut<'a>> {
     let dims = rows(dims, axis, Some(1))?.1;
     match axis_or_scalar(axis, dims.len())? {
@@ -151,11 +152,11 @@ fn single_input<'v>(view: &View<'v>, dims: &[usize], axis: i64, keep_dim: bool) 
     }
 }
 
-/// Finds the `k`-th smallest element along a dimension, counted from 1, and its index: of equal ones the indices are in
-/// order, where Paddle has any.
+/// Finds the `k`-th smallest element along a dimension, counted from 1, and its index. Equal elements are in
+/// the order of their indices; in Paddle their order is unspecified.
 ///
 /// # Errors
-/// As [`argsort`], and [`Error::Index`] unless the dimension has `k` elements.
+/// As [`argsort`], and [`Error::Index`] unless the dimension has at least `k` elements.
 pub fn kthvalue(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
@@ -196,7 +197,8 @@ pub fn kthvalue_grad(
     indexing::take_along_axis_grad(dx, &indices, &dout, axis)
 }
 
-/// Finds the most frequent element along a dimension, of several the smallest, and the index of the last such element.
+/// Finds the most frequent element along a dimension, the smallest if there are several, and the index of its
+/// last occurrence.
 ///
 /// # Errors
 /// As [`argsort`], and [`Error::Empty`] if the dimension has no elements.

@@ -1,6 +1,7 @@
-//! Rows of elements with their indices, as integers in the order of the elements.
+//! Ranks: elements and their indices, packed into integers that sort like the elements.
 //!
-//! The index is the lower part: so all integers of a row differ, and equal elements are in the order of their indices.
+//! The index is the lower part. Therefore all integers of a row differ, and equal elements are in the order
+//! of their indices.
 
 use std::num::Wrapping;
 
@@ -12,16 +13,16 @@ use crate::slices::Slot;
 pub(super) trait Ranked: Compute + Slot {
     /// The element's rank and its index.
     type Rank: Copy + Default + Ord;
-    /// The number of bytes that hold the rank of the element.
+    /// The number of bytes of the element's part of the rank.
     const BYTES: usize;
 
-    /// Joins the rank of an element, from the largest down on request, and its index.
+    /// Combines the rank of an element, optionally in descending order, with its index.
     fn rank(self, descending: bool, index: u32) -> Self::Rank;
     /// Returns the index.
     fn index(rank: Self::Rank) -> usize;
-    /// Returns true if the elements are equal, whatever their indices.
+    /// Returns true if the elements are equal, regardless of their indices.
     fn is_equal(left: Self::Rank, right: Self::Rank) -> bool;
-    /// Returns a byte of the rank of the element, the lowest first.
+    /// Returns a byte of the element's part of the rank, the lowest first.
     fn byte(rank: Self::Rank, number: usize) -> u8;
 }
 
@@ -59,7 +60,7 @@ ranked! {
     f32: u32, u64, |value| if value.is_nan() {
         u32::MAX
     } else {
-        // Zero has one sign.
+        // Both zeros are equal.
         let bits = (value + 0.0).to_bits();
         bits ^ ((bits.cast_signed() >> 31).cast_unsigned() | 1 << 31)
     };
@@ -87,16 +88,16 @@ pub(super) fn ranks<T: Ranked>(
     Ok(())
 }
 
-/// The shortest row that is sorted by digits. Shorter ones are compared.
+/// The length from which rows are sorted by radix sort. Shorter rows are sorted by comparison.
 const LONG: usize = 2048;
 
-/// Sorts the ranks of a row. The second list is memory for intermediate results.
+/// Sorts the ranks of a row. The second list is scratch memory.
 pub(super) fn sort<T: Ranked>(ranks: &mut Vec<T::Rank>, other: &mut Vec<T::Rank>) {
     if ranks.len() < LONG {
         ranks.sort_unstable();
         return;
     }
-    // The row is in the order of the indices, and each step keeps the order of what is equal in its byte.
+    // The row is in the order of the indices, and each pass is stable.
     let mut counts = vec![[0_u32; 256]; T::BYTES];
     for &rank in &*ranks {
         for (number, counts) in counts.iter_mut().enumerate() {
@@ -126,7 +127,7 @@ pub(super) fn sort<T: Ranked>(ranks: &mut Vec<T::Rank>, other: &mut Vec<T::Rank>
 mod tests {
     use super::*;
 
-    /// Sorts a row by digits, and a copy of it by comparison.
+    /// Sorts a row by radix sort, and a copy of it by comparison.
     fn check<T: Ranked>(row: &[T]) {
         for descending in [false, true] {
             let (mut by_digits, mut other) = (vec![], vec![]);

@@ -1,4 +1,4 @@
-//! Places in sorted rows.
+//! Positions in sorted rows.
 
 use super::compare;
 use crate::accumulate::with_number;
@@ -7,7 +7,8 @@ use crate::error::{Error, Result, expect_shape};
 use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
-/// Returns where values would be inserted into a sorted row: before equal elements, or after them with `right`.
+/// Computes the positions at which values would be inserted into a sorted row: before equal elements, or with
+/// `right` after them.
 ///
 /// There is one row for all values, or one for each row of values.
 ///

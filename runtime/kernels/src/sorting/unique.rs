@@ -1,4 +1,4 @@
-//! Elements, or rows, each once.
+//! Unique elements or rows.
 
 use std::cmp::Ordering;
 
@@ -10,9 +10,9 @@ use crate::error::{Error, Result, expect_shape};
 use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
-/// Rows of a tensor, in groups of equal ones.
+/// Rows of a tensor, grouped by equality.
 struct Groups {
-    /// For each group the indices of its rows, in order.
+    /// For each group, the indices of its rows in order.
     members: Vec<Vec<usize>>,
     /// The number of rows.
     rows: usize,
@@ -27,8 +27,8 @@ fn first(rank: usize, axis: usize) -> Vec<usize> {
 }
 
 impl Groups {
-    /// Groups the indices along a dimension, or the elements if none is given; all equal ones in sorted order, or only
-    /// neighbours. NaN equals itself only with `equal_nan`.
+    /// Groups the indices along a dimension, or the elements if no dimension is given: all equal ones in
+    /// sorted order, or only adjacent ones. NaN equals itself only with `equal_nan`.
     fn new(x: &View<'_>, axis: &[i64], sorted: bool, equal_nan: bool) -> Result<Self> {
         fn run<T: Compute + Slot>(
             x: &View<'_>,
@@ -64,7 +64,7 @@ impl Groups {
         Ok(Self { members, rows, axis, dims })
     }
 
-    /// Writes a row of each group, and what is wanted to know of them.
+    /// Writes one row of each group, and the requested indices and counts.
     fn write(
         &self,
         out: &mut ViewMut<'_>,
@@ -83,7 +83,7 @@ impl Groups {
             store_integers(&mut view, &values)
         };
         let firsts: Vec<i64> = self.members.iter().map(|group| group[0] as i64).collect();
-        // Before outputs are written that may be where the input is.
+        // Before outputs are written that may share memory with the input.
         match self.axis {
             Some(axis) => {
                 let index = View::of_slice(&firsts, &[firsts.len()])?;
@@ -127,14 +127,15 @@ pub fn unique_shape(x: &View<'_>, axis: &[i64], equal_nan: bool) -> Result<Vec<u
     Ok(dims)
 }
 
-/// Writes each element once, in order; or what is at each index of a dimension, if one is given, in lexicographic
-/// order.
+/// Writes the unique elements in sorted order. If a dimension is given, writes the unique slices along it in
+/// lexicographic order.
 ///
-/// `indices` are those of the first of equal ones, `inverse` is the place in the output for each of the input, in row-major
-/// order, and `counts` says how often each is there. NaN is one element with `equal_nan`, otherwise each NaN is one of its own.
+/// `indices` holds the index of the first occurrence of each, `inverse` the position in the output of each
+/// element of the input in row-major order, and `counts` the number of occurrences. With `equal_nan` all NaN
+/// are equal; otherwise each NaN is unique.
 ///
 /// # Errors
-/// As [`unique_shape`], and [`Error::Shape`] unless the output has as many.
+/// As [`unique_shape`], and [`Error::Shape`] unless the output has the number of unique elements.
 pub fn unique(
     out: &mut ViewMut<'_>,
     indices: Option<&mut ViewMut<'_>>,
@@ -155,7 +156,7 @@ pub fn unique_consecutive_count(x: &View<'_>, axis: &[i64]) -> Result<usize> {
     Ok(Groups::new(x, axis, false, true)?.members.len())
 }
 
-/// Writes elements once as [`unique`] does, but only neighbours count as equal, and the order stays.
+/// Removes adjacent duplicates. The outputs are as for [`unique`], but the order is kept.
 ///
 /// # Errors
 /// As [`unique`].

@@ -1,11 +1,11 @@
-//! Other views of the same memory.
+//! Views of the same memory with another layout.
 
 use super::{Memory, PerDimension, View, ViewMut};
 use crate::error::{Error, Result};
 
 impl Memory {
-    /// Lays other dimensions over elements of this tensor; the first element is `offset` elements behind that of this
-    /// tensor.
+    /// Returns a view of the same memory with another layout. Its first element is `offset` elements after
+    /// that of this tensor.
     fn relaid(&self, offset: isize, dims: PerDimension<usize>, strides: PerDimension<isize>) -> Result<Self> {
         let first = self.base.wrapping_add(self.before * self.dtype.size());
         let offset = if dims.contains(&0) { 0 } else { offset };
@@ -110,8 +110,8 @@ impl Memory {
 macro_rules! layouts {
     ($($view:ident)*) => {$(
         impl $view<'_> {
-            /// Returns the part with `len` elements along a dimension, from `start` on, `step` elements from each to
-            /// the next.
+            /// Returns the part with `len` elements along a dimension, starting at `start` with the given
+            /// step.
             ///
             /// # Errors
             /// [`Error::Axis`], [`Error::Index`].
@@ -119,7 +119,7 @@ macro_rules! layouts {
                 Ok(Self { memory: self.memory.step(axis, start, step, len)?, ..self })
             }
 
-            /// Returns the part with `len` neighbours along a dimension, from `start` on.
+            /// Returns the part with `len` consecutive elements along a dimension, starting at `start`.
             ///
             /// # Errors
             /// As [`step`](Self::step).
@@ -127,7 +127,7 @@ macro_rules! layouts {
                 self.step(axis, start, 1, len)
             }
 
-            /// Returns the elements at an index of a dimension, without that dimension.
+            /// Returns the elements at an index of a dimension. The result lacks that dimension.
             ///
             /// # Errors
             /// As [`step`](Self::step).
@@ -135,7 +135,7 @@ macro_rules! layouts {
                 Ok(Self { memory: self.memory.select(axis, index)?, ..self })
             }
 
-            /// Puts the dimensions in another order.
+            /// Permutes the dimensions.
             ///
             /// # Errors
             /// [`Error::Rank`], [`Error::Axis`].
@@ -143,7 +143,7 @@ macro_rules! layouts {
                 Ok(Self { memory: self.memory.permute(axes)?, ..self })
             }
 
-            /// Splits one dimension into several, whose lengths multiply to that of the one.
+            /// Splits one dimension into several. The product of their lengths must be its length.
             ///
             /// # Errors
             /// [`Error::Axis`], [`Error::Shape`].
@@ -159,7 +159,7 @@ macro_rules! layouts {
                 Ok(Self { memory: self.memory.insert(axis)?, ..self })
             }
 
-            /// Returns the diagonal of two dimensions, as the last dimension instead of them.
+            /// Returns the diagonal of two dimensions, which replaces them as the last dimension.
             ///
             /// # Errors
             /// [`Error::Axis`], [`Error::Overflow`].
@@ -172,7 +172,7 @@ macro_rules! layouts {
 layouts!(View ViewMut);
 
 impl View<'_> {
-    /// Repeats the tensor for a shape.
+    /// Broadcasts the tensor to a shape.
     ///
     /// # Errors
     /// [`Error::Broadcast`].

@@ -1,7 +1,7 @@
 //! Samples of images at the points of a grid.
 //!
-//! The weight of a pixel for a point is a product of weights for each dimension, and its slope by a coordinate is that of
-//! one factor.
+//! The weight of a pixel for a point is a product of one weight for each dimension. Its derivative with
+//! respect to a coordinate replaces one factor by its derivative.
 
 use smallvec::SmallVec;
 
@@ -15,11 +15,12 @@ use crate::window::{SPACE, Spatial, space};
 
 /// Interpolates images at the points of a grid.
 ///
-/// `x` is `[batch, channels, height, width]` and `grid` `[batch, …, 2]`, or with a depth before the height and three
-/// coordinates. The last coordinate is that of the first spatial dimension. -1 and 1 are the centres of the outermost
-/// pixels with `align_corners`, and their edges without. `mode` is `"bilinear"`, `"nearest"` (halves to the even pixel) or,
-/// for two dimensions, `"bicubic"`. Beyond the image, pixels are zero with the padding `"zeros"`, the nearest ones with
-/// `"border"`, and mirrored ones with `"reflection"`. A coordinate that is NaN gives zero.
+/// `x` is `[batch, channels, height, width]` and `grid` `[batch, …, 2]`, or both have a third dimension: a
+/// depth before the height, and three coordinates. The coordinates are in reverse order of the spatial
+/// dimensions. -1 and 1 are the centres of the outermost pixels with `align_corners`, and their outer edges
+/// without. `mode` is `"bilinear"`, `"nearest"` (ties to the even pixel) or, for two dimensions, `"bicubic"`.
+/// Outside the image, the padding `"zeros"` reads zeros, `"border"` the nearest pixels, and `"reflection"`
+/// mirrored pixels. A coordinate that is NaN gives zero.
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], [`Error::Empty`] for points in images without pixels, and
@@ -47,7 +48,8 @@ pub fn grid_sample(
 
 /// Computes the gradients of [`grid_sample`] with respect to the images and the grid.
 ///
-/// The gradient by a coordinate that the padding moved to the border is zero. With `"nearest"`, all of them are zero.
+/// The gradient with respect to a coordinate that the padding moved to the border is zero. With `"nearest"`,
+/// all gradients of coordinates are zero.
 ///
 /// # Errors
 /// As [`grid_sample`].
@@ -105,10 +107,10 @@ enum Padding {
 
 /// A pixel that a sample depends on.
 struct Pixel<T> {
-    /// The place in its image.
+    /// The position in its image.
     place: usize,
     weight: T,
-    /// The slope of the weight by each coordinate.
+    /// The derivative of the weight with respect to each coordinate.
     slopes: Spatial<T>,
 }
 
@@ -168,8 +170,8 @@ impl Rules {
         [&[self.batch, self.channels], &grid[1..grid.len() - 1]].concat()
     }
 
-    /// Calls a function for each sample with the number of its point, where its image begins, the number of the sample, and
-    /// the pixels that it depends on.
+    /// Calls a function for each sample with the number of its point, the start of its image, the number of
+    /// the sample, and the pixels that it depends on.
     fn each_sample<T: Float>(&self, grid: &[T], mut visit: impl FnMut(usize, usize, usize, &[Pixel<T>])) {
         let pixels: usize = self.size.iter().product();
         for (point, coordinates) in grid.chunks_exact(self.coordinates).enumerate() {
@@ -181,7 +183,7 @@ impl Rules {
         }
     }
 
-    /// Returns the pixels that a point sees.
+    /// Returns the pixels that a point depends on.
     fn pixels<T: Float>(&self, coordinates: &[T]) -> SmallVec<[Pixel<T>; 16]> {
         let taps: Spatial<SmallVec<[Tap<T>; 4]>> =
             std::array::from_fn(|n| match coordinates.get(SPACE - 1 - n) {
@@ -208,7 +210,7 @@ impl Rules {
         pixels
     }
 
-    /// Returns the indices in a dimension that a coordinate sees.
+    /// Returns the indices in a dimension that a coordinate depends on.
     fn taps<T: Float>(&self, coordinate: T, len: usize) -> SmallVec<[Tap<T>; 4]> {
         let (half, size) = (T::of(0.5), T::of(len as f64));
         let (position, slope) = if self.align_corners {
@@ -241,7 +243,7 @@ impl Rules {
         }
     }
 
-    /// Returns the position that the padding moves a position to, and the slope of that.
+    /// Returns the position after padding, and its derivative with respect to the original position.
     fn padded<T: Float>(&self, position: T, size: T) -> (T, T) {
         match self.padding {
             Padding::Zeros => (position, T::ONE),
@@ -257,7 +259,7 @@ impl Rules {
     }
 }
 
-/// Returns the index of a position if it is in the dimension; NaN is not.
+/// Returns the index of a position if it is in the dimension. NaN never is.
 fn index<T: Float>(position: T, len: usize) -> Option<usize> {
     let position: f64 = position.into();
     (position >= 0.0 && position < len as f64).then_some(position as usize)

@@ -15,14 +15,16 @@ pub fn nms_shape(boxes: &View<'_>, scores: Option<&View<'_>>, iou_threshold: f64
     Ok(vec![selected(boxes, scores, iou_threshold)?.len()])
 }
 
-/// Selects boxes: the indices of those that overlap no box that was selected before.
+/// Selects the boxes that do not overlap a previously selected box, and writes their indices.
 ///
-/// Boxes are tried by descending score, equal ones in their order, or all in their order if there are no scores. Two boxes
-/// overlap if the quotient of the areas of intersection and union is above the threshold; if it is NaN, they do not.
+/// Boxes are processed by descending score, those with equal scores in their order, or all in their order if
+/// there are no scores. Two boxes overlap if the area of their intersection divided by that of their union is
+/// above the threshold. They do not if the quotient is NaN.
 ///
 /// # Errors
-/// [`Error::Shape`] unless there are four numbers for each box, and a score, and as many outputs as boxes are selected, and
-/// [`Error::Type`] unless boxes and scores are floats.
+/// [`Error::Shape`] unless there are four numbers for each box, and a score, and one output for each selected
+/// box, and
+/// [`Error::Type`] unless the boxes and scores are floating-point.
 pub fn nms(
     out: &mut ViewMut<'_>,
     boxes: &View<'_>,
@@ -71,7 +73,7 @@ fn area<T: Float>([x1, y1, x2, y2]: &[T; 4]) -> T {
     (*x2 - *x1) * (*y2 - *y1)
 }
 
-/// Computes the quotient of the areas of intersection and union.
+/// Computes the area of the intersection divided by the area of the union.
 fn overlap<T: Float>(a: &[T; 4], b: &[T; 4]) -> T {
     let width = (a[2].min(b[2]) - a[0].max(b[0])).max(T::ZERO);
     let height = (a[3].min(b[3]) - a[1].max(b[1])).max(T::ZERO);

@@ -1,7 +1,8 @@
 //! RoI Align: the mean of interpolated samples in each cell of a region (He et al., "Mask R-CNN", 2017).
 //!
-//! The samples of a cell lie on a grid, and the weights of a sample are products of weights of rows and columns. So those of
-//! all samples together are, too: a cell is a list of rows and a list of columns with weights.
+//! The samples of a cell lie on a grid, and the weights of a sample are products of weights of rows and
+//! columns. Therefore the sums of the weights over all samples are such products, too: a cell is a list of
+//! rows and a list of columns with weights.
 
 use smallvec::SmallVec;
 
@@ -11,15 +12,18 @@ use crate::float::Float;
 use crate::slices::{integers, with_slices};
 use crate::tensor::{View, ViewMut};
 
-/// Computes the mean of the samples of each cell of regions, `[regions, channels, pooled_height, pooled_width]`.
+/// Computes the mean of the samples in each cell of each region, `[regions, channels, pooled_height,
+/// pooled_width]`.
 ///
-/// A region is a row of `boxes`: the index of its image and the corners `x1, y1, x2, y2`, or only the corners if `boxes_num`
-/// says how many rows belong to each image. Corners are multiplied by `spatial_scale`, and half a pixel less if `aligned`;
-/// otherwise a region is at least one pixel wide and high. A cell has `sampling_ratio` samples in each direction, or as
-/// many as it has pixels, rounded up, if the ratio is not positive. A sample more than a pixel outside of the image is zero.
+/// A region is a row of `boxes`: the index of its image and the corners `x1, y1, x2, y2`, or only the corners
+/// if `boxes_num` holds the number of rows of each image. Corners are multiplied by `spatial_scale` and, if
+/// `aligned`, reduced by half a pixel; otherwise a region is at least one pixel wide and high. A cell has
+/// `sampling_ratio` samples in each direction. If the ratio is not positive, it has one for each pixel of its
+/// size, rounded up. A sample more than one pixel outside the image is zero.
 ///
 /// # Errors
-/// [`Error::Rank`], [`Error::Shape`], [`Error::Length`] if `boxes_num` does not say it for all rows, [`Error::Index`] for an
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Length`] if `boxes_num` does not cover all rows,
+/// [`Error::Index`] for an
 /// image that does not exist, [`Error::Attribute`] for a size that is not positive or a corner that is not finite, and
 /// [`Error::Type`].
 pub fn roi_align(
@@ -150,8 +154,9 @@ impl Rules {
         Ok(images)
     }
 
-    /// Calls a function for each cell of each channel with the number of the channel among those of all images, the number
-    /// of the cell among those of all regions, and the rows and columns that the cell sees.
+    /// Calls a function for each cell of each channel with the number of the channel among those of all
+    /// images, the number of the cell among those of all regions, and the rows and columns that the cell
+    /// reads.
     fn each_cell<T: Float>(
         &self,
         images: &[usize],
@@ -176,7 +181,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Returns the elements that the cells of a region see in one direction, with weights. Inside the image, their sum is 1.
+    /// Returns the elements that the cells of a region read in one direction, with weights. Inside the image,
+    /// the weights of a cell sum to 1.
     fn cells<T: Float>(&self, from: T, to: T, cells: usize, len: usize) -> Result<Vec<Weights<T>>> {
         let offset = if self.aligned { T::of(0.5) } else { T::ZERO };
         let [start, end] = [from, to].map(|corner| corner * T::of(self.scale) - offset);
@@ -209,8 +215,8 @@ impl Rules {
         Ok(found)
     }
 
-    /// Returns the samples of a cell that may lie in the image, so that the time does not depend on the size of a
-    /// region.
+    /// Returns the range of samples of a cell that may lie in the image, so that the run time does not depend
+    /// on the size of a region.
     fn seen(&self, start: f64, size: f64, samples: f64, len: usize) -> std::ops::Range<u64> {
         if len == 0 {
             return 0..0;
@@ -219,7 +225,7 @@ impl Rules {
             return 0..self.ratio.cast_unsigned();
         }
         let sample = |at: f64| (at - start) / size * samples;
-        // One more on either side, for rounding.
+        // One extra sample on either side, for rounding.
         (sample(-1.0).floor() - 1.0).clamp(0.0, samples) as u64
             ..(sample(len as f64).ceil() + 1.0).clamp(0.0, samples) as u64
     }

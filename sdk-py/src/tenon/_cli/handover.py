@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
+    "new": "make a project for a device",
     "check": "test a device plugin against the spec",
     "doctor": "say why PaddlePaddle does not list a device",
     "trace": "summarise a trace",

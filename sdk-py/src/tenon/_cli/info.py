@@ -32,7 +32,8 @@ VARIABLES = {
     "TENON_CPU_DEVICES": "the number of CPU devices",
     "TENON_CPU_MEMORY": "the memory of each CPU device",
     "TENON_CPU_THREADS": "the number of worker threads of the CPU devices",
-    "TENON_DNNL": "the libdnnl.so.3 that operators of the CPU device use, or off",
+    "TENON_CPU_TRACE": "the file for traces of the CPU devices",
+    "TENON_DNNL": "the libdnnl.so.3 that operators of the CPU device use, off, or always",
 }
 """The environment variables of Tenon."""
 

@@ -22,6 +22,7 @@ from ctypes import (
     c_char_p,
     c_int,
     c_size_t,
+    c_ssize_t,
     c_uint32,
     c_uint64,
     c_void_p,
@@ -322,6 +323,70 @@ class Options(Structure):
 
     def __init__(self, *, plugin_path: str | None = None, layers: str | None = None) -> None:
         super().__init__(size=sizeof(Options), plugin_path=encode_or_null(plugin_path), layers=encode_or_null(layers))
+
+
+class OperatorTensor(Structure):
+    """A tensor in device memory."""
+
+    data: int | None
+    """Address of the first element. The element with the indices ``i`` is ``sum(i * strides)``
+    elements behind it.
+    """
+    data_type: int
+    """The number of the element type."""
+    rank: int
+    """Number of dimensions; 0 for a single number."""
+    dims: _Pointer[c_size_t]
+    """Length of each dimension."""
+    strides: _Pointer[c_ssize_t]
+    """Distance between neighbours along each dimension, in elements. It may be zero or negative."""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("data_type", c_int),
+        ("rank", c_size_t),
+        ("dims", POINTER(c_size_t)),
+        ("strides", POINTER(c_ssize_t)),
+    ]
+
+
+class OperatorShape(Structure):
+    """The shape of a tensor."""
+
+    rank: int
+    """Number of dimensions."""
+    dims: Array[c_size_t]
+    """Length of each dimension; those from ``rank`` on are 0."""
+
+    _fields_ = [("rank", c_size_t), ("dims", c_size_t * 16)]
+
+
+class OperatorKind(NamedNumber):
+    """The type of the values of an argument."""
+
+    ABSENT = 0
+    """No value: an optional tensor that is not there."""
+    TENSORS = 1
+    """Pointers to ``tenon_operator_tensor``."""
+    INTEGERS = 2
+    """Integers of 64 bits. A truth value is 0 or 1."""
+    NUMBERS = 3
+    """Numbers of the type ``double``."""
+    TEXT = 4
+    """The bytes of a text in UTF-8."""
+
+
+class OperatorArgument(Structure):
+    """An argument of an operator."""
+
+    kind: int
+    """The type of the values. A ``OperatorKind``."""
+    count: int
+    """The number of values: 1 unless the operator takes a list."""
+    values: int | None
+    """The address of the first value."""
+
+    _fields_ = [("kind", c_int), ("count", c_size_t), ("values", c_void_p)]
 
 
 class LoadOptions(Structure):
@@ -979,8 +1044,9 @@ def layers_enable(names: str) -> None:
     Raises:
         InvalidArgumentError: ``names`` is ``None``, names an unknown layer, or a layer cannot
             be created; the last error has the reason.
-        BusyError: A plugin has been used, so the layers cannot change any more; or the call is
-            made from inside another call or from a stream callback.
+        BusyError: A plugin has been used, so the layers cannot change any more; or ``names``
+            contains ``profile``, which must be on when plugins are loaded; or the call is made from
+            inside another call or from a stream callback.
 
     Threads: any thread, also several at once; the calls run one after the other.
     """
@@ -1089,6 +1155,117 @@ def abandon() -> None:
     status = _abandon()
     if status:
         failed(status)
+
+
+_operator_supported = bind("tenon_operator_supported", c_void_p, c_char_p, c_int, POINTER(c_bool))
+
+
+def operator_supported(device: int, method: str, data_type: int) -> bool:
+    """Finds out whether a device has an operator for a type of elements.
+
+    Args:
+        device: The device.
+        method: The name of the operator, as in the reference of operators.
+        data_type: The number of the element type of its first input.
+
+    Returns:
+        True if the device has it.
+
+    Raises:
+        InvalidHandleError: ``device`` is not an open device.
+
+    Threads: any thread, also several at once.
+    """
+    supported = c_bool()
+    status = _operator_supported(device, encode(method), data_type, supported)
+    if status:
+        failed(status)
+    return supported.value
+
+
+_operator_call = bind("tenon_operator_call", c_void_p, c_void_p, c_char_p, c_int, POINTER(OperatorArgument), c_size_t)
+
+
+def operator_call(
+    device: int, stream: int, method: str, data_type: int, arguments: OperatorArgument, count: int
+) -> None:
+    """Computes an operator on a stream.
+
+    The call may return before the work is done. The memory of the tensors must stay allocated until
+    then; the structs and lists need not. The outputs have the shapes and types that the operator
+    gives them. An output may be the same tensor as an input. The reference of operators has the
+    arguments of each.
+
+    An error in the arguments is reported by this call, or by the next synchronisation of the
+    stream.
+
+    Args:
+        device: The device.
+        stream: The stream; ``0``: the default stream.
+        method: The name of the operator.
+        data_type: The number of the element type of its first input. The device must have the
+            operator for it.
+        arguments: The outputs, the inputs and the attributes, in this order.
+        count: The number of arguments.
+
+    Raises:
+        UnsupportedError: The device does not have the operator, or not for this type.
+        InvalidHandleError: ``device`` is not an open device.
+        InvalidArgumentError: The operator does not accept the arguments.
+        DeviceError: The status of the device.
+
+    Threads: any thread, also several at once.
+    """
+    status = _operator_call(device, stream, encode(method), data_type, arguments, count)
+    if status:
+        failed(status)
+
+
+_operator_infer_shape = bind(
+    "tenon_operator_infer_shape",
+    c_void_p,
+    c_void_p,
+    c_char_p,
+    c_int,
+    POINTER(OperatorArgument),
+    c_size_t,
+    POINTER(OperatorShape),
+)
+
+
+def operator_infer_shape(
+    device: int, stream: int, method: str, data_type: int, arguments: OperatorArgument, count: int
+) -> OperatorShape:
+    """Computes the shape of an output of an operator.
+
+    Only operators whose shapes need a function of their own have one: ``matmul_out_shape`` computes
+    that of the output ``out`` of ``matmul``. If the shape depends on elements, the call waits for
+    the stream.
+
+    Args:
+        device: The device.
+        stream: The stream; ``0``: the default stream.
+        method: The name: that of the operator, of the output, and ``shape``, joined by ``_``.
+        data_type: As for ``operator_call``.
+        arguments: The inputs and the attributes of the operator, in this order.
+        count: The number of arguments.
+
+    Returns:
+        The shape.
+
+    Raises:
+        UnsupportedError: The device does not have the function, or not for this type.
+        InvalidHandleError: ``device`` is not an open device.
+        InvalidArgumentError: The operator does not accept the arguments.
+        DeviceError: The status of the device.
+
+    Threads: any thread, also several at once.
+    """
+    shape = OperatorShape()
+    status = _operator_infer_shape(device, stream, encode(method), data_type, arguments, count, shape)
+    if status:
+        failed(status)
+    return shape
 
 
 _load_plugin = bind("tenon_load_plugin", c_char_p, POINTER(LoadOptions), POINTER(c_void_p))

@@ -26,7 +26,7 @@ impl std::fmt::Debug for Call {
     }
 }
 
-/// Runs the body of a computed function, and reports the error of its steps to the host. A panic becomes an error.
+/// Runs the body of a computed function, and reports its errors to the host. A panic becomes an error.
 pub(crate) fn enter(
     name: &'static str,
     context: ffi::diopiContextHandle_t,
@@ -44,21 +44,21 @@ impl Call {
             return Err(Error::invalid("the context is null"));
         }
         let library = library();
-        // SAFETY: the host hands over a live context.
+        // SAFETY: the host passes a live context.
         let stream = unsafe { runtime().get_stream(context) }.map_err(refused)?;
         let launch =
             Launch { device: library.device.get_device()?, stream: Stream::from_addr(stream.addr()) };
         Ok(Self { library, context, launch })
     }
 
-    /// Waits for the work of the call's stream.
+    /// Waits for the work on the call's stream.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.launch.synchronize(self.library.device)
     }
 
-    /// Makes a tensor of the host that lives as long as the context.
+    /// Creates a tensor of the host that lives as long as the context.
     ///
-    /// The strides are those of row-major order if none are given.
+    /// Without strides, the tensor is row-major.
     pub(super) fn require(
         &self,
         ty: DataType,
@@ -82,18 +82,18 @@ impl Call {
         made.map_err(refused)
     }
 
-    /// Makes a tensor without values in temporary memory.
+    /// Creates an uninitialised temporary tensor.
     pub(crate) fn temporary(&self, ty: DataType, dims: &[usize]) -> Result<Tensor<'_>> {
-        // SAFETY: the host has just made the tensor.
+        // SAFETY: the host has just created the tensor.
         unsafe { self.view("a temporary tensor", self.require(ty, dims, None)?) }
     }
 
-    /// Makes a temporary tensor of the shape and the type of another one.
+    /// Creates a temporary tensor with the shape and the type of another tensor.
     pub(crate) fn tensor_like(&self, tensor: &Tensor<'_>) -> Result<Tensor<'_>> {
         self.temporary(tensor.data_type(), tensor.dims())
     }
 
-    /// Makes a temporary tensor from bytes of the host, in row-major order.
+    /// Creates a temporary tensor from host bytes in row-major order.
     pub(crate) fn upload(&self, ty: DataType, dims: &[usize], bytes: &[u8]) -> Result<Tensor<'_>> {
         let tensor = self.temporary(ty, dims)?;
         if tensor.len() * ty.size().unwrap_or(0) != bytes.len() {
@@ -102,19 +102,19 @@ impl Call {
                 format!("{} bytes are given for {dims:?}", bytes.len()),
             ));
         }
-        // Earlier work of the stream may still use the memory.
+        // Earlier work on the stream may still use the memory.
         self.synchronize()?;
         self.library.device.memory_copy_h2d(self.launch.device, tensor.elements().first(), bytes)?;
         Ok(tensor)
     }
 
-    /// Makes a temporary tensor without dimensions from a number.
+    /// Creates a temporary tensor without dimensions from a number.
     pub(crate) fn scalar(&self, number: Number, ty: DataType) -> Result<Tensor<'_>> {
         let (written, bytes) = number.to_bytes(ty);
         self.to_type(&self.upload(written, &[], &bytes)?, ty)
     }
 
-    /// Copies the elements of a tensor to the host, in row-major order, when the work of the stream is done.
+    /// Copies the elements of a tensor to the host in row-major order, after the work on the stream is done.
     pub(crate) fn download(&self, tensor: &Tensor<'_>) -> Result<Vec<u8>> {
         let packed = self.packed(tensor)?;
         let mut bytes = vec![0; packed.len() * packed.data_type().size().unwrap_or(0)];
@@ -125,7 +125,7 @@ impl Call {
         Ok(bytes)
     }
 
-    /// Returns the tensor with its elements one after the other: itself, or a copy.
+    /// Returns a contiguous tensor: the tensor itself, or a copy.
     pub(crate) fn packed<'c>(&'c self, tensor: &Tensor<'c>) -> Result<Tensor<'c>> {
         if tensor.is_contiguous() {
             return Ok(tensor.clone());
@@ -135,7 +135,7 @@ impl Call {
         Ok(packed)
     }
 
-    /// Returns the tensor with a type: itself, or a converted copy.
+    /// Returns the tensor with the given type: the tensor itself, or a converted copy.
     pub(crate) fn to_type<'c>(&'c self, tensor: &Tensor<'c>, ty: DataType) -> Result<Tensor<'c>> {
         if tensor.data_type() == ty {
             return Ok(tensor.clone());
@@ -165,7 +165,7 @@ impl Call {
         }
     }
 
-    /// Calls a method of the operators, whose inputs have a type.
+    /// Calls a method of the operators. All inputs have the given type.
     pub(crate) fn run(
         &self,
         method: &Method,
@@ -216,7 +216,7 @@ impl Call {
         out.finish()
     }
 
-    /// Makes the output of an operator with a type. The inputs may share memory with the target.
+    /// Creates the output of an operator with the given type. The inputs may share memory with the target.
     pub(crate) fn output<'c>(
         &'c self,
         target: &Tensor<'c>,
@@ -231,10 +231,10 @@ impl Call {
         tensors.iter().map(|tensor| tensor.elements().clone()).collect()
     }
 
-    /// Makes a view of a tensor of the host.
+    /// Creates a view of a tensor of the host.
     ///
     /// # Safety
-    /// The handle is a live tensor of the host.
+    /// The handle must be a live tensor of the host.
     pub(super) unsafe fn view(&self, name: &str, handle: diopi::Tensor) -> Result<Tensor<'_>> {
         let host = runtime();
         // SAFETY: the caller's promise.
@@ -262,7 +262,7 @@ impl Call {
         if first.is_null() && !dims.contains(&0) {
             return Err(Error::invalid(format!("`{name}` has no memory")));
         }
-        // SAFETY: the elements are memory of the device, which the host keeps for work on the stream.
+        // SAFETY: the elements are device memory, which the host keeps for work on the stream.
         unsafe { Tensor::new(tenon::DevicePtr::from_addr(first.addr()), ty, dims, strides) }
             .map_err(|error| Error::invalid(format!("`{name}`: {}", error.message)))
     }

@@ -6,7 +6,7 @@ use tenon::device::{Error, Result};
 
 use crate::runtime::ffi;
 
-/// Makes an error for an argument that is null.
+/// Creates an error for an argument that is null.
 pub(super) fn missing(name: &str) -> Error {
     Error::invalid(format!("`{name}` is null"))
 }
@@ -14,7 +14,7 @@ pub(super) fn missing(name: &str) -> Error {
 /// Returns the numbers of a list.
 ///
 /// # Safety
-/// The address is null, or that of as many numbers, which live until the call ends.
+/// The address must be null, or that of as many numbers as the list states, which live until the call ends.
 pub(super) unsafe fn list<'c>(name: &str, list: &ffi::diopiSize_t) -> Result<&'c [i64]> {
     match usize::try_from(list.len) {
         Ok(0) => Ok(&[]),

@@ -1,4 +1,4 @@
-//! Methods of the operators, and the types of elements that they take.
+//! Methods of the operators, and the element types that they support.
 
 use tenon::device::{DataType, Result};
 
@@ -13,7 +13,7 @@ pub(crate) type Types = u8;
 pub(crate) const FLOAT: Types = 1;
 /// Integers.
 pub(crate) const INTEGER: Types = 2;
-/// Truth values.
+/// Booleans.
 pub(crate) const BOOL: Types = 4;
 /// Complex numbers.
 pub(crate) const COMPLEX: Types = 8;
@@ -27,22 +27,22 @@ pub(crate) struct Method {
 }
 
 impl Method {
-    /// Describes a method that takes some types.
+    /// Describes a method that supports the given types.
     pub(crate) const fn new(name: &'static str, types: Types) -> Self {
         Self { name, types, yields_bool: false }
     }
 
-    /// Sets the type of the results to truth values.
+    /// Sets the type of the results to boolean.
     pub(crate) const fn yields_bool(self) -> Self {
         Self { yields_bool: true, ..self }
     }
 
-    /// Returns the type of the results for operands of a type.
+    /// Returns the type of the results for operands of the given type.
     pub(super) fn result(&self, ty: DataType) -> DataType {
         if self.yields_bool { DataType::BOOL } else { ty }
     }
 
-    /// Returns an error unless the device computes the method for a type.
+    /// Returns an error unless the device supports the method for the given type.
     pub(super) fn check(&self, library: &Library, ty: DataType) -> Result<()> {
         match self.takes(ty) && library.provides(&[self.name], ty) {
             true => Ok(()),
@@ -50,7 +50,7 @@ impl Method {
         }
     }
 
-    /// Returns whether the method takes elements of a type.
+    /// Returns true if the method supports elements of the given type.
     pub(crate) fn takes(&self, ty: DataType) -> bool {
         let set = match Category::of(ty) {
             Category::Bool => BOOL,
@@ -61,9 +61,9 @@ impl Method {
         self.types & set != 0
     }
 
-    /// Returns the type in which a formula of some operands is computed, for a result of a type if that is known.
+    /// Returns the compute type of a formula of some operands, given the type of the result if known.
     ///
-    /// Integers become floating-point numbers for methods that do not take them, as in PyTorch.
+    /// Integers become floating-point numbers for methods that do not support them, as in PyTorch.
     pub(super) fn working_type(&self, operands: &[Operand<'_>], target: Option<DataType>) -> DataType {
         let ty = promoted(operands);
         match Category::of(ty) {

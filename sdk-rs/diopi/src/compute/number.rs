@@ -1,14 +1,14 @@
-//! Numbers, and the type that operands of different types have in common.
+//! Numbers, and the common type of operands of different types.
 
 use tenon::device::DataType;
 
 use super::tensor::Tensor;
 use crate::runtime::Dtype;
 
-/// A number with the kind of its type.
+/// A number with its kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Integer(i64),
@@ -26,7 +26,7 @@ impl Number {
         }
     }
 
-    /// Returns the number as an integer, without its fraction.
+    /// Returns the number as an integer. Drops the fraction.
     pub(crate) fn to_i64(self) -> i64 {
         match self {
             Number::Bool(value) => i64::from(value),
@@ -35,12 +35,13 @@ impl Number {
         }
     }
 
-    /// Returns whether the number is not 0.
+    /// Returns true if the number is nonzero.
     pub(crate) fn to_bool(self) -> bool {
         self.to_f64() != 0.0
     }
 
-    /// Returns the bytes of the number in one of the types that are written directly, with this type.
+    /// Returns the bytes of the number and their type: the wanted type if it can be written directly,
+    /// otherwise float64 or int64.
     pub(super) fn to_bytes(self, wanted: DataType) -> (DataType, Vec<u8>) {
         match (wanted, self) {
             (DataType::FLOAT32, _) => (wanted, (self.to_f64() as f32).to_ne_bytes().to_vec()),
@@ -136,10 +137,10 @@ impl Category {
     }
 }
 
-/// Returns the type in which operands are computed.
+/// Returns the compute type of operands.
 ///
-/// The rules are PyTorch's (its documentation, "Type promotion"): numbers and tensors without dimensions change the type
-/// of other tensors only if they are of a wider kind.
+/// The rules are those of PyTorch (see "Type promotion" in its documentation): numbers and tensors without
+/// dimensions change the type of other tensors only if their kind is wider.
 pub(super) fn promoted(operands: &[Operand<'_>]) -> DataType {
     let [mut tensors, mut single, mut numbers] = [None; 3];
     for operand in operands {
@@ -161,7 +162,7 @@ pub(super) fn promoted(operands: &[Operand<'_>]) -> DataType {
     combined(tensors, combined(single, numbers)).unwrap_or(DataType::FLOAT32)
 }
 
-/// Combines the type of operands with that of operands that matter less.
+/// Combines the type of operands with that of operands of lower priority.
 fn combined(first: Option<DataType>, second: Option<DataType>) -> Option<DataType> {
     let (Some(high), Some(low)) = (first, second) else { return first.or(second) };
     Some(match (Category::of(high), Category::of(low)) {
@@ -173,7 +174,7 @@ fn combined(first: Option<DataType>, second: Option<DataType>) -> Option<DataTyp
     })
 }
 
-/// Returns the narrowest type that has the values of both.
+/// Returns the narrowest type that represents the values of both types.
 fn wider(first: Option<DataType>, second: DataType) -> DataType {
     let Some(first) = first else { return second };
     if first == second {
@@ -223,7 +224,7 @@ fn integers(first: DataType, second: DataType) -> DataType {
     }
 }
 
-/// Returns the type in which sums of a type are computed.
+/// Returns the type in which sums of elements of a type are accumulated.
 pub(crate) fn wide(ty: DataType) -> DataType {
     match ty {
         DataType::FLOAT16 | DataType::BFLOAT16 => DataType::FLOAT32,
@@ -231,12 +232,12 @@ pub(crate) fn wide(ty: DataType) -> DataType {
     }
 }
 
-/// Returns the type of elements of the device for a type of DIOPI.
+/// Returns the device's element type for a type of DIOPI.
 pub(super) fn data_type(dtype: Dtype) -> Option<DataType> {
     TYPES.iter().find(|(known, _)| *known == dtype).map(|(_, ty)| *ty)
 }
 
-/// Returns the type of DIOPI for a type of elements.
+/// Returns the type of DIOPI for an element type.
 pub(super) fn dtype(ty: DataType) -> Option<Dtype> {
     TYPES.iter().find(|(_, known)| *known == ty).map(|(dtype, _)| *dtype)
 }

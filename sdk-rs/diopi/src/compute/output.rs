@@ -6,7 +6,7 @@ use tenon::operators::TensorMut;
 use super::call::Call;
 use super::tensor::Tensor;
 
-/// The output of an operator: a tensor of the host, or a temporary one that is copied there.
+/// The output of an operator: a tensor of the host, or a temporary tensor that is copied to it.
 #[derive(Debug)]
 pub(crate) struct Output<'c> {
     call: &'c Call,
@@ -16,8 +16,8 @@ pub(crate) struct Output<'c> {
 }
 
 impl<'c> Output<'c> {
-    /// Makes an output of a type for a target. It is temporary if the target has another type or shares memory with an
-    /// input.
+    /// Creates an output with the given type for a target. It is temporary if the target has a different type
+    /// or shares memory with an input.
     pub(super) fn new(
         call: &'c Call,
         target: &Tensor<'c>,

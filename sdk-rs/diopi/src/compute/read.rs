@@ -1,4 +1,4 @@
-//! The arguments of a call as the host passes them.
+//! The arguments of a call, as passed by the host.
 
 use std::ffi::{CStr, c_char};
 
@@ -12,15 +12,16 @@ use crate::error::{refused, unsupported};
 use crate::host::runtime;
 use crate::runtime::{self as diopi, Dtype, ffi};
 
-/// A random number generator of the host, with the name of the argument. Without one, nothing can be drawn.
+/// A random number generator of the host, with the name of the argument. Drawing without a generator is an
+/// error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generator(&'static str, Option<diopi::Generator>);
 
-/// The place where a function stores a tensor that it makes.
+/// The location where a function stores a tensor that it creates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place(*mut ffi::diopiTensorHandle_t);
 
-/// Each function reads an argument. Handles and pointers are null or valid until the call ends.
+/// Each function reads an argument. Handles and pointers must be null or valid until the call ends.
 #[allow(clippy::unused_self, reason = "results live as long as the call")]
 impl Call {
     pub(crate) unsafe fn tensor(&self, name: &str, raw: ffi::diopiTensorHandle_t) -> Result<Tensor<'_>> {
@@ -80,7 +81,7 @@ impl Call {
     ) -> Result<Option<Number>> {
         // SAFETY: the caller's promise.
         let Some(scalar) = (unsafe { raw.as_ref() }) else { return Ok(None) };
-        // SAFETY: the type says which member of the union has a value.
+        // SAFETY: the type determines the active member of the union.
         let (real, integer) = unsafe { (scalar.value.fval, scalar.value.ival) };
         Ok(Some(match scalar.stype {
             Dtype::FLOAT16 | Dtype::BFLOAT16 | Dtype::FLOAT32 | Dtype::FLOAT64 => Number::Float(real),
@@ -150,11 +151,11 @@ impl Call {
         unsafe { raw.as_ref() }.copied()
     }
 
-    /// Returns the seed and the offset of a generator, and advances it by as many numbers.
+    /// Returns the seed and the offset of a generator, and advances it by the number of values.
     pub(crate) fn draw(&self, generator: Generator, count: usize) -> Result<(i64, i64)> {
         let Generator(name, handle) = generator;
         let handle = handle.ok_or_else(|| missing(name))?;
-        // SAFETY: the host hands over a live generator.
+        // SAFETY: the host passes a live generator.
         unsafe {
             let (seed, offset) = runtime().generator_get_seed_and_offset(handle).map_err(refused)?;
             let next = offset.wrapping_add(count as u64);
@@ -163,7 +164,7 @@ impl Call {
         }
     }
 
-    /// Makes a tensor of the host, and stores it where the caller finds it.
+    /// Creates a tensor of the host, and stores its handle for the caller.
     pub(crate) fn make(
         &self,
         place: Place,
@@ -173,7 +174,7 @@ impl Call {
         self.make_strided(place, ty, dims, None)
     }
 
-    /// Makes a tensor as [`make`](Self::make) does, with other strides than those of row-major order.
+    /// Creates a tensor as [`make`](Self::make) does, with strides other than row-major.
     pub(crate) fn make_strided(
         &self,
         place: Place,
@@ -182,7 +183,7 @@ impl Call {
         strides: Option<&[i64]>,
     ) -> Result<Tensor<'_>> {
         let made = self.require(ty, dims, strides)?;
-        // SAFETY: the address is not null, so that it is valid, and the host has just made the tensor.
+        // SAFETY: the address is not null and therefore valid, and the host has just created the tensor.
         unsafe {
             *place.0 = made.as_raw();
             self.view("the result", made)

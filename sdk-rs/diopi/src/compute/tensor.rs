@@ -6,7 +6,7 @@ use tenon::operators::{Layout, TensorMut, TensorRef, contiguous_strides};
 
 use super::number::Category;
 
-/// A view of a tensor, which lives as long as the call.
+/// A view of a tensor that lives as long as the call.
 #[derive(Clone, Debug)]
 pub(crate) struct Tensor<'c> {
     view: TensorRef<'c>,
@@ -16,7 +16,7 @@ impl<'c> Tensor<'c> {
     /// Describes a tensor whose first element is at an address.
     ///
     /// # Safety
-    /// The elements are memory of the device that stays allocated until the call ends and its work is done.
+    /// The elements must be device memory that stays allocated until the call ends and its work is done.
     pub(super) unsafe fn new(
         first: DevicePtr,
         data_type: DataType,
@@ -36,7 +36,8 @@ impl<'c> Tensor<'c> {
     pub(super) fn as_output(&self) -> Result<TensorMut<'c>> {
         let view = &self.view;
         let layout = Layout::new(view.dims(), view.strides())?;
-        // SAFETY: the memory is that of this tensor. The host lets the call write it, or it is temporary.
+        // SAFETY: the memory is that of this tensor. The host allows the call to write it, or it is
+        // temporary.
         unsafe { TensorMut::new(view.first(), view.data_type(), layout) }
     }
 
@@ -44,7 +45,7 @@ impl<'c> Tensor<'c> {
         self.view.data_type()
     }
 
-    /// Returns true if the elements are integers or truth values.
+    /// Returns true if the elements are integers or booleans.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(Category::of(self.data_type()), Category::Bool | Category::Integer)
     }
@@ -70,7 +71,7 @@ impl<'c> Tensor<'c> {
         self.view.is_contiguous()
     }
 
-    /// Returns the index of a dimension, which a negative number counts from the end.
+    /// Returns the index of a dimension. Negative numbers count from the end.
     pub(crate) fn dimension(&self, dim: i64) -> Result<usize> {
         // A tensor without dimensions has the dimensions 0 and -1.
         let rank = self.rank().max(1) as i64;
@@ -82,22 +83,22 @@ impl<'c> Tensor<'c> {
         }
     }
 
-    /// Returns a view with other dimensions and strides, which begins some elements behind the first.
+    /// Returns a view with other dimensions and strides, starting at an offset from the first element.
     fn laid_out(&self, dims: Vec<usize>, strides: Vec<isize>, offset: isize) -> Result<Self> {
         let size = self.data_type().size().unwrap_or(1) as isize;
         let first = self.view.first().addr().wrapping_add_signed(offset * size);
-        // SAFETY: callers choose elements of this tensor.
+        // SAFETY: callers select elements of this tensor.
         unsafe { Self::new(DevicePtr::from_addr(first), self.data_type(), dims, strides) }
     }
 
-    /// Returns a view with the dimensions in another order: `order[i]` is the old place of the new dimension `i`.
+    /// Returns a view with the dimensions permuted: `order[i]` is the old position of the new dimension `i`.
     pub(crate) fn permuted(&self, order: &[usize]) -> Result<Self> {
         let dims = order.iter().map(|&old| self.dims()[old]).collect();
         let strides = order.iter().map(|&old| self.strides()[old]).collect();
         self.laid_out(dims, strides, 0)
     }
 
-    /// Returns a view with two dimensions exchanged.
+    /// Returns a view with two dimensions swapped.
     pub(crate) fn transposed(&self, one: usize, other: usize) -> Result<Self> {
         let mut order: Vec<usize> = (0..self.rank()).collect();
         if !order.is_empty() {
@@ -106,7 +107,7 @@ impl<'c> Tensor<'c> {
         self.permuted(&order)
     }
 
-    /// Returns a view of a larger shape, in which elements repeat as NumPy broadcasts them.
+    /// Returns a view that is broadcast to a larger shape by NumPy's rules.
     pub(crate) fn expanded(&self, dims: &[usize]) -> Result<Self> {
         let refuse =
             || Error::invalid(format!("the shape {:?} cannot be broadcast to {dims:?}", self.dims()));
@@ -130,7 +131,7 @@ impl<'c> Tensor<'c> {
         self.laid_out(dims, strides, 0)
     }
 
-    /// Returns a view with a dimension divided in two, of which the second has a length.
+    /// Returns a view with a dimension split in two, of which the second has the given length.
     pub(crate) fn divided(&self, dim: usize, len: usize) -> Result<Self> {
         let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
         if len == 0 || !dims[dim].is_multiple_of(len) {
@@ -142,7 +143,7 @@ impl<'c> Tensor<'c> {
         self.laid_out(dims, strides, 0)
     }
 
-    /// Returns a view without a dimension, at one of its indices.
+    /// Returns a view at an index of a dimension, without that dimension.
     pub(crate) fn selected(&self, dim: usize, index: usize) -> Result<Self> {
         let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
         if index >= dims[dim] {
@@ -153,7 +154,7 @@ impl<'c> Tensor<'c> {
         self.laid_out(dims, strides, stride * index as isize)
     }
 
-    /// Returns a view of every `step`-th index of a dimension from `start` on.
+    /// Returns a view of every `step`-th index of a dimension, starting at `start`.
     pub(crate) fn sliced(&self, dim: usize, start: usize, len: usize, step: usize) -> Result<Self> {
         let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
         if len > 0 && start + (len - 1) * step >= dims[dim] {
@@ -170,7 +171,7 @@ impl<'c> Tensor<'c> {
         if self.rank() == 0 { self.unsqueezed(0) } else { Ok(self.clone()) }
     }
 
-    /// Returns a view of complex numbers as pairs of real ones, which are a new last dimension.
+    /// Returns a view of complex numbers as pairs of real numbers in a new last dimension.
     pub(crate) fn as_pairs(&self) -> Result<Self> {
         let ty = match self.data_type() {
             DataType::COMPLEX64 => DataType::FLOAT32,
@@ -179,16 +180,17 @@ impl<'c> Tensor<'c> {
         };
         let dims = [self.dims(), &[2]].concat();
         let strides = self.strides().iter().map(|stride| 2 * stride).chain([1]).collect();
-        // SAFETY: a complex number consists of two real ones.
+        // SAFETY: a complex number consists of two real numbers.
         unsafe { Self::new(self.view.first(), ty, dims, strides) }
     }
 
-    /// Returns true if a byte between the first and the last element may belong to both tensors.
+    /// Returns true if the ranges from the first to the last byte of both tensors overlap, so that they may
+    /// share elements.
     pub(crate) fn shares_memory(&self, other: &Tensor<'_>) -> Result<bool> {
         Ok(self.as_output()?.shares_memory(other.elements()))
     }
 
-    /// Returns a view of another shape with as many elements, if the elements lie one after the other.
+    /// Returns a view with a different shape and the same number of elements, if the tensor is contiguous.
     pub(crate) fn reshaped(&self, dims: &[usize]) -> Result<Self> {
         if !self.is_contiguous() || dims.iter().product::<usize>() != self.len() {
             return Err(Error::invalid(format!("{:?} cannot be viewed as {dims:?}", self.dims())));

@@ -1,4 +1,5 @@
-//! The memory that the host has allocated. A host frees it without its size, and copies are checked against it.
+//! The memory that the host has allocated. The host frees it without passing its size, and copies are checked
+//! against it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ struct Block {
     device: DeviceId,
 }
 
-/// All blocks by their addresses.
+/// All blocks, by address.
 static BLOCKS: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
 
 fn blocks() -> MutexGuard<'static, BTreeMap<usize, Block>> {
@@ -28,7 +29,7 @@ fn blocks() -> MutexGuard<'static, BTreeMap<usize, Block>> {
 /// Allocates memory on the current device.
 pub(crate) fn allocate(bytes: u64) -> Result<DevicePtr> {
     lifecycle::ready()?;
-    // Null would mean that there is not enough memory, so a block of 0 bytes has an address too.
+    // Null would mean that memory is exhausted, so a block of 0 bytes also has an address.
     let size = isize::try_from(bytes).map_or(usize::MAX, isize::unsigned_abs).max(1);
     if size == usize::MAX {
         return Err(out_of_memory(bytes));
@@ -48,7 +49,7 @@ fn out_of_memory(bytes: u64) -> Error {
     Error::new(DiopiError::ERROR_OCCURRED, format!("the device has no {bytes} bytes of memory left"))
 }
 
-/// Frees memory, after all work of its device.
+/// Frees memory, after all work on its device.
 pub(crate) fn free(ptr: DevicePtr) -> Result<()> {
     if ptr.is_null() || lifecycle::is_stopped() {
         return Ok(());
@@ -61,7 +62,7 @@ pub(crate) fn free(ptr: DevicePtr) -> Result<()> {
     done.and(library().device.device_memory_deallocate(device, ptr, size)).map_err(failed)
 }
 
-/// Checks that a range is inside its block. Memory that the host has from elsewhere is left to the device.
+/// Checks that a range is inside its block. Memory allocated elsewhere is left to the device.
 pub(crate) fn check(name: &str, ptr: DevicePtr, size: usize) -> Result<()> {
     let blocks = blocks();
     let Some((start, block)) = blocks.range(..=ptr.addr()).next_back() else { return Ok(()) };
@@ -73,7 +74,7 @@ pub(crate) fn check(name: &str, ptr: DevicePtr, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// Forgets all blocks, when the device frees them.
+/// Forgets all blocks. Called when the device frees them.
 pub(crate) fn forget() {
     blocks().clear();
 }

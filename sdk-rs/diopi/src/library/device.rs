@@ -1,4 +1,4 @@
-//! Device memory and streams, for hosts without a device interface of their own.
+//! Device memory and streams, for hosts without their own device interface.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -11,7 +11,7 @@ use crate::error::{self, Result, failed, invalid};
 use crate::provider::library;
 use crate::runtime::{DiopiError, ffi::diopiStreamHandle_t};
 
-/// Allocates device memory; null if there is not enough.
+/// Allocates device memory; null if memory is exhausted.
 #[unsafe(no_mangle)]
 pub extern "C" fn device_malloc(bytes: u64) -> *mut c_void {
     let mut memory = ptr::null_mut();
@@ -22,7 +22,7 @@ pub extern "C" fn device_malloc(bytes: u64) -> *mut c_void {
     memory
 }
 
-/// Frees device memory, after all work of the device. Ignores null.
+/// Frees device memory, after all work on the device. Ignores null.
 #[unsafe(no_mangle)]
 pub extern "C" fn device_free(ptr: *mut c_void) {
     error::call("device_free", || blocks::free(DevicePtr::from_ptr(ptr)));
@@ -31,7 +31,7 @@ pub extern "C" fn device_free(ptr: *mut c_void) {
 /// Copies from the host to the device, in stream order.
 ///
 /// # Safety
-/// The memory is valid for `bytes` bytes, and stays so until the stream has passed the copy.
+/// The memory must be valid for `bytes` bytes until the stream has executed the copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn device_memcpy_h2d_async(
     stream: diopiStreamHandle_t,
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn device_memcpy_d2h_async(
 /// Copies within the device, in stream order.
 ///
 /// # Safety
-/// As for [`device_memcpy_h2d_async`]. The memories do not overlap.
+/// As for [`device_memcpy_h2d_async`]. The two ranges must not overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn device_memcpy_d2d_async(
     stream: diopiStreamHandle_t,
@@ -106,28 +106,28 @@ fn copy(
     if size == 0 { Ok(()) } else { submit(device, stream, size).map_err(failed) }
 }
 
-/// Makes a stream of the current device.
+/// Creates a stream on the current device.
 ///
 /// # Safety
-/// `stream` is null or writable.
+/// `stream` must be null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn device_make_stream(stream: *mut diopiStreamHandle_t) -> DiopiError {
     error::call("device_make_stream", || {
         let place = support::place("stream", stream).map_err(failed)?;
         let made = streams::make()?;
-        // SAFETY: not null and aligned by the check; writable by the caller's promise.
+        // SAFETY: it is aligned and not null, as just checked; writable by the caller's promise.
         unsafe { place.write(ptr::with_exposed_provenance_mut(made.addr())) };
         Ok(())
     })
 }
 
-/// Destroys a stream, after its work.
+/// Destroys a stream, after its work is done.
 #[unsafe(no_mangle)]
 pub extern "C" fn device_destroy_stream(stream: diopiStreamHandle_t) -> DiopiError {
     error::call("device_destroy_stream", || streams::destroy(Stream::from_addr(stream.expose_provenance())))
 }
 
-/// Waits for all work of a stream.
+/// Waits for all work on a stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn device_synchronize_stream(stream: diopiStreamHandle_t) -> DiopiError {
     error::call("device_synchronize_stream", || {

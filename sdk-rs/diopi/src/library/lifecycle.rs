@@ -1,4 +1,4 @@
-//! Starts the device, and reports whether it runs.
+//! Starts the device, and reports whether it is running.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::runtime::DiopiError;
 /// Not started yet: the first call that needs the device starts it.
 const NEW: u8 = 0;
 const RUNNING: u8 = 1;
-/// Finalised: the host has to initialise the library again.
+/// Finalised: the host must initialise the library again.
 const STOPPED: u8 = 2;
 
 static PHASE: AtomicU8 = AtomicU8::new(NEW);
@@ -24,7 +24,7 @@ fn changing() -> MutexGuard<'static, ()> {
     CHANGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the device, unless it runs.
+/// Starts the device, unless it is running.
 pub(crate) fn start() -> Result<()> {
     let _guard = changing();
     if PHASE.load(Ordering::Acquire) == RUNNING {
@@ -43,7 +43,7 @@ pub(crate) fn start() -> Result<()> {
     Ok(())
 }
 
-/// Makes sure that the device runs. Starts it if the host has not initialised the library.
+/// Ensures that the device is running. Starts it if the host has not initialised the library.
 pub(crate) fn ready() -> Result<()> {
     match PHASE.load(Ordering::Acquire) {
         RUNNING => Ok(()),
@@ -52,12 +52,13 @@ pub(crate) fn ready() -> Result<()> {
     }
 }
 
-/// Returns true after the library was finalised: streams and memory are gone.
+/// Returns true after the library was finalised, when streams and memory no longer exist.
 pub(crate) fn is_stopped() -> bool {
     PHASE.load(Ordering::Acquire) == STOPPED
 }
 
-/// Marks the library as finalised and calls a function with the numbers of the devices, if the device runs.
+/// Marks the library as finalised, and calls a function with the ids of the devices if the device was
+/// running.
 pub(super) fn end(stop: impl FnOnce(&[DeviceId]) -> Result<()>) -> Result<()> {
     let _guard = changing();
     if PHASE.load(Ordering::Acquire) != RUNNING {

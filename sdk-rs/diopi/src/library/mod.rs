@@ -1,12 +1,12 @@
 //! The functions of the library that are not operators.
 //!
-//! `buildGeneratorState` is not among them. It gives a handle of the host other memory, for which the interface has no
-//! function, so the host defines it.
+//! `buildGeneratorState` is not among them. It replaces the memory of a host handle, for which the interface
+//! has no function, so the host defines it.
 //!
-//! * `device`: device memory and streams, for hosts without a device interface of their own.
-//! * `lifecycle`: starts the device, and reports whether it runs.
+//! * `device`: device memory and streams, for hosts without their own device interface.
+//! * `lifecycle`: starts the device, and reports whether it is running.
 //! * `shutdown`: stops the device.
-//! * `registration`: registers the functions of `device` with hosts of the older form.
+//! * `registration`: registers the functions of `device` with older hosts.
 
 mod blocks;
 mod device;
@@ -22,10 +22,10 @@ use crate::error;
 use crate::provider::library;
 use crate::runtime::DiopiError;
 
-/// Initialises the library, and registers its functions if the host wants that.
+/// Initialises the library, and registers its functions if the host requests it.
 ///
 /// # Safety
-/// The functions of the host are as the interface says.
+/// The functions of the host must conform to the interface.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn initLibrary() -> DiopiError {
     error::call("initLibrary", || {
@@ -60,7 +60,7 @@ pub extern "C" fn diopiGetLastErrorString() -> *const c_char {
     error::last_message()
 }
 
-/// Returns a text for C that is never freed.
+/// Returns a C string that is never freed.
 fn kept(place: &'static OnceLock<CString>, text: &str) -> *const c_char {
     place.get_or_init(|| CString::new(text.replace('\0', " ")).unwrap_or_default()).as_ptr()
 }

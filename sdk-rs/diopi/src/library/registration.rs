@@ -1,6 +1,6 @@
-//! Registers the device functions with hosts of the older form, which do not look them up by their symbols.
+//! Registers the device functions with older hosts, which do not look up their symbols.
 //!
-//! The functions that are registered return the code as a number. Apart from that they have the types of the symbols.
+//! The registered functions return the error code as a number. Otherwise they have the types of the symbols.
 
 use std::ffi::{c_char, c_void};
 
@@ -9,10 +9,10 @@ use crate::error::{self, Result};
 use crate::host::runtime;
 use crate::runtime::{DiopiError, ffi::diopiStreamHandle_t};
 
-/// Registers all functions that the host asks for.
+/// Registers all functions that the host requests.
 pub(crate) fn register() -> Result<()> {
     let host = runtime();
-    // SAFETY: the functions are as the interface says, and are part of this library.
+    // SAFETY: the functions conform to the interface, and are part of this library.
     unsafe {
         if_present(host.register_stream_create_func(Some(make_stream)))?;
         if_present(host.register_stream_destroy_func(Some(destroy_stream)))?;
@@ -26,7 +26,7 @@ pub(crate) fn register() -> Result<()> {
     }
 }
 
-/// Accepts that the host lacks a function: hosts of the current form have none of them.
+/// Accepts that the host lacks a function: current hosts have none of them.
 fn if_present(registered: Result<()>) -> Result<()> {
     match registered {
         Err(error) if error.status == DiopiError::NO_IMPLEMENT => Ok(()),

@@ -4,7 +4,7 @@ use super::{blocks, lifecycle, streams};
 use crate::error::{Result, failed};
 use crate::provider::library;
 
-/// Waits for all work and stops the device, if it runs.
+/// Waits for all work and stops the device, if it is running.
 pub(crate) fn stop() -> Result<()> {
     lifecycle::end(|numbers| {
         let device = library().device;

@@ -1,4 +1,4 @@
-//! The streams that the host has made, and their devices.
+//! The streams that the host has created, and their devices.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use super::lifecycle;
 use crate::error::{Result, failed, invalid};
 use crate::provider::library;
 
-/// The device of each stream. Devices without streams have the null handle for all.
+/// The device of each stream. Devices without streams use the null handle for all.
 static STREAMS: Mutex<BTreeMap<Stream, DeviceId>> = Mutex::new(BTreeMap::new());
 
 fn streams() -> MutexGuard<'static, BTreeMap<Stream, DeviceId>> {
     STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a stream of the current device.
+/// Creates a stream on the current device.
 pub(crate) fn make() -> Result<Stream> {
     lifecycle::ready()?;
     let library = library();
@@ -26,7 +26,7 @@ pub(crate) fn make() -> Result<Stream> {
     Ok(stream)
 }
 
-/// Destroys a stream after its work.
+/// Destroys a stream after its work is done.
 pub(crate) fn destroy(stream: Stream) -> Result<()> {
     if lifecycle::is_stopped() {
         return Ok(());
@@ -39,7 +39,7 @@ pub(crate) fn destroy(stream: Stream) -> Result<()> {
         streams.remove(&stream);
     }
     drop(streams);
-    // The host frees the memory next that the work uses.
+    // The host may free memory that the work uses right after this call.
     let done = library().device.synchronize_stream(device, stream);
     done.and(library().device.destroy_stream(device, stream)).map_err(failed)
 }
@@ -59,7 +59,7 @@ fn unknown(stream: Stream) -> crate::error::Error {
     invalid(format!("`stream` is {:#x}, which was destroyed or never made", stream.addr()))
 }
 
-/// Forgets all streams, when the device destroys them.
+/// Forgets all streams. Called when the device destroys them.
 pub(crate) fn forget() {
     streams().clear();
 }

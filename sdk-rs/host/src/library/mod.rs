@@ -9,6 +9,7 @@ use std::ptr::null;
 
 use libloading::os::unix::{self, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 use tenon::device::{Function, LastError};
+use tenon::operators::by_name::{Calls, Export};
 
 use crate::error::LoadError;
 use crate::negotiate::Entry;
@@ -145,6 +146,17 @@ impl Library {
         let Some(found) = self.find_beside(entry, c"tenon_device_extension") else { return null() };
         // SAFETY: a plugin that exports this name gives it this signature.
         unsafe { std::mem::transmute::<*mut c_void, Extension>(found)() }
+    }
+
+    /// Returns the functions that call the plugin's operators, if it exports them.
+    pub(crate) fn operators(&self, entry: Entry) -> Option<Calls> {
+        let found = self.find_beside(entry, c"tenon_operator_calls")?;
+        // SAFETY: a plugin that exports this name gives it this signature.
+        let calls = unsafe { std::mem::transmute::<*mut c_void, Export>(found)() };
+        // SAFETY: null, or a struct that lives as long as the library and begins with its size.
+        let size = unsafe { calls.cast::<usize>().as_ref() }?;
+        // SAFETY: the struct has all members by its size.
+        (*size >= size_of::<Calls>()).then(|| unsafe { *calls })
     }
 
     pub(crate) fn last_error(&self, entry: Entry) -> Option<LastError> {

@@ -25,7 +25,7 @@ static BUFFER: Buffer = Buffer(UnsafeCell::new([0; 1 << 14]));
 
 /// The previous handlers.
 struct Before(UnsafeCell<[MaybeUninit<libc::sigaction>; SIGNALS.len()]>);
-// SAFETY: written once, before the handler that reads it can run for that signal.
+// SAFETY: each element is written once, before the handler that reads it is installed.
 unsafe impl Sync for Before {}
 
 /// The buffer in which the handler formats.
@@ -38,7 +38,7 @@ pub(super) fn watch(tracer: &'static Tracer) {
     let pointer = std::ptr::from_ref(tracer).cast_mut();
     for place in &LIVE {
         let old = place.load(Ordering::Acquire);
-        // SAFETY: what was stored there is never freed.
+        // SAFETY: the stored pointer is null or to memory that is never freed.
         let over = unsafe { old.as_ref() }.is_none_or(Tracer::is_closed);
         if over && place.compare_exchange(old, pointer, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             break;
@@ -50,8 +50,8 @@ pub(super) fn watch(tracer: &'static Tracer) {
 fn install() {
     at_exit::call(close_traces);
     for (index, signal) in SIGNALS.into_iter().enumerate() {
-        // SAFETY: an action of zeros is the default one; both places are valid; the handler does only what a handler
-        // may do, and the place for the old action is written before the signal can reach the new one's reader.
+        // SAFETY: an all-zero action is the default one, and both pointers are valid. The handler makes only calls that
+        // are safe in handlers. The old action is written before the new handler, which reads it, is installed.
         unsafe {
             let place = BEFORE.0.get().cast::<libc::sigaction>().add(index);
             libc::sigaction(signal, std::ptr::null(), place);
@@ -64,7 +64,7 @@ fn install() {
 }
 
 fn live() -> impl Iterator<Item = &'static Tracer> {
-    // SAFETY: what was stored there is never freed.
+    // SAFETY: the stored pointer is null or to memory that is never freed.
     LIVE.iter().filter_map(|place| unsafe { place.load(Ordering::Acquire).as_ref() })
 }
 
@@ -74,14 +74,14 @@ extern "C" fn close_traces() {
 
 extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     if !SAVING.swap(true, Ordering::Acquire) {
-        // SAFETY: nobody else is between the two marks.
+        // SAFETY: `SAVING` was false, so no other thread uses the buffer until it is false again.
         let buffer = unsafe { &mut *BUFFER.0.get() };
         live().for_each(|tracer| tracer.save(buffer));
         SAVING.store(false, Ordering::Release);
     }
     let Some(index) = SIGNALS.iter().position(|known| *known == signal) else { return };
-    // SAFETY: the old action was written before this handler was installed. A fault happens again when the handler
-    // returns and then meets the old action; a signal that somebody sent does not, and is sent once more.
+    // SAFETY: the old action was written before this handler was installed. A fault is raised again when the handler
+    // returns, and is then handled by the old action. A signal from a process is not, so it is sent again.
     unsafe {
         libc::sigaction(signal, BEFORE.0.get().cast::<libc::sigaction>().add(index), std::ptr::null_mut());
         let sent = info.is_null() || (*info).si_code <= 0;

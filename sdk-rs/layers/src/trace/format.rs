@@ -1,4 +1,4 @@
-//! Events as JSON, into a buffer of fixed size: nothing here allocates, so that a signal handler may use it.
+//! Writes events as JSON to a buffer of fixed size. Nothing here allocates, so a signal handler may use it.
 
 use std::fmt::Write as _;
 

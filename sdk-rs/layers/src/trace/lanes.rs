@@ -18,7 +18,7 @@ pub(super) struct Lanes {
     tracer: &'static Tracer,
     plugin: u8,
     on: AtomicBool,
-    /// Callbacks that the plugin refused, one after the other.
+    /// The number of consecutive callbacks that the plugin refused.
     refused: AtomicU32,
     /// The captures in progress. Work that is queued meanwhile may become part of a graph.
     captures: AtomicUsize,
@@ -41,7 +41,7 @@ struct Mark {
     queued: u64,
 }
 
-/// The marks that were not passed yet. A callback gets a number and not a pointer, so that a second call, or
+/// The marks that no stream has reached yet. A callback gets a number instead of a pointer, so that a second call, or
 /// a call after a refusal, has no effect.
 static MARKS: Mutex<Marks> = Mutex::new(Marks { last: 0, waiting: BTreeMap::new() });
 
@@ -59,7 +59,7 @@ fn take(number: u64) -> Option<Mark> {
 }
 
 impl Lanes {
-    /// Refusals in a row after which the plugin is left alone.
+    /// The number of consecutive refusals after which no more callbacks are queued.
     const PATIENCE: u32 = 16;
 
     pub(super) fn new(tracer: &'static Tracer, plugin: u8) -> Arc<Self> {

@@ -19,7 +19,7 @@ use tenon::support::write_line;
 const SEPARATOR: &[u8] = b",\n{";
 /// A text that occurs in each call and each piece of work, and nowhere else.
 const COUNTED: &[u8] = b"\"ph\":\"X\"";
-/// The room in the head for the event that says how many events are missing.
+/// The space in the head for the event with the number of missing events.
 const RESERVED: usize = 160;
 
 /// An open file, with one writer at a time.
@@ -43,7 +43,7 @@ pub(super) struct Output {
 impl Output {
     /// Opens a file. If another writer has locked it, opens a file with the process id in its name instead.
     pub(super) fn open(path: &Path, head: &[u8]) -> io::Result<Self> {
-        // Paths are resolved now: the program may change its folder.
+        // Paths are resolved now, because the program may change its working directory.
         let mut path = std::path::absolute(path)?;
         let mut file = create(&path)?;
         if !lock(&file) {
@@ -179,8 +179,8 @@ impl Output {
 
 /// Opens a file without changing its contents, which may be another writer's. For a FIFO it waits for a reader.
 ///
-/// Not by `OpenOptions`, which retries after a signal: Ctrl-C could not end the wait in programs that handle it, such as
-/// Python.
+/// `OpenOptions` is not used, because it retries after a signal. In programs that handle Ctrl-C, such as Python, the
+/// signal could then not end the wait.
 fn create(path: &Path) -> io::Result<File> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC;
@@ -193,8 +193,7 @@ fn create(path: &Path) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
-/// Becomes the only writer of a file, until it is closed. A file system without locks does not know of other
-/// writers.
+/// Locks a file for writing until it is closed. Without effect on a file system without locks.
 fn lock(file: &File) -> bool {
     !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }

@@ -34,7 +34,7 @@ pub(super) struct Header {
     pub(super) words: u8,
     pub(super) function: u16,
     pub(super) plugin: u8,
-    /// 0: no question; 1: yes; 2: no.
+    /// The boolean result: 0: none; 1: true; 2: false.
     pub(super) answer: u8,
     pub(super) status: i16,
 }
@@ -113,7 +113,7 @@ impl Ring {
         Some(used / (WORDS / 8))
     }
 
-    /// Reads records from the oldest on, until `read` returns false. They stay until [`Ring::pass`].
+    /// Reads records, the oldest first, until `read` returns false. They stay in the ring until [`Ring::pass`].
     ///
     /// Returns the position where it stopped, for [`Ring::pass`].
     pub(super) fn read(&self, from: usize, mut read: impl FnMut(Header, &[u64]) -> bool) -> usize {
@@ -145,7 +145,7 @@ impl Ring {
         self.tail.store(until, Ordering::Release);
     }
 
-    /// Empties it. Only for the owner, and when nobody reads.
+    /// Removes all records. Only the owner may call it, and only without a reader.
     pub(super) fn forget(&self) {
         self.tail.store(self.head.load(Ordering::Relaxed), Ordering::Release);
     }

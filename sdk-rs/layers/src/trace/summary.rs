@@ -41,7 +41,7 @@ pub struct FunctionSummary {
     pub mean_ns: u64,
     /// The median.
     pub median_ns: u64,
-    /// All but one in a hundred took less.
+    /// The 99th percentile.
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
@@ -56,7 +56,7 @@ pub struct StreamSummary {
     pub stream: String,
     /// Number of pieces of work.
     pub count: u64,
-    /// For how long it had work, in nanoseconds.
+    /// The time during which it had work, in nanoseconds.
     pub busy_ns: u64,
 }
 
@@ -226,7 +226,7 @@ impl Gathered {
 fn function(name: String, mut durations: Vec<u64>, errors: u64) -> FunctionSummary {
     durations.sort_unstable();
     let (count, total_ns) = (durations.len() as u64, durations.iter().sum::<u64>());
-    // The nearest rank: the shortest duration that so many hundredths of the calls do not exceed.
+    // The nearest-rank percentile: the shortest duration that this share of the calls does not exceed.
     let at = |hundredths: u64| durations[((count * hundredths).div_ceil(100) - 1) as usize];
     FunctionSummary {
         name,

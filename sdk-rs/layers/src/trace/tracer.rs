@@ -40,7 +40,7 @@ pub(super) struct Tracer {
     limit: u64,
     events: AtomicU64,
     dropped: AtomicU64,
-    /// Records are not accepted any more.
+    /// True once records are no longer accepted.
     closed: AtomicBool,
     /// Number of the thread that writes to the file; 0: none.
     writing: AtomicI32,
@@ -101,7 +101,7 @@ impl Tracer {
             woken: AtomicBool::new(false),
             lanes: AtomicUsize::new(0),
         }));
-        // A file that cannot be written is known from the beginning, and viewers can open what is there.
+        // Writing at once reports a file that cannot be written, and viewers can open the file while the trace runs.
         tracer.output.write(&[]);
         let writer = thread::Builder::new().name("tenon-trace".into()).spawn(|| tracer.write_on())?;
         let _ = tracer.writer.set(writer.thread().clone());
@@ -163,7 +163,7 @@ impl Tracer {
 
     #[cold]
     fn push_slowly(&self, ring: &Ring, record: &[u64]) {
-        // A process that was forked has no thread that writes.
+        // A forked process has no writer thread.
         while !self.is_closed() && self.process == std::process::id() {
             self.wake();
             thread::sleep(Duration::from_micros(100));
@@ -198,7 +198,7 @@ impl Tracer {
                 if let Some((_, ring)) = owned.0.iter().find(|(tracer, _)| tracer.id == self.id) {
                     return Some(*ring);
                 }
-                // The thread's ring of a trace that has ended has no reader any more.
+                // Nothing reads the thread's ring of a trace that has ended.
                 let own = owned.0.iter().position(|(tracer, _)| tracer.has_ended());
                 let own = own.map(|index| owned.0.swap_remove(index).1).inspect(|ring| ring.forget());
                 let spare = || SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -229,7 +229,7 @@ impl Tracer {
 
     fn rings(&self) -> impl Iterator<Item = (&AtomicPtr<Ring>, &'static Ring)> {
         self.rings.iter().filter_map(|place| {
-            // SAFETY: what was stored there is never freed.
+            // SAFETY: the stored pointer is null or to memory that is never freed.
             unsafe { place.load(Ordering::Acquire).as_ref() }.map(|ring| (place, ring))
         })
     }
@@ -241,7 +241,7 @@ impl Tracer {
             self.woken.store(false, Ordering::Relaxed);
             if self.begin_writing(Duration::MAX) {
                 let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-                // Once the trace has ended, its rings may be another's.
+                // After the end of the trace, its rings may belong to another one.
                 if !self.is_closed() {
                     self.drain(&mut buffer);
                     self.give_back_rings();
@@ -277,7 +277,7 @@ impl Tracer {
             self.report_missing(&mut text);
             format::tail(&mut text);
             self.output.close(text.bytes());
-            // The trace itself is kept for ever, and needs no room any more.
+            // The trace itself is never freed, so its buffers are released.
             *buffer = Box::default();
             self.warn_of_missing();
         }
@@ -301,7 +301,7 @@ impl Tracer {
         }
     }
 
-    /// Returns the number of events that are missing, for whatever reason.
+    /// Returns the number of missing events, for any reason.
     fn missing(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed) + self.output.missing()
     }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::Duration;
 
-use super::function_checks::KINDS;
-use super::handles::NO_DEVICE;
-use super::lifecycle::never_recorded;
-use super::memory_checks::word;
-use super::rules::Rule;
-use super::{Validate, Violation};
+use crate::validate::checks::functions::KINDS;
+use crate::validate::checks::memory::word;
+use crate::validate::lifecycle::never_recorded;
+use crate::validate::objects::handles::NO_DEVICE;
+use crate::validate::rules::Rule;
+use crate::validate::{Validate, Violation};
 use crate::{at_exit, clock};
 
 /// Something that is still alive.
@@ -58,7 +58,7 @@ extern "C" fn report_all() {
     }
 }
 
-/// Leaves out the report at the end of the process: what is alive then is left to the operating system on purpose.
+/// Disables the report at the end of the process, for programs that leave their objects to the operating system.
 pub fn abandon() {
     AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
@@ -109,7 +109,7 @@ impl Validate {
     /// Returns the live handles and memory for which `wanted` returns true. It gets the flag `reported`, and may set it.
     fn alive(&self, device: Option<i32>, wanted: impl Fn(&AtomicBool) -> bool) -> Vec<Leak> {
         let plugin = &self.plugin.name;
-        // One time for all: resolving a backtrace takes long, and the order must not depend on it.
+        // All leaks have the same time, so that their order does not depend on how long backtraces take to resolve.
         let now = clock::now();
         let known = |device: i32| (device != NO_DEVICE).then_some(device);
         let mut memory: Vec<Leak> = self

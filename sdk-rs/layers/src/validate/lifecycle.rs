@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering;
 
 use tenon::device::{DeviceId, Result, Stream};
 
-use super::allocations::Allocation;
-use super::argument_checks::HandlesOfCall;
-use super::early_wait::EarlyWait;
-use super::function_checks::{Effect, HandleParam, KINDS, Lifecycle, MemoryParam};
-use super::handles::{Handle, HandleInfo, State};
-use super::memory_checks::text;
-use super::registry::Removed;
-use super::rules::Rule;
-use super::stream_progress::WorkId;
-use super::{CallCheck, Violation};
 use crate::own_callback;
+use crate::validate::checks::arguments::HandlesOfCall;
+use crate::validate::checks::early_wait::EarlyWait;
+use crate::validate::checks::functions::{Effect, HandleParam, KINDS, Lifecycle, MemoryParam};
+use crate::validate::checks::memory::text;
+use crate::validate::objects::allocations::Allocation;
+use crate::validate::objects::handles::{Handle, HandleInfo, State};
+use crate::validate::objects::registry::Removed;
+use crate::validate::objects::stream_progress::WorkId;
+use crate::validate::rules::Rule;
+use crate::validate::{CallCheck, Violation};
 
 impl CallCheck<'_> {
     /// Performs the last steps before the call. Returns the note for `done` or `undo`.

@@ -13,24 +13,13 @@
 //! The layer does not see memory and handles from before it was enabled, or that the plugin returns by other functions
 //! than those of its table; nor the elements of arrays of addresses, such as those of `xccl_all_to_all`.
 
-mod accesses;
-mod allocations;
-mod argument_checks;
 mod call_site;
-mod destroyed;
-mod early_wait;
-mod function_checks;
-mod handles;
-mod hash;
+mod checks;
 mod leaks;
 mod lifecycle;
-mod lookup_cache;
-mod memory_checks;
-mod order_checks;
-mod registry;
+mod objects;
 mod report;
 mod rules;
-mod stream_progress;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -46,8 +35,9 @@ pub use rules::{Rule, RuleText, Severity, UnknownRule, catalogue};
 
 use crate::setting::{self, BadSetting};
 use call_site::CallSite;
-use function_checks::{CHECKS, FunctionChecks};
-use registry::TrackedPlugin;
+use checks::functions::{CHECKS, FunctionChecks};
+use objects::handles;
+use objects::registry::TrackedPlugin;
 use report::Counts;
 
 /// The name of the layer in its errors.

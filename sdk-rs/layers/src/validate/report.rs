@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tenon::support::write_line;
 
-use super::rules::{Rule, Severity};
+use crate::validate::rules::{Rule, Severity};
 
 /// A broken rule.
 #[derive(Clone, Debug)]

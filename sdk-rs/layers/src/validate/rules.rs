@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use tenon::Origin;
 
-use super::LAYER;
+use crate::validate::LAYER;
 
 /// Consequence of a broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

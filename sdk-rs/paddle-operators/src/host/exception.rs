@@ -1,7 +1,8 @@
 //! Throws the C++ exception of Paddle from Rust.
 //!
-//! The Python entry points of Paddle catch only `EnforceNotMet`; any other exception ends the process. So this module
-//! allocates an exception object with the C++ runtime, calls the constructor of `EnforceNotMet` on it, and throws it.
+//! The Python entry points of Paddle catch only `EnforceNotMet`; any other exception ends the process.
+//! Therefore this module allocates an exception object with the C++ runtime, calls the constructor of
+//! `EnforceNotMet` on it, and throws it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -19,12 +20,13 @@ type Destroy = unsafe extern "C" fn(object: *mut c_void) -> *mut c_void;
 type Throw =
     unsafe extern "C-unwind" fn(object: *mut c_void, type_info: *const c_void, destroy: Destroy) -> !;
 
-/// Room for an `EnforceNotMet`, which has about 80 bytes: two strings, a summary and a table of functions.
+/// The size reserved for an `EnforceNotMet`, which has about 80 bytes: two strings, a summary and a vtable
+/// pointer.
 const ROOM: usize = 256;
 
-/// Constructor, type and destructor, by the namespaces of the releases.
+/// The constructor, the type information and the destructor, for the namespaces of the releases.
 const SYMBOLS: [[&CStr; 3]; 2] = [
-    // Since 3.0.
+    // 3.0 and later.
     [
         c"_ZN6common7enforce13EnforceNotMetC1ERKNS_12ErrorSummaryEPKci",
         c"_ZTIN6common7enforce13EnforceNotMetE",
@@ -40,8 +42,8 @@ const SYMBOLS: [[&CStr; 3]; 2] = [
 
 /// A C++ `ErrorSummary`: a code, and a `std::string` that borrows its text.
 ///
-/// The string is in the form for texts that are not inside it, so that the text may be anywhere. Paddle's
-/// constructor only copies it.
+/// The string has the layout of long strings, whose text is stored elsewhere, so it can point to any text.
+/// Paddle's constructor only copies it.
 #[repr(C)]
 struct Summary {
     code: i32,
@@ -53,7 +55,7 @@ struct Summary {
 
 const _: () = assert!(size_of::<Summary>() == 40 && std::mem::offset_of!(Summary, text) == 8);
 
-/// The functions that are needed to throw.
+/// The functions that throwing requires.
 #[derive(Debug)]
 pub(super) struct Thrower {
     allocate: Allocate,
@@ -72,7 +74,8 @@ impl Thrower {
     /// Finds the symbols in Paddle and in the C++ runtime.
     ///
     /// # Errors
-    /// A one-line message that names the missing symbol. Without the symbols, operators could not report failures.
+    /// A one-line message that names the missing symbol. Operators cannot report failures without the
+    /// symbols.
     pub(super) fn find(paddle: &Libraries) -> Result<Self, String> {
         let [construct, type_info, destroy] = SYMBOLS
             .map(|symbols| symbols.map(|symbol| paddle.look_up(symbol)))
@@ -85,7 +88,7 @@ impl Thrower {
         if allocate.is_null() || throw.is_null() {
             return Err("no operators are registered: the C++ runtime does not export how to throw".into());
         }
-        // SAFETY: none of them is null, and the mangled names, and the ABI of C++, say what they are.
+        // SAFETY: none of them is null, and the mangled names and the C++ ABI determine their types.
         unsafe {
             Ok(Self {
                 allocate: std::mem::transmute::<*mut c_void, Allocate>(allocate),
@@ -97,7 +100,7 @@ impl Thrower {
         }
     }
 
-    /// Throws an error. Nothing of the caller's frame is lost: destructors run as for a panic.
+    /// Throws an error. Destructors of the caller's frames run, as for a panic.
     pub(super) fn throw(&self, error: Error) -> ! {
         let summary = Summary {
             code: error.code as i32,
@@ -106,8 +109,9 @@ impl Thrower {
             capacity: error.message.len(),
             unused: 0,
         };
-        // SAFETY: the object has room for what the constructor makes of it, and is thrown with the type and
-        // destructor of just that. The constructor copies the summary, whose text lives to the end of the block.
+        // SAFETY: the object has room for what the constructor creates, and is thrown with the type and
+        // destructor of that class. The constructor copies the summary, whose text lives to the end of the
+        // block.
         unsafe {
             let object = (self.allocate)(ROOM);
             (self.construct)(object, &raw const summary, c"libtenon_paddle.so".as_ptr(), 0);

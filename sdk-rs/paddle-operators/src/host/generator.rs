@@ -1,7 +1,7 @@
-//! The generator of a device's random numbers, which `paddle.seed` seeds.
+//! The random number generator of a device, which `paddle.seed` seeds.
 //!
-//! It gives out a seed and an offset, as it does for the operators of GPUs. The functions are methods of C++, so there is no
-//! promise that they stay; in every known release they are there.
+//! It returns a seed and an offset, as for GPU operators. The functions are C++ methods without a stability
+//! guarantee; every known release has them.
 
 use std::ffi::{CStr, c_void};
 
@@ -18,7 +18,7 @@ type IncrementOffset = unsafe extern "C-unwind" fn(generator: *mut c_void, incre
 const GET_GENERATOR: &CStr = c"_ZNK3phi13DeviceContext12GetGeneratorEv";
 const INCREMENT_OFFSET: &CStr = c"_ZN3phi9Generator15IncrementOffsetEm";
 
-/// A `std::pair` of two numbers, which the C++ ABI returns as C returns a struct.
+/// A `std::pair` of two numbers, which the C++ ABI returns like a C struct.
 #[repr(C)]
 struct SeedAndOffset {
     seed: u64,
@@ -36,7 +36,7 @@ impl Generator {
     /// Finds the methods.
     ///
     /// # Errors
-    /// One line that names the missing one.
+    /// One line that names the missing method.
     pub(super) fn find(libraries: &Libraries) -> Result<Self, String> {
         let find = |symbol: &CStr| {
             let found = libraries.look_up(symbol);
@@ -46,8 +46,8 @@ impl Generator {
             if found.is_null() { Err(missing()) } else { Ok(found) }
         };
         let (get, increment) = (find(GET_GENERATOR)?, find(INCREMENT_OFFSET)?);
-        // SAFETY: the names say class and argument types; the results are a pointer and a pair of numbers in every
-        // release.
+        // SAFETY: the names determine the class and the argument types; the results are a pointer and a pair
+        // of numbers in every release.
         Ok(unsafe {
             Self {
                 get: std::mem::transmute::<*mut c_void, GetGenerator>(get),
@@ -56,10 +56,10 @@ impl Generator {
         })
     }
 
-    /// Draws a seed and an offset for some random numbers; the next ones get an offset that is larger by as much.
+    /// Draws a seed and an offset for some random numbers, and advances the generator's offset past them.
     ///
     /// # Safety
-    /// `context` is a live one. Throws if its generator is not one of a device.
+    /// `context` must be live. Throws if its generator is not that of a device.
     pub(crate) unsafe fn draw(&self, context: DeviceContext, count: usize) -> Result<(i64, i64)> {
         // SAFETY: the caller's promise.
         let generator = unsafe { (self.get)(context.as_raw().cast()) };

@@ -6,15 +6,15 @@ use std::ptr::null_mut;
 
 use libloading::os::unix::{Library, RTLD_NOW};
 
-/// Some libraries, to look symbols up in one after the other.
+/// Libraries in which symbols are looked up, in order.
 pub(super) struct Libraries(Vec<ManuallyDrop<Library>>);
 
 impl Libraries {
-    /// Returns the names whose libraries are loaded. Loads nothing.
+    /// Returns the libraries among `names` that are already loaded. Loads nothing.
     pub(super) fn find(names: &[&str]) -> Self {
         // SAFETY: a library that is already loaded runs no initialiser.
         let open = |name| unsafe { Library::open(Some(name), RTLD_NOW | libc::RTLD_NOLOAD) };
-        // Never closed: the addresses that are looked up are kept until the process ends.
+        // Never closed: the addresses found in them are kept until the process ends.
         Self(names.iter().filter_map(|name| open(name).ok()).map(ManuallyDrop::new).collect())
     }
 
@@ -26,7 +26,7 @@ impl Libraries {
     pub(super) fn look_up(&self, symbol: &CStr) -> *mut c_void {
         self.0
             .iter()
-            // SAFETY: the address is only handed on; who uses it knows what it is of.
+            // SAFETY: the address is only passed on; its user knows its type.
             .find_map(|library| unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) }.ok())
             .map_or(null_mut(), |found| found.into_raw())
     }
@@ -47,7 +47,7 @@ pub(crate) fn stay_loaded() -> Result<(), String> {
     if !is_found || found.dli_fname.is_null() {
         return Err(refused("its file is unknown"));
     }
-    // SAFETY: the loader's own name of a loaded library, which runs no initialiser.
+    // SAFETY: the name is the dynamic linker's own name of a loaded library, which runs no initialiser.
     let path = unsafe { CStr::from_ptr(found.dli_fname) };
     // SAFETY: as above.
     let handle =

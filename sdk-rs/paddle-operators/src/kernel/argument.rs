@@ -1,4 +1,4 @@
-//! The kinds of arguments, and how either entry point receives each.
+//! The kinds of arguments, and how each entry point receives them.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 /// A kind of argument.
 ///
 /// # Safety
-/// `Raw` is what Paddle's caller of variadic entry points passes for an argument of this `KIND`.
+/// `Raw` must be the type that Paddle passes to variadic entry points for an argument of this `KIND`.
 pub(crate) unsafe trait Argument<'c>: Sized {
-    /// Its name in the registration.
+    /// The kind in the registration.
     const KIND: KernelArgument;
 
     /// Converts an argument of the variadic entry point.
@@ -22,13 +22,13 @@ pub(crate) unsafe trait Argument<'c>: Sized {
     /// Converts an argument of the variadic entry point.
     ///
     /// # Safety
-    /// `raw` is what Paddle passed for this argument in this call.
+    /// `raw` must be the value that Paddle passed for this argument in this call.
     unsafe fn from_raw(call: &'c Call, name: &'static str, raw: Self::Raw) -> Result<Self>;
 
-    /// Reads the argument of the entry point with a context.
+    /// Reads an argument of the entry point with a context.
     ///
     /// # Safety
-    /// `context` is that of this call, and has an argument of this kind at `index` of its section.
+    /// `context` must be that of this call, and have an argument of this kind at `index` of its section.
     unsafe fn from_context(
         call: &'c Call,
         name: &'static str,
@@ -37,7 +37,7 @@ pub(crate) unsafe trait Argument<'c>: Sized {
     ) -> Result<Self>;
 }
 
-/// The inputs, attributes or outputs of a context, one after the other.
+/// The inputs, attributes or outputs of a context, in order.
 pub(crate) struct Section<'c> {
     call: &'c Call,
     context: KernelContext,
@@ -45,7 +45,7 @@ pub(crate) struct Section<'c> {
 }
 
 impl<'c> Section<'c> {
-    /// Creates a section of a context that begins with its first argument.
+    /// Creates a section that starts with the first argument of a context.
     pub(crate) fn new(call: &'c Call, context: KernelContext) -> Self {
         Self { call, context, next: 0 }
     }
@@ -53,7 +53,7 @@ impl<'c> Section<'c> {
     /// Returns the next argument.
     ///
     /// # Safety
-    /// The context is that of the call, and has an argument of this kind there.
+    /// The context must be that of the call, and have an argument of this kind at the current position.
     pub(crate) unsafe fn next<A: Argument<'c>>(&mut self, name: &'static str) -> Result<A> {
         let index = self.next;
         self.next += 1;
@@ -71,7 +71,7 @@ pub(crate) trait Attribute<'c>: Argument<'c> {}
 /// An argument among the outputs.
 pub(crate) trait Outcome<'c>: Argument<'c> {}
 
-/// Attributes that arrive as themselves.
+/// Implements attributes that are passed by value.
 macro_rules! by_value {
     ($($value:ty: $kind:ident, $at:ident;)*) => {$(
         // SAFETY: C++ passes these by value, and Rust's types are those of C.
@@ -105,10 +105,10 @@ by_value! {
     f64: FLOAT64, kernel_context_double_attr_at;
 }
 
-// SAFETY: an enum of C++ is an `int` here, by value.
+// SAFETY: a C++ enum is an `int` here, passed by value.
 unsafe impl Argument<'_> for DataType {
     const KIND: KernelArgument = KernelArgument::DATA_TYPE;
-    /// In the numbering of C++, which is not that of the C API.
+    /// Uses the numbering of C++, which differs from that of the C API.
     type Raw = i32;
 
     unsafe fn from_raw(call: &Call, _: &'static str, mut raw: i32) -> Result<Self> {
@@ -156,12 +156,12 @@ impl<'c> Attribute<'c> for &'c str {}
 /// Returns the text of a C++ string.
 ///
 /// # Safety
-/// `pointer` is null or leads to a text with a NUL that stays for `'c`.
+/// `pointer` must be null or point to a NUL-terminated text that is valid for `'c`.
 pub(super) unsafe fn text<'c>(name: &str, pointer: *const c_char) -> Result<&'c str> {
     if pointer.is_null() {
         return Err(Error::broken(format!("`{name}` is a null string")));
     }
-    // SAFETY: not null by the check, the rest by the caller's promise.
+    // SAFETY: it is not null, as just checked; the rest is the caller's promise.
     unsafe { CStr::from_ptr(pointer) }
         .to_str()
         .map_err(|_| Error::invalid(format!("`{name}` is not text in UTF-8")))

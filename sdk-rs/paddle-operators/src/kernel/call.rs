@@ -14,7 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::provider::{self, Memory, Provider};
 
-/// One call of an operator: where its arguments come from, and which memory it has got hold of.
+/// One call of an operator: the source of its arguments, and the memory that it accesses.
 pub(crate) struct Call {
     pub(super) host: &'static Host,
     provider: &'static Provider,
@@ -28,15 +28,15 @@ pub(crate) struct Call {
 impl Call {
     /// Begins a call in a device context.
     fn begin(host: &'static Host, provider: &'static Provider, context: DeviceContext) -> Result<Self> {
-        // SAFETY: Paddle hands over a live context, or null, which the function reports.
+        // SAFETY: Paddle passes a live context, or null, which the function reports.
         let stream = unsafe { host.api.device_context_get_stream(context) }?;
         let launch = Launch { device: provider.device.get_device()?, stream };
         let (ledger, kept) = (Ledger::default(), RefCell::default());
         Ok(Self { host, provider, context, launch, is_settled: Cell::new(false), ledger, kept })
     }
 
-    /// Waits for the stream, once in a call: memory that the host accesses must be complete, and no other work may use
-    /// it.
+    /// Waits for the stream, once in each call: memory that the host accesses must be complete, and no other
+    /// work may use it.
     pub(crate) fn settle(&self) -> Result<()> {
         if !self.is_settled.replace(true) {
             self.launch.synchronize(&*self.provider.device)?;
@@ -69,8 +69,8 @@ impl Call {
         &self.host.api
     }
 
-    /// Returns the seed and the offset for some random numbers: `seed` itself, or those of the device's generator if it
-    /// is 0.
+    /// Returns the seed and the offset for some random numbers: `seed` itself, or if it is 0 those of the
+    /// device's generator.
     pub(crate) fn random(&self, seed: i64, count: usize) -> Result<(i64, i64)> {
         match seed {
             // SAFETY: the context is that of the call.
@@ -79,35 +79,36 @@ impl Call {
         }
     }
 
-    /// Makes a tensor without memory. It is deleted when the call ends.
+    /// Creates a tensor without memory. It is deleted when the call ends.
     pub(super) fn new_tensor(&self) -> Result<Tensor> {
-        // SAFETY: the function makes a tensor, which is deleted when the call ends.
+        // SAFETY: the function creates a tensor, which is deleted when the call ends.
         let holder = unsafe { self.api().new_tensor() }?;
         self.kept.borrow_mut().push(Kept { api: self.api(), holder });
         Ok(holder)
     }
 
-    /// Keeps the memory that a live tensor has by now until the call ends.
+    /// Keeps the current memory of a live tensor allocated until the call ends.
     pub(super) fn keep(&self, tensor: Tensor) -> Result<()> {
-        // SAFETY: our own tensor, which then shares the memory of a live one.
+        // SAFETY: it is our own tensor, which then shares the memory of a live one.
         Ok(unsafe { self.api().tensor_share_data_with(self.new_tensor()?, tensor) }?)
     }
 
-    /// Returns the address of a number that is in device memory; `None` if there are too many.
+    /// Returns the address of a constant in device memory; `None` if there are too many constants.
     pub(super) fn find_constant(&self, ty: DataType, value: f64) -> device::Result<Option<DevicePtr>> {
         self.provider.constants.find(&*self.provider.device, self.device(), ty, value)
     }
 
-    /// Calls the device's operators, or those that are composed of them. A panic in one becomes an error.
+    /// Calls the device's operators, or operators composed of them. A panic becomes an error.
     ///
-    /// `work` must not call Paddle: a C++ exception cannot pass here.
+    /// `work` must not call Paddle: a C++ exception cannot pass through this function.
     pub(crate) fn run<T>(&self, work: impl FnOnce(&dyn Operators, Launch) -> device::Result<T>) -> Result<T> {
         if let Some(compositions) = &self.provider.compositions {
-            // It catches panics by itself: exceptions of C++ pass through a composition that allocates memory.
+            // Compositions catch panics themselves: C++ exceptions pass through a composition that allocates
+            // memory.
             let composed = Composed::new(self.provider.operators, compositions, self);
             return work(&composed, self.launch).map_err(Error::of_operator);
         }
-        // A panic leaves incomplete tensors, and its error makes Paddle not use them.
+        // A panic leaves incomplete tensors. Paddle does not use them, because it receives an error.
         match catch_unwind(AssertUnwindSafe(|| work(self.provider.operators, self.launch))) {
             Ok(outcome) => outcome.map_err(Error::of_operator),
             Err(panic) => {
@@ -117,7 +118,7 @@ impl Call {
     }
 }
 
-/// Our own tensor, which keeps memory allocated. Deleted even if an exception of C++ passes.
+/// Our own tensor, which keeps memory allocated. It is deleted even if a C++ exception passes.
 #[derive(Debug)]
 struct Kept {
     api: &'static PaddleApi,
@@ -126,21 +127,22 @@ struct Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: made by `keep`, and deleted once. The function is there, and throws nothing.
+        // SAFETY: created by `keep`, and deleted once. The function exists and does not throw.
         let _ = unsafe { self.api.delete_tensor(self.holder) };
     }
 }
 
-/// Runs an operator for an entry point, and raises its error in Paddle's way.
+/// Runs an operator for an entry point, and raises its error as a Paddle exception.
 ///
-/// It takes trait objects, because the compiler would otherwise compile it for each of more than a thousand entry points.
+/// It takes trait objects: otherwise the compiler would compile it for each of more than a thousand entry
+/// points.
 pub(crate) fn enter(
     name: &CStr,
     context: &dyn Fn(&'static Host) -> Result<DeviceContext>,
     run: &dyn Fn(&Call) -> Result<()>,
 ) {
     let (Some(host), Some(provider)) = (Host::get(), provider::get()) else {
-        // Only a detected host has the address of an entry point.
+        // An entry point is registered only with a detected host.
         return;
     };
     let outcome =

@@ -1,19 +1,19 @@
-//! The types of elements that operators are registered for, and how numbers become elements.
+//! The element types that operators are registered for, and conversions from numbers to elements.
 
 use tenon::device::DataType;
 
 use super::float16::{Bf16, F16};
 use crate::error::{Error, Result};
 
-/// A truth value as Paddle stores it: one byte, in which all but zero is true.
+/// A boolean as Paddle stores it: one byte, where every value except zero is true.
 ///
-/// Not `bool`, which must be 0 or 1: memory that a host filled need not be.
+/// This is not `bool`, which must be 0 or 1: memory filled by a host may contain other values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(crate) struct Bool(u8);
 
 impl Bool {
-    /// Returns true if it is true.
+    /// Returns the value as a `bool`.
     pub(crate) fn get(self) -> bool {
         self.0 != 0
     }
@@ -29,19 +29,19 @@ pub(crate) struct Complex<T> {
     pub(crate) im: T,
 }
 
-/// A number of a type that is known at run time only.
+/// A number whose type is known only at run time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Number {
-    /// An integer or a truth value.
+    /// An integer or a boolean.
     Integer(i64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Real(f64),
     /// A complex number.
     Complex(Complex<f64>),
 }
 
 impl Number {
-    /// Converts to an integer: drops the fraction and the imaginary part.
+    /// Converts to an integer. Drops the fraction and the imaginary part.
     pub(crate) fn to_i64(self) -> i64 {
         match self {
             Self::Integer(value) => value,
@@ -49,7 +49,7 @@ impl Number {
         }
     }
 
-    /// Converts to a number with a fraction: drops the imaginary part.
+    /// Converts to a floating-point number. Drops the imaginary part.
     pub(crate) fn to_f64(self) -> f64 {
         match self {
             Self::Integer(value) => value as f64,
@@ -72,15 +72,15 @@ impl Number {
     }
 }
 
-/// A type of elements that Paddle has a name for.
+/// An element type that Paddle has a name for.
 ///
 /// # Safety
-/// Every bit pattern of its size is an element, and it has no padding.
+/// Every bit pattern must be a valid element, and the type must have no padding.
 pub(crate) unsafe trait Element: Copy + 'static {
-    /// Its name.
+    /// Paddle's name for the type.
     const DATA_TYPE: DataType;
 
-    /// Converts a number, as a C cast does it.
+    /// Converts a number with the rules of a C cast.
     fn from_number(number: Number) -> Self;
 
     /// Returns the element as a number.
@@ -93,15 +93,15 @@ pub(crate) const FLOATS: &[DataType] =
 /// The integer types.
 pub(crate) const INTEGERS: &[DataType] =
     &[DataType::UINT8, DataType::INT8, DataType::INT16, DataType::INT32, DataType::INT64];
-/// The types of complex numbers.
+/// The complex types.
 pub(crate) const COMPLEX: &[DataType] = &[DataType::COMPLEX64, DataType::COMPLEX128];
-/// The type of truth values.
+/// The boolean type.
 pub(crate) const BOOL: &[DataType] = &[DataType::BOOL];
 
 macro_rules! elements {
     ($($data_type:ident: $element:ty, |$number:ident| $from:expr, |$value:ident| $to:expr;)*) => {
         $(
-            // SAFETY: it consists of integers and numbers with a fraction of one size.
+            // SAFETY: it consists of integers and floating-point numbers of the same size.
             unsafe impl Element for $element {
                 const DATA_TYPE: DataType = DataType::$data_type;
 
@@ -116,7 +116,7 @@ macro_rules! elements {
             }
         )*
 
-        /// Returns the size and the alignment of an element of a type.
+        /// Returns the size and the alignment of an element type.
         pub(super) fn size_and_alignment(name: &str, data_type: DataType) -> Result<(usize, usize)> {
             match data_type {
                 $(DataType::$data_type => Ok((size_of::<$element>(), align_of::<$element>())),)*

@@ -1,4 +1,4 @@
-//! Elementwise operators: the types of results, and gradients that share memory with operands.
+//! Elementwise operators: result types, and gradients that share memory with operands.
 
 use tenon::device::{self, DataType};
 use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
@@ -7,13 +7,13 @@ use super::call::Call;
 use super::output::Output;
 use crate::error::{Error, Result};
 
-/// Returns the type of the result of operands: their type, where truth values only choose between the others.
+/// Returns the result type of operands: that of the first operand that is not boolean, or else boolean.
 fn result_type(operands: &[&TensorRef<'_>]) -> DataType {
     let mut types = operands.iter().map(|operand| operand.data_type());
     types.find(|ty| *ty != DataType::BOOL).unwrap_or(DataType::BOOL)
 }
 
-/// Computes the result of an operator, which has the type of the operands.
+/// Computes the result of an operator. It has the type of the operands.
 pub(crate) fn result(
     call: &Call,
     out: Output<'_>,
@@ -24,7 +24,7 @@ pub(crate) fn result(
     call.run(|device, launch| compute(device, launch, &mut out))
 }
 
-/// Computes truth values.
+/// Computes a boolean result.
 pub(crate) fn test(
     call: &Call,
     out: Output<'_>,
@@ -34,7 +34,7 @@ pub(crate) fn test(
     call.run(|device, launch| compute(device, launch, &mut out))
 }
 
-/// Computes the gradient by an operand. An output that Paddle does not want is left out.
+/// Computes the gradient with respect to an operand. Skips an output that Paddle does not request.
 ///
 /// `axis` is as for [`aligned`].
 pub(crate) fn gradient(
@@ -49,8 +49,9 @@ pub(crate) fn gradient(
     call.run(|device, launch| compute(device, launch, &mut out))
 }
 
-/// Computes a gradient as [`gradient`] does, before another gradient of the same operands: Paddle may have the first
-/// one in the memory of an operand, which the other one still needs. [`Early::store`] is for after the others.
+/// Computes a gradient as [`gradient`] does, before another gradient of the same operands. Paddle may place
+/// the first gradient in the memory of an operand that the other one still needs. Call [`Early::store`] after
+/// the other gradients.
 pub(crate) fn early_gradient<'c>(
     call: &'c Call,
     out: Option<Output<'c>>,
@@ -69,7 +70,7 @@ pub(crate) fn early_gradient<'c>(
     Ok(Early { call, staged: Some((out, stage)) })
 }
 
-/// A gradient that may wait in memory of its own.
+/// A gradient that may be kept in temporary memory.
 #[must_use = "it is stored at the end"]
 pub(crate) struct Early<'c> {
     call: &'c Call,
@@ -88,7 +89,7 @@ impl Early<'_> {
     }
 }
 
-/// Returns the output of a gradient, with the dimensions at its end that [`aligned`] gives to operands.
+/// Returns the output of a gradient, with the trailing dimensions that [`aligned`] gives to operands.
 fn output<'c>(out: Output<'c>, axis: i32, operands: &[&TensorRef<'_>]) -> Result<TensorMut<'c>> {
     let out = out.view(result_type(operands))?;
     let rank = operands.iter().map(|operand| operand.dims().len()).max().unwrap_or_default();
@@ -96,8 +97,8 @@ fn output<'c>(out: Output<'c>, axis: i32, operands: &[&TensorRef<'_>]) -> Result
     Ok(out.append_dimensions(count))
 }
 
-/// Aligns operands of fewer dimensions with the largest one, from its dimension `axis` on; -1 leaves them as they are,
-/// so that the last dimensions agree.
+/// Aligns operands of fewer dimensions with the largest one, starting at its dimension `axis`. With -1 they
+/// stay unchanged, so that the last dimensions are aligned.
 pub(crate) fn aligned<const N: usize>(operands: [TensorRef<'_>; N], axis: i32) -> Result<[TensorRef<'_>; N]> {
     let rank = operands.iter().map(|operand| operand.dims().len()).max().unwrap_or_default();
     let mut refused = Ok(());
@@ -111,7 +112,7 @@ pub(crate) fn aligned<const N: usize>(operands: [TensorRef<'_>; N], axis: i32) -
     refused.map(|()| aligned)
 }
 
-/// Returns the number of dimensions of length one that an operand needs at its end.
+/// Returns the number of trailing dimensions of length one that an operand needs.
 fn missing(rank: usize, largest: usize, axis: i32) -> Result<usize> {
     if axis == -1 || rank >= largest {
         return Ok(0);

@@ -1,11 +1,12 @@
-//! Numbers of 16 bits with a fraction: what attributes need of them, which is less than a library of arithmetic.
+//! 16-bit floating-point numbers: only what attributes need, which is less than an arithmetic library
+//! provides.
 
-/// A number of the type float16 of IEEE 754.
+/// A float16 number (IEEE 754).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(crate) struct F16(u16);
 
-/// The upper half of a number of the type float32.
+/// A bfloat16 number: the upper half of a float32 number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(crate) struct Bf16(u16);
@@ -21,7 +22,8 @@ impl F16 {
         let half = match value.abs() {
             _ if magnitude > INFINITY => 0x7e00 | (magnitude >> 13) as u16 & FRACTION,
             65536.0.. => 0x7c00,
-            // The exponent has another bias. The dropped bits decide the rounding, which may carry into the exponent.
+            // The exponent has a different bias. The dropped bits determine the rounding, which may carry
+            // into the exponent.
             6.103_515_6e-5.. => {
                 let rebiased = magnitude - ((127 - 15) << 23);
                 ((rebiased + 0xfff + (rebiased >> 13 & 1)) >> 13) as u16

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// Returns the elements of a list.
 ///
 /// # Safety
-/// The list is of elements of this type, which stay as they are for `'c`.
+/// The list must contain elements of this type that stay unchanged for `'c`.
 pub(super) unsafe fn elements<'c, T>(name: &str, list: List) -> Result<&'c [T]> {
     if list.size == 0 {
         return Ok(&[]);
@@ -22,7 +22,7 @@ pub(super) unsafe fn elements<'c, T>(name: &str, list: List) -> Result<&'c [T]> 
     if data.is_null() || !data.is_aligned() {
         return Err(Error::broken(format!("`{name}` is a list of {} elements at {data:p}", list.size)));
     }
-    // SAFETY: not null and aligned by the check, the rest by the caller's promise.
+    // SAFETY: it is aligned and not null, as just checked; the rest is the caller's promise.
     Ok(unsafe { slice::from_raw_parts(data, list.size) })
 }
 
@@ -59,7 +59,7 @@ borrowed! {
     f64: LIST_FLOAT64, list_double_attr, kernel_context_list_double_attr_at;
 }
 
-/// A list that Paddle made for the caller. Freed even if an exception of C++ passes.
+/// A list that Paddle created for the caller. It is freed even if a C++ exception passes.
 pub(super) struct Made<'c> {
     list: List,
     api: &'c PaddleApi,
@@ -67,18 +67,18 @@ pub(super) struct Made<'c> {
 }
 
 impl<'c> Made<'c> {
-    /// Creates a list of pointers.
+    /// Wraps a list of pointers.
     ///
     /// # Safety
-    /// Paddle made it for the caller, to be freed with `PD_DeletePointerList`.
+    /// Paddle must have created it for the caller, to be freed with `PD_DeletePointerList`.
     pub(super) unsafe fn of_pointers(api: &'c PaddleApi, list: List) -> Self {
         Self { list, api, free: PaddleApi::delete_pointer_list }
     }
 
-    /// Creates a list of bytes.
+    /// Wraps a list of bytes.
     ///
     /// # Safety
-    /// Paddle made it for the caller, to be freed with `PD_DeleteUInt8List`.
+    /// Paddle must have created it for the caller, to be freed with `PD_DeleteUInt8List`.
     unsafe fn of_bytes(api: &'c PaddleApi, list: List) -> Self {
         Self { list, api, free: PaddleApi::delete_uint8_list }
     }
@@ -86,16 +86,16 @@ impl<'c> Made<'c> {
     /// Returns the elements.
     ///
     /// # Safety
-    /// They are of type `T`.
+    /// They must be of type `T`.
     pub(super) unsafe fn elements<T>(&self, name: &str) -> Result<&[T]> {
-        // SAFETY: the type by the caller's promise; the list stays as long as `self`.
+        // SAFETY: the type is the caller's promise; the list lives as long as `self`.
         unsafe { elements(name, self.list) }
     }
 }
 
 impl Drop for Made<'_> {
     fn drop(&mut self) {
-        // SAFETY: made for the caller, and freed once. The function is there, and throws nothing.
+        // SAFETY: created for the caller, and freed once. The function exists and does not throw.
         let _ = unsafe { (self.free)(self.api, self.list) };
     }
 }
@@ -108,7 +108,8 @@ macro_rules! made {
             type Raw = *mut c_void;
 
             unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut c_void) -> Result<Self> {
-                // SAFETY: the caller's promise; the list is made for the caller, of what `read` takes it for.
+                // SAFETY: the caller's promise; the list was created for the caller and has the element type
+                // that `read` expects.
                 unsafe { $read(call, name, &Made::$made(call.api(), call.api().$convert(raw)?)) }
             }
 
@@ -118,7 +119,8 @@ macro_rules! made {
                 context: KernelContext,
                 index: usize,
             ) -> Result<Self> {
-                // SAFETY: the caller's promise; the list is made for the caller, of what `read` takes it for.
+                // SAFETY: the caller's promise; the list was created for the caller and has the element type
+                // that `read` expects.
                 unsafe { $read(call, name, &Made::$made(call.api(), call.api().$at(context, index)?)) }
             }
         }
@@ -134,14 +136,14 @@ made! {
 }
 
 /// # Safety
-/// The list is of bytes.
+/// The list must contain bytes.
 unsafe fn booleans(_: &Call, name: &str, list: &Made<'_>) -> Result<Vec<bool>> {
     // SAFETY: the caller's promise.
     Ok(unsafe { list.elements::<Bool>(name) }?.iter().map(|element| element.get()).collect())
 }
 
 /// # Safety
-/// The list is of pointers to texts that stay for `'c`.
+/// The list must contain pointers to texts that are valid for `'c`.
 unsafe fn texts<'c>(_: &'c Call, name: &str, list: &Made<'_>) -> Result<Vec<&'c str>> {
     // SAFETY: the caller's promise.
     let pointers = unsafe { list.elements::<*const c_char>(name) }?;

@@ -1,7 +1,7 @@
 //! Tracks the memory that an operator reads and writes, so that a mutable slice never overlaps another slice.
 //!
-//! Tensors of one call may share memory: an output is often an input, and views overlap. Mutable slices in Rust must
-//! not overlap. So each slice of a tensor is recorded, and an overlapping one is refused.
+//! Tensors of one call may share memory: an output is often an input, and views overlap. Mutable slices in
+//! Rust must not overlap. Therefore each slice of a tensor is recorded, and an overlapping slice is rejected.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -39,7 +39,7 @@ impl Ledger {
     }
 }
 
-/// Returns true if two ranges have an address in common; an empty range has none.
+/// Returns true if two ranges share an address; an empty range shares none.
 fn overlap(left: &Range<usize>, right: &Range<usize>) -> bool {
     left.start.max(right.start) < left.end.min(right.end)
 }

@@ -1,4 +1,4 @@
-//! The framework that operators are declared in.
+//! The framework for declaring operators.
 //!
 //! Paddle calls an operator in two ways: eager code passes each argument separately, and the executor of static graphs
 //! passes a context that contains them. [`kernel!`] declares the arguments once, as the fields of a struct, and

@@ -1,8 +1,9 @@
-//! Numbers and lists of integers that Paddle may leave in a tensor.
+//! Numbers and lists of integers that Paddle may pass in a tensor.
 //!
-//! A `Scalar` or an `IntArray` of an operator can be known when a program is made, or only when it runs. Since 3.0
-//! static graphs always pass what may change as a reference to a tensor, which the getters of the C API throw
-//! at. So the attribute itself is looked at, where Paddle exports how to get it.
+//! A `Scalar` or an `IntArray` of an operator can be known when a program is created, or only when it runs.
+//! Since 3.0, static graphs always pass values that may change as references to tensors, for which the
+//! getters of the C API throw. Therefore this module reads the attribute itself, where Paddle exports a
+//! method for it.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -19,29 +20,29 @@ use super::list::{Made, elements, made};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 
-/// The position of the type index in a `phi::Attribute`, a variant of 64 bytes. The same from 2.6 to 3.3.
+/// The position of the type index in a `phi::Attribute`, a 64-byte variant. It is the same from 2.6 to 3.3.
 const TAG_OFFSET: usize = 48;
 /// The tag of a reference to a tensor.
 const TENSOR: u8 = 18;
 /// The tag of a list of such references.
 const TENSORS: u8 = 19;
 
-/// An attribute that is left in tensors.
+/// An attribute whose value is in tensors.
 enum Deferred<'c> {
     One(Tensor<'c>),
     Many(Vec<Tensor<'c>>),
 }
 
 impl<'c> Deferred<'c> {
-    /// Returns the tensors of an attribute; `None` if it is given as a value, or cannot be read.
+    /// Returns the tensors of an attribute; `None` if it was passed by value or cannot be read.
     ///
     /// # Safety
     /// As for [`Argument::from_context`].
     unsafe fn find(call: &'c Call, name: &'static str, context: KernelContext, index: usize) -> Option<Self> {
         // SAFETY: the caller's promise.
         let attribute: *const u8 = unsafe { call.host.attribute_at(context, index) }?.cast();
-        // SAFETY: an attribute has 64 bytes. By the tag it begins with a pointer to a tensor, or with a C++
-        // vector of such pointers, which begins with where they begin and end.
+        // SAFETY: an attribute has 64 bytes. According to the tag it starts with a pointer to a tensor, or
+        // with a C++ vector of such pointers, which starts with its begin and end pointers.
         unsafe {
             match *attribute.add(TAG_OFFSET) {
                 TENSOR => Some(Self::One(Tensor::of_raw(call, name, *attribute.cast::<*mut PD_Tensor>()))),
@@ -65,7 +66,7 @@ impl<'c> Deferred<'c> {
     }
 }
 
-/// Refuses a negative number, such as a dimension, where an attribute cannot have one.
+/// Rejects a negative number where an attribute, such as a dimension, cannot have one.
 pub(crate) fn unsigned(name: &str, number: i64) -> Result<usize> {
     usize::try_from(number).map_err(|_| Error::invalid(format!("`{name}` holds {number}")))
 }
@@ -83,12 +84,12 @@ enum Source {
     Read(Number),
 }
 
-/// Booleans and integers in the numbering of C++.
+/// The codes of booleans and integers in the numbering of C++.
 const INTEGERS: RangeInclusive<i32> = 1..=9;
 const COMPLEX64: i32 = 12;
 const COMPLEX128: i32 = 13;
 
-/// A C++ `phi::Scalar`: what type it has, then a union of all types. Complex numbers are aligned to their size.
+/// A C++ `phi::Scalar`: a type, followed by a union of all types. Complex numbers are aligned to their size.
 #[repr(C, align(16))]
 struct Head {
     from_tensor: u8,
@@ -104,15 +105,15 @@ impl<'c> Scalar<'c> {
     /// Wraps a scalar of Paddle.
     ///
     /// # Safety
-    /// `raw` is a live one for `'c`.
+    /// `raw` must be live for `'c`.
     unsafe fn of_handle(call: &'c Call, raw: *mut PD_Scalar) -> Self {
         Self { call, source: Source::Handle(ScalarHandle::from_raw(raw)) }
     }
 
-    /// Converts to a number with a fraction.
+    /// Converts to a floating-point number.
     pub(crate) fn to_f64(self) -> Result<f64> {
         match self.source {
-            // SAFETY: the handle is live by the promise to `of_handle`.
+            // SAFETY: the handle is live by the contract of `of_handle`.
             Source::Handle(scalar) => Ok(unsafe { self.call.api().scalar_get_float64_data(scalar) }?),
             Source::Read(number) => Ok(number.to_f64()),
         }
@@ -121,19 +122,19 @@ impl<'c> Scalar<'c> {
     /// Converts to an integer.
     pub(crate) fn to_i64(self) -> Result<i64> {
         match self.source {
-            // SAFETY: the handle is live by the promise to `of_handle`.
+            // SAFETY: the handle is live by the contract of `of_handle`.
             Source::Handle(scalar) => Ok(unsafe { self.call.api().scalar_get_int64_data(scalar) }?),
             Source::Read(number) => Ok(number.to_i64()),
         }
     }
 
-    /// Converts to an element of a tensor.
+    /// Converts to an element type.
     pub(crate) fn to<T: Element>(self) -> Result<T> {
         Ok(T::from_number(self.number()?))
     }
 
-    /// Returns the number with its type. The C API does not tell the type, so it is read from the object itself, and
-    /// taken only if the C API agrees with it about the number.
+    /// Returns the number with its type. The C API does not report the type, so it is read from the object
+    /// itself, and used only if the C API returns the same number.
     fn number(self) -> Result<Number> {
         let scalar = match self.source {
             Source::Read(number) => return Ok(number),
@@ -141,12 +142,12 @@ impl<'c> Scalar<'c> {
         };
         let head: *const Head = scalar.as_raw().cast_const().cast();
         let real = self.to_f64()?;
-        // SAFETY: a live scalar is at least as large as `Head` in every release, as its union holds a pair of
-        // doubles.
+        // SAFETY: a live scalar is at least as large as `Head` in every release, because its union holds a
+        // pair of doubles.
         let number = match unsafe { (*head).data_type } {
-            // SAFETY: as above; the type says that there is a pair of floats.
+            // SAFETY: as above; the type means that it is a pair of floats.
             COMPLEX64 => Number::Complex(narrow_complex(unsafe { (*head).complex.re })),
-            // SAFETY: as above; the type says that there is a pair of doubles.
+            // SAFETY: as above; the type means that it is a pair of doubles.
             COMPLEX128 => Number::Complex(unsafe { (*head).complex }),
             integer if INTEGERS.contains(&integer) => Number::Integer(self.to_i64()?),
             _ => Number::Real(real),
@@ -203,7 +204,7 @@ made! {
 }
 
 /// # Safety
-/// The list is of pointers to scalars that stay for `'c`.
+/// The list must contain pointers to scalars that are valid for `'c`.
 unsafe fn scalars<'c>(call: &'c Call, name: &str, list: &Made<'_>) -> Result<Vec<Scalar<'c>>> {
     // SAFETY: the caller's promise.
     let pointers = unsafe { list.elements::<*mut PD_Scalar>(name) }?;
@@ -224,9 +225,9 @@ impl IntArray<'_> {
 
 impl<'c> IntArray<'c> {
     /// # Safety
-    /// The handle is live for `'c`.
+    /// The handle must be live for `'c`.
     unsafe fn of_handle(call: &'c Call, name: &str, handle: IntArrayHandle) -> Result<Self> {
-        // SAFETY: the caller's promise; the integers are the array's own.
+        // SAFETY: the caller's promise; the integers belong to the array.
         Ok(Self(Cow::Borrowed(unsafe { elements(name, call.api().int_array_get_data_pointer(handle)?)? })))
     }
 }
@@ -250,7 +251,7 @@ unsafe impl<'c> Argument<'c> for IntArray<'c> {
         // SAFETY: the caller's promise.
         match unsafe { Deferred::find(call, name, context, index) } {
             None => {
-                // SAFETY: the caller's promise; what the getter returns is live for the call.
+                // SAFETY: the caller's promise; the result of the getter is live for the call.
                 unsafe {
                     let handle = call.api().kernel_context_int_array_attr_at(context, index)?;
                     Self::of_handle(call, name, handle)

@@ -1,4 +1,4 @@
-//! Tensors among the outputs.
+//! Output tensors.
 
 use std::ops::Range;
 use std::slice;
@@ -17,17 +17,17 @@ use super::memory::Access;
 use super::tensor::{PerDimension, Place, Tensor, Window, layout};
 use crate::error::{Error, Result};
 
-/// A tensor that the operator makes. Paddle has set its shape.
+/// A tensor that the operator computes. Paddle has set its shape.
 #[derive(Clone, Copy)]
 pub(crate) struct Output<'c>(Tensor<'c>);
 
 impl<'c> Output<'c> {
-    /// Looks at it as at an input.
+    /// Returns the tensor as an input.
     pub(crate) fn tensor(self) -> Tensor<'c> {
         self.0
     }
 
-    /// Returns the current place of its elements.
+    /// Returns the current location and layout of its elements.
     pub(crate) fn place(self) -> Result<Place> {
         self.0.place()
     }
@@ -37,7 +37,7 @@ impl<'c> Output<'c> {
         Self(tensor)
     }
 
-    /// Gives it memory of the device, for operators.
+    /// Allocates device memory for the output, and returns it in the form that the device's operators take.
     pub(crate) fn view(self, data_type: DataType) -> Result<TensorMut<'c>> {
         self.allocate(data_type)?;
         let (dims, strides) = (self.0.dims()?, self.0.strides()?);
@@ -47,7 +47,7 @@ impl<'c> Output<'c> {
         Ok(unsafe { TensorMut::new(first, data_type, layout) }?)
     }
 
-    /// Returns the elements in a window of the memory that it has by now.
+    /// Returns the elements in a window of its current memory.
     pub(crate) fn memory<T: Element>(self, window: Window) -> Result<&'c mut [T]> {
         self.0.call.settle()?;
         let span = self.span::<T>(window)?;
@@ -56,8 +56,9 @@ impl<'c> Output<'c> {
         }
         let count = span.len() / size_of::<T>();
         self.0.call.ledger.claim(self.0.name, span.clone(), Access::Write)?;
-        // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
-        // no other slice of it exists, as the ledger shows. Every bit pattern is an element.
+        // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is not in
+        // use by the stream; the ledger shows that no other slice of it exists. Every bit pattern is an
+        // element.
         Ok(unsafe { slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut(span.start), count) })
     }
 
@@ -66,12 +67,12 @@ impl<'c> Output<'c> {
         self.0.span::<T>(window)
     }
 
-    /// Gives it memory of the device, unless it has enough.
+    /// Allocates device memory, unless it already has enough.
     pub(crate) fn allocate(self, data_type: DataType) -> Result<()> {
         self.allocate_in(self.0.call.context, data_type)
     }
 
-    /// Gives it memory of the host, unless it has enough.
+    /// Allocates host memory, unless it already has enough.
     pub(crate) fn allocate_on_host(self, data_type: DataType) -> Result<()> {
         self.allocate_in(DeviceContext::NULL, data_type)
     }
@@ -79,39 +80,39 @@ impl<'c> Output<'c> {
     fn allocate_in(self, context: DeviceContext, data_type: DataType) -> Result<()> {
         let api = self.0.call.api();
         if self.is_initialized()? {
-            // Paddle may give it another memory, while slices of the one that it has are in use.
+            // Paddle may replace its memory while slices of the old memory are in use.
             self.0.call.keep(self.0.handle)?;
         }
-        // SAFETY: the handles are live. A size of 0 lets Paddle reckon it.
+        // SAFETY: the handles are live. With the size 0, Paddle computes the size.
         unsafe { api.device_context_allocate_tensor(context, self.0.handle, 0, data_type) }?;
         Ok(())
     }
 
-    /// Returns true if it has memory already.
+    /// Returns true if it already has memory.
     pub(crate) fn is_initialized(self) -> Result<bool> {
         self.0.ask(PaddleApi::tensor_is_initialized)
     }
 
-    /// Sets its shape, and the strides of elements that lie one after the other.
+    /// Sets its shape, and contiguous strides.
     pub(crate) fn set_dims(self, dims: &[usize]) -> Result<()> {
         let dims: PerDimension<i64> = dims.iter().map(|&dim| dim as i64).collect();
         if self.0.signed_dims()?.as_ref() != Some(&dims) {
             self.expect_short("dimension", &dims)?;
-            // SAFETY: the handle is live, the dimensions are as many as said.
+            // SAFETY: the handle is live, and the number of dimensions is correct.
             unsafe { self.0.call.api().tensor_set_dims(self.0.handle, dims.len() as i64, dims.as_ptr()) }?;
         }
         Ok(())
     }
 
-    /// Sets its shape, so that its elements lie one after the other.
+    /// Sets its shape, and makes it contiguous.
     pub(crate) fn reshape(self, dims: &[usize]) -> Result<()> {
         self.set_dims(dims)?;
         self.set_contiguous()
     }
 
-    /// Packs an output that has no strides yet, in the shape of an input.
+    /// Gives contiguous strides and the shape of an input to an output that has no strides yet.
     ///
-    /// The output of a kernel that takes any strides comes without, unless it is a packed input.
+    /// The output of a kernel that supports any strides has none, unless it is a contiguous input.
     pub(crate) fn complete(self, input: Tensor<'c>) -> Result<()> {
         if self.0.known_strides()?.is_some() {
             return Ok(());
@@ -126,13 +127,13 @@ impl<'c> Output<'c> {
             let strides: PerDimension<i64> = strides.iter().map(|&stride| stride as i64).collect();
             self.expect_short("stride", &strides)?;
             let count = strides.len() as i64;
-            // SAFETY: the handle is live, the strides are as many as said.
+            // SAFETY: the handle is live, and the number of strides is correct.
             unsafe { self.0.call.api().tensor_set_strides(self.0.handle, count, strides.as_ptr()) }?;
         }
         Ok(())
     }
 
-    /// Sets the strides of elements that lie one after the other.
+    /// Sets contiguous strides.
     pub(crate) fn set_contiguous(self) -> Result<()> {
         let dims = self.0.dims()?;
         if let Some(strides) = self.0.known_strides()?
@@ -143,7 +144,7 @@ impl<'c> Output<'c> {
         self.set_strides(&contiguous_strides(&dims).map_err(Error::of_operator)?)
     }
 
-    /// Sets where in its memory it begins, in bytes.
+    /// Sets its offset in its memory, in bytes.
     pub(crate) fn set_offset(self, offset: usize) -> Result<()> {
         if self.0.ask(PaddleApi::tensor_get_offset)? != offset {
             let offset = i64::try_from(offset).map_err(|_| Error::invalid("the offset is too large"))?;
@@ -153,7 +154,7 @@ impl<'c> Output<'c> {
         Ok(())
     }
 
-    /// Checks that numbers fit in 32 bits: the setters of the C API truncate them without an error.
+    /// Checks that numbers fit in 32 bits, because the setters of the C API truncate them without an error.
     fn expect_short(self, what: &str, numbers: &[i64]) -> Result<()> {
         match numbers.iter().find(|&&number| i32::try_from(number).is_err()) {
             None => Ok(()),
@@ -208,12 +209,12 @@ unsafe impl<'c> Argument<'c> for Output<'c> {
     }
 }
 
-/// Refuses an output that is not wanted where it cannot be left out.
+/// Rejects an absent output that the operator requires.
 pub(super) fn required<'c>(name: &str, output: Option<Output<'c>>) -> Result<Output<'c>> {
     output.ok_or_else(|| Error::invalid(format!("the output `{name}` is not given")))
 }
 
-// SAFETY: a C++ vector by value is a pointer to one that the caller made.
+// SAFETY: a C++ vector passed by value is a pointer to one that the caller created.
 unsafe impl<'c> Argument<'c> for Vec<Option<Output<'c>>> {
     const KIND: KernelArgument = KernelArgument::LIST_TENSOR;
     type Raw = *mut PD_Tensor;
@@ -232,7 +233,7 @@ unsafe impl<'c> Argument<'c> for Vec<Option<Output<'c>>> {
         context: KernelContext,
         index: usize,
     ) -> Result<Self> {
-        // SAFETY: the caller's promise; the list is made for the caller, the tensors are borrowed.
+        // SAFETY: the caller's promise; the list was created for the caller, the tensors are borrowed.
         unsafe {
             let list =
                 Made::of_pointers(call.api(), call.api().kernel_context_multi_output_at(context, index)?);
@@ -242,7 +243,7 @@ unsafe impl<'c> Argument<'c> for Vec<Option<Output<'c>>> {
 }
 
 /// # Safety
-/// The pointers are null, or lead to tensors that live for `'c`.
+/// The pointers must be null or point to tensors that live for `'c`.
 unsafe fn of_pointers<'c>(
     call: &'c Call,
     name: &'static str,

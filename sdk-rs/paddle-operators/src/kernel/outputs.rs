@@ -19,7 +19,7 @@ pub(crate) fn like_first<'v>(inputs: impl IntoIterator<Item = &'v TensorRef<'v>>
         .ok_or_else(|| Error::invalid("the type of an output is that of an input, and none is given"))
 }
 
-/// Returns the type in which sums of an input's elements are kept: 32-bit numbers for narrower ones.
+/// Returns the type in which sums of an input's elements are accumulated: a 32-bit type for narrower ones.
 pub(crate) fn wide(input: &TensorRef<'_>) -> DataType {
     match input.data_type() {
         DataType::FLOAT16 | DataType::BFLOAT16 => DataType::FLOAT32,
@@ -27,13 +27,14 @@ pub(crate) fn wide(input: &TensorRef<'_>) -> DataType {
     }
 }
 
-/// Returns an optional output, if it is wanted. Static programs pass some that they do not want, without a shape.
+/// Returns an optional output if it is requested. Static programs pass some unrequested outputs without a
+/// shape.
 pub(crate) fn wanted(output: Option<Output<'_>>) -> Result<Option<Output<'_>>> {
     let Some(output) = output else { return Ok(None) };
     Ok(output.tensor().has_shape()?.then_some(output))
 }
 
-/// Gives each output of a list its memory; those that the host does not want are left out.
+/// Allocates memory for each output of a list. Skips those that the host does not request.
 pub(crate) fn views<'c>(
     outputs: Vec<Option<Output<'c>>>,
     ty: impl Fn(Output<'c>) -> Result<DataType>,

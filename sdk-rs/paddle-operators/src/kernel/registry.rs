@@ -18,10 +18,11 @@ pub(crate) trait Run<T>: Sized {
     fn run(self, call: &Call) -> Result<()>;
 }
 
-/// The elements of an operator that looks at the types of its tensors in each call.
+/// The element type of an operator that checks the types of its tensors in each call.
 pub(crate) struct Any;
 
-/// An operator that can be registered for elements of type `T`. Made by [`kernel!`](crate::kernel::kernel).
+/// An operator that can be registered for elements of type `T`. Implemented by
+/// [`kernel!`](crate::kernel::kernel).
 pub(crate) trait Kernel<T> {
     /// Its name in Paddle.
     const NAME: &'static CStr;
@@ -38,9 +39,10 @@ pub(crate) trait Kernel<T> {
     fn variadic() -> *mut c_void;
 }
 
-/// A kernel as it is registered.
+/// A kernel in the form in which it is registered.
 ///
-/// The registry takes this struct instead of a type parameter, so that the compiler compiles its functions once.
+/// The registry takes this struct instead of a type parameter, so that the compiler compiles its functions
+/// only once.
 struct Declared {
     name: &'static CStr,
     /// The kinds of the inputs, the attributes and the outputs.
@@ -79,12 +81,12 @@ impl Registry {
         self.provider.memory == Memory::OfTheHost
     }
 
-    /// Returns the release that it registers for.
+    /// Returns the release of the host.
     pub(crate) fn release(self) -> Release {
         self.host.release
     }
 
-    /// Registers a kernel for elements of type `T`, if the device has the methods that it calls.
+    /// Registers a kernel for elements of type `T` if the device has the methods that the kernel calls.
     pub(crate) fn add<K: Kernel<T>, T: Element>(self, methods: &[&str]) -> Result<()> {
         match self.provider.provides(methods, T::DATA_TYPE) {
             true => self.register(&Declared::of::<K, T>(), T::DATA_TYPE, leave_definitions),
@@ -92,16 +94,17 @@ impl Registry {
         }
     }
 
-    /// Registers a kernel in every release for all types of elements for which the device has the methods that it
-    /// calls.
+    /// Registers a kernel in every release, for all element types for which the device has the methods that
+    /// the kernel calls.
     pub(crate) fn add_every<K: Kernel<Any>>(self, methods: &[&str]) -> Result<()> {
         self.register_each(&Declared::of::<K, Any>(), methods, &[FLOATS, INTEGERS, BOOL, COMPLEX], true)
     }
 
-    /// Registers a kernel for each of some types for which the device has the methods that it calls.
+    /// Registers a kernel for those of the given types for which the device has the methods that the kernel
+    /// calls.
     ///
-    /// Before 3.0 most operators are registered only for floating-point types: loops of static programs keep their
-    /// counters on the CPU there, and cannot assign results of a device to them.
+    /// Before 3.0 most operators are registered only for floating-point types: loops of static programs keep
+    /// their counters on the CPU in these releases, and device results cannot be assigned to them.
     pub(crate) fn add_any<K: Kernel<Any>>(self, methods: &[&str], types: &[&[DataType]]) -> Result<()> {
         let takes_all = self.release() >= Release::V3_0 || WHOLE_BEFORE_3_0.contains(&K::NAME);
         self.register_each(&Declared::of::<K, Any>(), methods, types, takes_all)
@@ -120,8 +123,8 @@ impl Registry {
         taken.try_for_each(|ty| self.register(kernel, *ty, leave_definitions))
     }
 
-    /// Registers a kernel that takes tensors of any strides as they are, for elements of type `T`, if the device has
-    /// the methods that it calls.
+    /// Registers a kernel that supports tensors of any strides, for elements of type `T`, if the device has
+    /// the methods that the kernel calls.
     pub(crate) fn add_strided<K: Kernel<T>, T>(self, methods: &[&str], data_type: DataType) -> Result<()> {
         if !self.provider.provides(methods, data_type) {
             return Ok(());
@@ -133,8 +136,8 @@ impl Registry {
 
     fn register(self, kernel: &Declared, data_type: DataType, definitions: Definitions) -> Result<()> {
         let [mut inputs, mut attributes, mut outputs] = kernel.arguments.map(<[_]>::to_vec);
-        // SAFETY: the kinds are as many as said, and only read; the entry points take arguments of these kinds,
-        // and live as long as the process, since the library is never unloaded.
+        // SAFETY: the numbers of kinds are correct, and the kinds are only read; the entry points take
+        // arguments of these kinds, and live as long as the process, because the library is never unloaded.
         unsafe {
             self.host.api.register_phi_kernel(
                 kernel.name.as_ptr(),
@@ -156,16 +159,17 @@ impl Registry {
     }
 }
 
-/// Keeps Paddle's assumption that tensors are on the device and of the registered type: types are
-/// checked in each call.
+/// Leaves the definitions unchanged: Paddle assumes that tensors are on the device and have the registered
+/// type, and types are checked in each call.
 unsafe extern "C-unwind" fn leave_definitions(_: *const PD_KernelKey, _: *mut PD_Kernel) {}
 
-/// Changes a key so that Paddle finds the kernel as one that takes tensors of any strides.
+/// Changes a key so that Paddle treats the kernel as supporting tensors of any strides.
 ///
-/// Otherwise Paddle packs a view before it calls a kernel, and writes the result back. The function that registers
-/// refuses this layout, but reads the key again after it has called this function.
+/// Otherwise Paddle packs a view before it calls a kernel, and writes the result back. The registration
+/// function rejects this layout, but reads the key again after calling this function.
 unsafe extern "C-unwind" fn take_strides(key: *const PD_KernelKey, _: *mut PD_Kernel) {
-    // SAFETY: a key is three enums of C++, the layout in the middle, and the one of the call is a variable.
+    // SAFETY: a key consists of three C++ enums with the layout in the middle, and the key of this call is a
+    // mutable variable.
     unsafe {
         let layout = key.cast_mut().cast::<i32>().add(1);
         if *layout == 0 {
@@ -174,18 +178,18 @@ unsafe extern "C-unwind" fn take_strides(key: *const PD_KernelKey, _: *mut PD_Ke
     }
 }
 
-/// The operators that are registered for integers in every release: PaddlePaddle's fallback for them is wrong. It
-/// assigns to a copy of the tensor, and leaves the elements outside of the index undefined.
+/// The operators that are registered for integers in every release: PaddlePaddle's fallback for them is
+/// wrong. It assigns to a copy of the tensor, and leaves the elements outside the index undefined.
 const WHOLE_BEFORE_3_0: [&CStr; 2] = [c"index_put", c"index_put_grad"];
 
-/// The layout of any strides in the numbering of C++; that of any layout is 0. The same from 2.6 to 3.3.
+/// The strided layout in the numbering of C++; the code of any layout is 0. It is the same from 2.6 to 3.3.
 const STRIDED: i32 = 9;
 
 /// The function that a registration calls to change the definitions of arguments.
 type Definitions = unsafe extern "C-unwind" fn(*const PD_KernelKey, *mut PD_Kernel);
 
-/// Registers a kernel that calls some methods for some types of elements, `register!(registry, &["relu"], Kernel,
-/// [f32])`, or for all that there are: `register!(registry, &["expand"], Kernel, every)`.
+/// Registers a kernel that calls some methods for some element types, `register!(registry, &["relu"], Kernel,
+/// [f32])`, or for all element types: `register!(registry, &["expand"], Kernel, every)`.
 macro_rules! register {
     ($registry:expr, $methods:expr, $kernel:ident, every) => {{
         use $crate::kernel::{Bf16, Bool, Complex, F16};
@@ -269,7 +273,7 @@ macro_rules! kernel {
             }
 
             /// # Safety
-            /// Paddle calls it as an operator of this declaration.
+            /// Paddle must call it as an operator of this declaration.
             unsafe extern "C-unwind" fn by_context<T: 'static>(context: *mut PD_KernelContext)
             where
                 for<'a> $kernel<'a>: Run<T>,
@@ -280,7 +284,7 @@ macro_rules! kernel {
                     // SAFETY: the context is Paddle's.
                     &|host| Ok(unsafe { host.api.kernel_context_get_device_context(context) }?),
                     &|call| {
-                        // SAFETY: the context is Paddle's, with the arguments that are registered.
+                        // SAFETY: the context is Paddle's, with the registered arguments.
                         let arguments = unsafe { gather(call, context) }?;
                         Run::<T>::run(arguments, call)
                     },
@@ -288,11 +292,11 @@ macro_rules! kernel {
             }
 
             /// # Safety
-            /// The context is that of the call, with the arguments of this declaration.
+            /// The context must be that of the call, with the arguments of this declaration.
             #[allow(unused_mut, unused_variables, reason = "a section may be empty")]
             unsafe fn gather<$life>(call: &$life Call, context: KernelContext) -> Result<$kernel<$life>> {
                 let [mut inputs, mut attributes, mut outputs] = [(); 3].map(|()| Section::new(call, context));
-                // SAFETY: the caller's promise; each section is counted by itself.
+                // SAFETY: the caller's promise; each section has its own counter.
                 unsafe {
                     Ok($kernel {
                         $($input: inputs.next(stringify!($input))?,)*
@@ -303,7 +307,7 @@ macro_rules! kernel {
             }
 
             /// # Safety
-            /// Paddle calls it as an operator of this declaration.
+            /// Paddle must call it as an operator of this declaration.
             #[allow(clippy::too_many_arguments, reason = "Paddle passes that many")]
             unsafe extern "C-unwind" fn variadic<$life, T: 'static>(
                 context: *mut PD_DeviceContext,

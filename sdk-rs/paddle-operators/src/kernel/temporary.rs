@@ -1,4 +1,4 @@
-//! Tensors that exist during one call.
+//! Tensors that exist only during a call.
 
 use tenon::DevicePtr;
 use tenon::device::{self, DataType};
@@ -11,7 +11,7 @@ use super::tensor::{Tensor, layout};
 use crate::error::{Error, Result};
 
 impl Call {
-    /// Returns a tensor of a shape in memory of its own, which stays allocated until the call ends.
+    /// Returns a temporary tensor of the given shape, which stays allocated until the call ends.
     pub(crate) fn temporary(&self, data_type: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
         let tensor = Tensor { call: self, name: "a temporary tensor", handle: self.new_tensor()? };
         let output = Output::of_tensor(tensor);
@@ -19,7 +19,7 @@ impl Call {
         output.view(data_type)
     }
 
-    /// Returns elements of the host as a tensor of a shape for operators.
+    /// Returns host elements as a tensor of the given shape, for operators.
     pub(crate) fn upload<'v, T: Element>(
         &'v self,
         elements: &'v [T],
@@ -49,13 +49,13 @@ impl Call {
         Ok(one.into_input())
     }
 
-    /// Returns a tensor of zeros in memory of its own, which stays allocated until the call ends.
+    /// Returns a temporary tensor of zeros, which stays allocated until the call ends.
     pub(crate) fn zeros(&self, data_type: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
         // Zero has the same bytes in every type.
         static ZERO: [Complex<f64>; 1] = [Complex { re: 0.0, im: 0.0 }];
         let mut zeros = self.temporary(data_type, dims)?;
         let zero = self.upload(&ZERO, &[])?;
-        // SAFETY: the same memory, which is that of the largest element.
+        // SAFETY: it is the same memory, which has the size of the largest element.
         let zero = unsafe { TensorRef::new(zero.first(), data_type, layout(&[], &[])?) }?;
         self.run(|device, launch| device.expand(launch, &mut zeros, &zero))?;
         Ok(zeros)
@@ -81,6 +81,6 @@ impl Temporaries for Call {
 }
 
 fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
-    // SAFETY: the same memory; elements are plain data without padding.
+    // SAFETY: it is the same memory; elements are plain data without padding.
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }

@@ -1,4 +1,4 @@
-//! Tensors among the inputs.
+//! Input tensors.
 
 use std::ops::Range;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
@@ -17,7 +17,7 @@ use super::element::{Element, size_and_alignment};
 use super::memory::Access;
 use crate::error::{Error, Result};
 
-/// A tensor of Paddle's, for the time of a call.
+/// A tensor of Paddle, valid for the duration of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Tensor<'c> {
     pub(super) call: &'c Call,
@@ -28,16 +28,16 @@ pub(crate) struct Tensor<'c> {
 /// One number for each dimension: few tensors have more than six.
 pub(crate) type PerDimension<T> = SmallVec<[T; 6]>;
 
-/// A function of Paddle's about a tensor.
+/// A function of Paddle that queries a tensor.
 type Question<T> = unsafe fn(&PaddleApi, Handle) -> paddle::Result<T>;
-/// A function of Paddle's about one dimension of a tensor.
+/// A function of Paddle that queries one dimension of a tensor.
 type QuestionAt<T> = unsafe fn(&PaddleApi, Handle, usize) -> paddle::Result<T>;
 
 impl<'c> Tensor<'c> {
     /// Wraps a tensor of Paddle.
     ///
     /// # Safety
-    /// `raw` is null or a live one for `'c`.
+    /// `raw` must be null or live for `'c`.
     pub(super) unsafe fn of_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Self {
         Self { call, name, handle: Handle::from_raw(raw) }
     }
@@ -85,22 +85,22 @@ impl<'c> Tensor<'c> {
         Ok(strides)
     }
 
-    /// Returns the strides as [`strides`](Self::strides) does; `None` if they are not set, as those of the output of a
-    /// kernel that takes any strides.
+    /// Returns the strides as [`strides`](Self::strides) does; `None` if they are not set, as for the output
+    /// of a kernel that supports any strides.
     pub(super) fn known_strides(self) -> Result<Option<PerDimension<isize>>> {
         let is_set = self.ask(PaddleApi::tensor_get_num_strides)? >= 0;
         is_set.then(|| self.strides()).transpose()
     }
 
-    /// Asks Paddle about the tensor.
+    /// Calls a function of Paddle that queries the tensor.
     pub(super) fn ask<T>(self, question: Question<T>) -> Result<T> {
-        // SAFETY: the handle is live by the promise to `of_raw`, which is all that such a function needs.
+        // SAFETY: the handle is live by the contract of `of_raw`, and such a function requires nothing else.
         Ok(unsafe { question(self.call.api(), self.handle) }?)
     }
 
-    /// Asks Paddle about one dimension of the tensor, which Paddle checks.
+    /// Calls a function of Paddle that queries one dimension of the tensor. Paddle checks the dimension.
     fn ask_at<T>(self, question: QuestionAt<T>, index: usize) -> Result<T> {
-        // SAFETY: the handle is live by the promise to `of_raw`, which is all that such a function needs.
+        // SAFETY: the handle is live by the contract of `of_raw`, and such a function requires nothing else.
         Ok(unsafe { question(self.call.api(), self.handle, index) }?)
     }
 
@@ -115,19 +115,20 @@ impl<'c> Tensor<'c> {
         self.count("the size", self.ask(PaddleApi::tensor_get_element_count)?)
     }
 
-    /// Returns the type of the elements.
+    /// Returns the element type.
     pub(crate) fn data_type(self) -> Result<DataType> {
         self.ask(PaddleApi::tensor_get_pd_data_type)
     }
 
-    /// Returns true if the memory has so many bytes before the first element, and from there on.
+    /// Returns true if the memory has the given numbers of bytes before the first element and from the first
+    /// element on.
     fn has_bytes(self, [before, after]: [usize; 2]) -> Result<bool> {
         let fits_before = before == 0 || before <= self.ask(PaddleApi::tensor_get_offset)?;
         let available = self.count("the memory", self.ask(PaddleApi::tensor_get_byte_size)?)?;
         Ok(fits_before && after <= available)
     }
 
-    /// Refuses elements of another type.
+    /// Rejects elements of a different type.
     pub(crate) fn expect_type(self, wanted: DataType) -> Result<()> {
         let actual = self.data_type()?;
         if actual == wanted {
@@ -136,7 +137,7 @@ impl<'c> Tensor<'c> {
         Err(Error::invalid(format!("`{}` has elements of type {actual:?}, not {wanted:?}", self.name)))
     }
 
-    /// Refuses gaps between elements.
+    /// Rejects gaps between elements.
     pub(super) fn expect_contiguous(self) -> Result<()> {
         let (dims, strides) = (self.dims()?, self.strides()?);
         if layout(&dims, &strides)?.is_contiguous() {
@@ -148,7 +149,7 @@ impl<'c> Tensor<'c> {
     /// Returns the address of the elements in a window.
     ///
     /// # Errors
-    /// The window leaves the memory, or no such element can be where the first one is.
+    /// The window extends past the memory, or the first element is misaligned.
     pub(super) fn span<T: Element>(self, window: Window) -> Result<Range<usize>> {
         self.span_of(window, size_of::<T>(), align_of::<T>())
     }
@@ -171,7 +172,7 @@ impl<'c> Tensor<'c> {
         Ok(data - before..data + after)
     }
 
-    /// Returns the place and the layout of its elements, for kernels that take any layout.
+    /// Returns the location and the layout of its elements, for kernels that support any layout.
     pub(crate) fn place(self) -> Result<Place> {
         let data_type = self.data_type()?;
         let (size, _) = size_and_alignment(self.name, data_type)?;
@@ -203,7 +204,7 @@ impl<'c> Tensor<'c> {
         Ok(unsafe { TensorRef::new(first, data_type, layout) }?)
     }
 
-    /// Returns the elements, which must be contiguous and not written by the call.
+    /// Returns the elements, which must be contiguous and must not be written by the call.
     pub(crate) fn read<T: Element>(self) -> Result<&'c [T]> {
         self.expect_type(T::DATA_TYPE)?;
         self.expect_contiguous()?;
@@ -215,8 +216,8 @@ impl<'c> Tensor<'c> {
         self.call.settle()?;
         let span = self.span::<T>(window)?;
         self.call.ledger.claim(self.name, span.clone(), Access::Read)?;
-        // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
-        // no part of it is written, as the ledger shows. Every bit pattern is an element.
+        // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is not in
+        // use by the stream; the ledger shows that no part of it is written. Every bit pattern is an element.
         Ok(unsafe { view(&span, window.count) })
     }
 }
@@ -226,26 +227,26 @@ pub(crate) fn layout<'v>(dims: &'v [usize], strides: &'v [isize]) -> Result<Layo
     Layout::new(dims, strides).map_err(Error::of_operator)
 }
 
-/// The elements of a tensor in memory.
+/// The location and the layout of a tensor's elements in memory.
 pub(crate) struct Place {
     /// The address of the first element; null if there is none.
     pub(crate) first: *mut u8,
     pub(crate) data_type: DataType,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(crate) size: usize,
     pub(crate) dims: PerDimension<usize>,
     pub(crate) strides: PerDimension<isize>,
 }
 
 impl Place {
-    /// Adds a dimension behind the others.
+    /// Appends a dimension.
     pub(crate) fn push(&mut self, dim: usize, stride: isize) {
         self.dims.push(dim);
         self.strides.push(stride);
     }
 }
 
-/// Which elements of a memory to look at, counted from the first element of the tensor.
+/// A range of elements in memory, counted from the first element of the tensor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     before: usize,
@@ -253,12 +254,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Returns a slice of elements that begins with the first one.
+    /// Returns a window that starts with the first element.
     pub(crate) fn first(count: usize) -> Self {
         Self { before: 0, count }
     }
 
-    /// Bytes before the first element, and from there on.
+    /// Returns the number of bytes before the first element, and from the first element on.
     fn bytes(self, element: usize) -> Option<[usize; 2]> {
         let bytes = |count: usize| count.checked_mul(element).filter(|&bytes| isize::try_from(bytes).is_ok());
         Some([bytes(self.before)?, bytes(self.count - self.before)?])
@@ -274,7 +275,7 @@ impl From<Layout<'_>> for Window {
 /// Returns a slice of a span.
 ///
 /// # Safety
-/// `span` is empty, or aligned memory of `count` elements that nobody writes for `'c`.
+/// `span` must be empty, or aligned memory of `count` elements that is not written for `'c`.
 unsafe fn view<'c, T: Element>(span: &Range<usize>, count: usize) -> &'c [T] {
     if count == 0 {
         return &[];

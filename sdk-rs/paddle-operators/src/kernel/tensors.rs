@@ -1,4 +1,4 @@
-//! Lists of tensors among the inputs.
+//! Lists of input tensors.
 
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{KernelArgument, KernelContext, Tensor as Handle};
@@ -28,7 +28,7 @@ unsafe impl<'c> Argument<'c> for Vec<Tensor<'c>> {
         context: KernelContext,
         index: usize,
     ) -> Result<Self> {
-        // SAFETY: the caller's promise; the list is made for the caller, the tensors are borrowed.
+        // SAFETY: the caller's promise; the list was created for the caller, the tensors are borrowed.
         unsafe {
             let list =
                 Made::of_pointers(call.api(), call.api().kernel_context_multi_input_at(context, index)?);
@@ -43,8 +43,8 @@ unsafe impl<'c> Argument<'c> for Option<Vec<Tensor<'c>>> {
     type Raw = *mut PD_Tensor;
 
     unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
-        // SAFETY: the caller's promise. The converter is for an `optional` of a tensor, and serves one of a vector too: both
-        // are a flag and, behind it, the value with the alignment of a pointer.
+        // SAFETY: the caller's promise. The converter is for an `optional` of a tensor, but works for one of
+        // a vector, too: both are a flag followed by a value with the alignment of a pointer.
         let list = unsafe { call.api().optional_tensor_get_pointer(Handle::from_raw(raw)) }?;
         if list.is_null() {
             return Ok(None);
@@ -59,8 +59,8 @@ unsafe impl<'c> Argument<'c> for Option<Vec<Tensor<'c>>> {
         context: KernelContext,
         index: usize,
     ) -> Result<Self> {
-        // SAFETY: the caller's promise; the list is made for the caller, the tensors are borrowed. A list that is not given
-        // is one null pointer.
+        // SAFETY: the caller's promise; the list was created for the caller, the tensors are borrowed. An
+        // absent list is one null pointer.
         unsafe {
             let list =
                 Made::of_pointers(call.api(), call.api().kernel_context_multi_input_at(context, index)?);
@@ -74,7 +74,7 @@ unsafe impl<'c> Argument<'c> for Option<Vec<Tensor<'c>>> {
 }
 
 /// # Safety
-/// The pointers lead to tensors that live for `'c`.
+/// The pointers must point to tensors that live for `'c`.
 unsafe fn of_pointers<'c>(
     call: &'c Call,
     name: &'static str,

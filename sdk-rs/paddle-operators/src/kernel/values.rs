@@ -1,7 +1,7 @@
-//! Elements of a tensor as numbers of the host: for attributes that Paddle leaves in tensors.
+//! Elements of a tensor as host numbers, for attributes that Paddle passes in tensors.
 //!
-//! Paddle may have such a tensor in memory of the host or of the device, and the C API does not say in which. The
-//! allocation knows.
+//! Such a tensor may be in host memory or in device memory, and the C API does not report which. The
+//! allocation does.
 
 use std::ffi::c_void;
 
@@ -14,7 +14,8 @@ use super::float16::{Bf16, F16};
 use super::tensor::{Tensor, Window};
 use crate::error::{Error, Result};
 
-/// The members of a C++ `phi::Allocation`, the same from 2.6 to 3.3. `place` is the first byte of a `phi::Place`.
+/// The members of a C++ `phi::Allocation`, which are the same from 2.6 to 3.3. `place` is the first byte of a
+/// `phi::Place`.
 #[repr(C)]
 struct Allocation {
     functions: *const c_void,
@@ -66,17 +67,17 @@ impl Tensor<'_> {
         self.expect_contiguous()?;
         let span = self.span::<T>(Window::first(self.len()?))?;
         let mut copy = vec![T::from_number(Number::Integer(0)); self.len()?];
-        // SAFETY: the bytes are those of the elements, for which every bit pattern is one.
+        // SAFETY: the bytes are those of the elements, for which every bit pattern is valid.
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(copy.as_mut_ptr().cast::<u8>(), size_of_val(&copy[..])) };
         self.call.copy_to_host(bytes, DevicePtr::from_addr(span.start))?;
         Ok(numbers(&copy))
     }
 
-    /// Returns true if the memory of a tensor with elements is that of the host.
+    /// Returns true if the memory of a non-empty tensor is host memory.
     ///
     /// # Errors
-    /// The allocation does not look as in the known releases: then its memory must not be read.
+    /// The allocation differs from those of the known releases, so its memory must not be read.
     fn is_in_host_memory(self) -> Result<bool> {
         let holder = self.ask(PaddleApi::tensor_get_holder)?;
         let data = self.ask(PaddleApi::tensor_get_data_pointer)?;
@@ -86,8 +87,8 @@ impl Tensor<'_> {
             return Err(unknown());
         }
         let allocation: *mut Allocation = holder.cast();
-        // SAFETY: a tensor with elements keeps its allocation, which has these members in every known release. That it
-        // names the memory of the tensor shows that it has.
+        // SAFETY: a tensor with elements keeps its allocation, which has these members in every known
+        // release. The check that it refers to the tensor's memory confirms the layout.
         let memory = unsafe { (*allocation).memory };
         if memory.addr().checked_add(offset) != Some(data.addr()) {
             return Err(unknown());

@@ -1,6 +1,6 @@
-//! Numbers in steps.
+//! Ranges of numbers.
 //!
-//! How many there are follows from numbers of the type of the elements: in float32, 0.9 is three times 0.3.
+//! The number of elements is computed in the element type: in float32, three times 0.3 is 0.9.
 
 use tenon::device::Release;
 
@@ -21,7 +21,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Makes the numbers from a start to an end, without the end.
+    /// Creates the numbers from a start (inclusive) to an end (exclusive).
     struct Arange<'c> = c"arange" {
         inputs: {},
         attributes: { start: Scalar<'c>, end: Scalar<'c>, step: Scalar<'c> },
@@ -36,7 +36,7 @@ impl<T: Element> Run<T> for Arange<'_> {
 }
 
 kernel! {
-    /// Makes the numbers from a start to an end, without the end.
+    /// Creates the numbers from a start (inclusive) to an end (exclusive).
     struct Range<'c> = c"range" {
         inputs: {},
         attributes: { start: Scalar<'c>, end: Scalar<'c>, step: Scalar<'c> },

@@ -1,4 +1,4 @@
-//! Tensors of numbers that a program lists: `paddle.assign([1, 2], output=x)`.
+//! Tensors with values from a list in the program: `paddle.assign([1, 2], output=x)`.
 //!
 //! PaddlePaddle's own kernel works on a copy, so that an assignment to a view would be lost.
 
@@ -14,7 +14,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Sets the elements of a tensor of a shape.
+    /// Sets the elements of a tensor of the given shape.
     struct AssignValue<'c> = c"assign_value" {
         inputs: {},
         attributes: { shape: &'c [i32], dtype: DataType, values: Vec<Scalar<'c>> },

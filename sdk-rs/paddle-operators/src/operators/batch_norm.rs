@@ -12,8 +12,8 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Normalises each channel, with the statistics of the batch, which the running ones then follow, or with the
-    /// running ones.
+    /// Normalises each channel with the statistics of the batch, which then update the running statistics, or
+    /// with the running statistics.
     struct BatchNorm<'c> = c"batch_norm" {
         inputs: {
             x: Tensor<'c>,
@@ -50,11 +50,11 @@ impl Run<Any> for BatchNorm<'_> {
         let mut y = self.y.view(outputs::like(&x))?;
         let mut mean_out = self.mean_out.view(ty)?;
         let mut variance_out = self.variance_out.view(ty)?;
-        // The statistics that are used are saved for the gradient, if it asks.
+        // Saves the statistics for the gradient, if requested.
         let mut saved_mean = saved(self.saved_mean, mean.len(), ty)?;
         let mut saved_variance = saved(self.saved_variance, mean.len(), ty)?;
         if let Some(reserve_space) = self.reserve_space {
-            // Of no use here, but the gradient takes it, and static graphs want it to be something.
+            // Not used here, but the gradient takes it, and static graphs require it to be initialised.
             reserve_space.set_dims(&[0])?;
             reserve_space.allocate(DataType::FLOAT32)?;
         }
@@ -81,7 +81,7 @@ impl Run<Any> for BatchNorm<'_> {
     }
 }
 
-/// Returns a number for each channel, if it is wanted.
+/// Allocates one number for each channel in an output, if it is requested.
 fn saved<'c>(output: Option<Output<'c>>, count: usize, ty: DataType) -> Result<Option<TensorMut<'c>>> {
     let Some(output) = output else { return Ok(None) };
     output.reshape(&[count])?;

@@ -1,7 +1,7 @@
-//! The gradient of tensors side by side.
+//! The gradient of concatenation.
 //!
-//! In a static graph of 3.0 and later the inputs have lost their memory by then, since only their shapes are
-//! needed; Paddle's way round fails when it copies them nevertheless.
+//! In static graphs of 3.0 and later, the memory of the inputs has been freed by then, because only their
+//! shapes are needed. Paddle's fallback fails, because it copies them nevertheless.
 
 use tenon::DevicePtr;
 use tenon::operators::TensorRef;
@@ -15,7 +15,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Takes the gradient apart as the inputs were put together.
+    /// Splits the gradient along the boundaries of the inputs.
     struct ConcatGrad<'c> = c"concat_grad" {
         inputs: { x: Vec<Tensor<'c>>, out_grad: Tensor<'c> },
         attributes: { axis: Scalar<'c> },
@@ -35,7 +35,7 @@ impl Run<Any> for ConcatGrad<'_> {
         let mut start = 0;
         for (x, x_grad) in x.into_iter().zip(x_grad) {
             let dims = x.dims()?;
-            // An old rule lets empty tensors have any shape.
+            // An old rule allows empty tensors of any shape.
             let width = if x.len()? == 0 { 0 } else { dims.get(axis).copied().unwrap_or_default() };
             if let Some(x_grad) = x_grad.filter(|_| width > 0) {
                 let part = part(&source, axis, start, width)?;
@@ -68,7 +68,7 @@ fn part<'v>(source: &TensorRef<'v>, axis: usize, start: usize, width: usize) -> 
     Ok(unsafe { TensorRef::new(first, source.data_type(), layout) }?)
 }
 
-/// Returns the number of an axis, which counts from the end if it is negative.
+/// Returns the index of an axis. Negative ones count from the end.
 fn axis_of(axis: i64, rank: usize) -> Result<usize> {
     let axis_from_start = if axis < 0 { axis + rank as i64 } else { axis };
     usize::try_from(axis_from_start)

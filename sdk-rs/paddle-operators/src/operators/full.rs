@@ -1,4 +1,4 @@
-//! Tensors of one number.
+//! Tensors filled with one number.
 
 use tenon::device::DataType;
 
@@ -14,7 +14,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Makes a tensor of a shape, and sets every element.
+    /// Creates a tensor of the given shape, and sets every element.
     struct Full<'c> = c"full" {
         inputs: {},
         attributes: { shape: IntArray<'c>, value: Scalar<'c>, dtype: DataType },
@@ -37,7 +37,7 @@ impl<T: Element> Run<T> for Full<'_> {
 }
 
 kernel! {
-    /// Makes a tensor of the shape of another one, and sets every element.
+    /// Creates a tensor with the shape of another, and sets every element.
     struct FullLike<'c> = c"full_like" {
         inputs: { x: Tensor<'c> },
         attributes: { value: Scalar<'c>, dtype: DataType },
@@ -53,7 +53,7 @@ impl<T: Element> Run<T> for FullLike<'_> {
 }
 
 kernel! {
-    /// Makes a tensor with a dimension of the length that another one has, and sets every element.
+    /// Creates a tensor with one dimension taken from another tensor, and sets every element.
     struct FullBatchSizeLike<'c> = c"full_batch_size_like" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -71,7 +71,7 @@ impl<T: Element> Run<T> for FullBatchSizeLike<'_> {
     }
 }
 
-/// Sets every element of an output, which has its shape.
+/// Sets every element of an output whose shape is set.
 pub(super) fn fill<T: Element>(call: &Call, out: Output<'_>, value: T) -> Result<()> {
     let value = [value];
     let value = call.upload(&value, &[])?;

@@ -1,7 +1,7 @@
 //! A copy that Paddle makes before it saves a tensor.
 //!
-//! On other devices it also changes the format of the memory, hence the name. Paddle's CPU has it for some types of
-//! elements only, so that the others could not be saved.
+//! On other devices it also changes the format of the memory, hence the name. Paddle's CPU supports it only
+//! for some element types, so the others could not be saved.
 
 use tenon::device::Release;
 

@@ -1,8 +1,8 @@
-//! Elements chosen by indices, and assignment to them, in terms of strides: `x[[2, 0]]` and `x[[2, 0]] = value`.
+//! Indexing of elements and assignment to them, in terms of strides: `x[[2, 0]]` and `x[[2, 0]] = value`.
 //!
-//! Since 3.1 PaddlePaddle takes an index apart itself, and passes the strides of the tensor as it is. Its own kernel on the
-//! CPU gets a packed copy of a view of the device, and would apply the strides of the view to it: it reads and writes
-//! beyond the copy.
+//! Since 3.1, PaddlePaddle parses an index itself, and passes the strides of the original tensor. Its own CPU
+//! kernel receives a packed copy of a device view, but applies the strides of the view to it: it reads and
+//! writes past the end of the copy.
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, Release};
@@ -14,7 +14,7 @@ use crate::kernel::{
     Run, Scalar, Tensor, kernel, layout, unsigned,
 };
 
-/// The methods that take elements, and that put them.
+/// The methods that read elements.
 const TAKES: &[&str] = &["gather"];
 const PUTS: &[&str] = &["expand", "gather", "index_put"];
 /// The methods for the gradients.
@@ -27,7 +27,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         return Ok(());
     }
     let every: Vec<DataType> = [FLOATS, INTEGERS, BOOL, COMPLEX].concat();
-    // Gradients are sums, which there are none of complex numbers.
+    // Gradients are sums, which complex numbers do not support.
     let summed: Vec<DataType> = [FLOATS, INTEGERS].concat();
     put::<Bool>(registry)?;
     put::<u8>(registry)?;
@@ -86,7 +86,7 @@ impl<T: Element> Run<T> for Put<'_> {
 }
 
 kernel! {
-    /// Assigns a tensor, which is broadcast to the chosen elements.
+    /// Assigns a tensor, which is broadcast to the selected elements.
     struct PutWithTensor<'c> = c"index_elementwise_put_with_tensor" {
         inputs: { x: Tensor<'c>, index: Vec<Tensor<'c>>, value: Tensor<'c> },
         attributes: {
@@ -104,7 +104,7 @@ impl Run<Any> for PutWithTensor<'_> {
 }
 
 kernel! {
-    /// The gradient of an assignment of a number.
+    /// Computes the gradient of an assignment of a number.
     struct PutGrad<'c> = c"index_elementwise_put_grad" {
         inputs: { x: Tensor<'c>, index: Vec<Tensor<'c>>, dout: Tensor<'c> },
         attributes: {
@@ -122,7 +122,7 @@ impl Run<Any> for PutGrad<'_> {
 }
 
 kernel! {
-    /// The gradients of an assignment of a tensor.
+    /// Computes the gradients of an assignment of a tensor.
     struct PutWithTensorGrad<'c> = c"index_elementwise_put_with_tensor_grad" {
         inputs: { x: Tensor<'c>, index: Vec<Tensor<'c>>, value: Tensor<'c>, dout: Tensor<'c> },
         attributes: {
@@ -142,7 +142,7 @@ impl Run<Any> for PutWithTensorGrad<'_> {
 macro_rules! get {
     ($get:ident, $grad:ident, { $($combined:ident: bool)? }) => {
         kernel! {
-            /// Copies the chosen elements.
+            /// Copies the selected elements.
             struct $get<'c> = c"index_elementwise_get" {
                 inputs: { x: Tensor<'c>, index: Vec<Tensor<'c>> },
                 attributes: {
@@ -162,7 +162,7 @@ macro_rules! get {
         }
 
         kernel! {
-            /// The gradient of the copy of the chosen elements.
+            /// Computes the gradient of the copy of the selected elements.
             struct $grad<'c> = c"index_elementwise_get_grad" {
                 inputs: { x: Tensor<'c>, index: Vec<Tensor<'c>>, dout: Tensor<'c> },
                 attributes: {
@@ -185,17 +185,18 @@ macro_rules! get {
 get!(GetBefore32, GetGradBefore32, {});
 get!(Get, GetGrad, { _combined: bool });
 
-/// The chosen elements of a tensor: those of a shape with strides, where indices add to the place of each.
+/// The selected elements of a tensor: those of a shape with strides, where indices add to the position of
+/// each.
 struct Part<'a> {
-    /// The shape of what is chosen: that of the indices instead of the dimensions that have an index.
+    /// The shape of the selection: the shape of the indices replaces the dimensions that have an index.
     dims: &'a [i64],
-    /// In elements, zero for the dimensions of the indices.
+    /// The strides in elements; zero for the dimensions of the indices.
     strides: &'a [i64],
     /// The lengths of the dimensions that have an index, then -1, then the shape of the indices.
     index_dims: &'a [i64],
-    /// In bytes, one for each dimension that has an index.
+    /// The strides in bytes, one for each dimension that has an index.
     index_strides: &'a [i64],
-    /// In bytes.
+    /// The offset in bytes.
     offset: i64,
 }
 
@@ -232,7 +233,7 @@ impl<'a> Part<'a> {
             return call
                 .run(|device, launch| device.index_put(launch, &mut to, &from, &chosen, value, false));
         }
-        // The output is packed, as it is new or as Paddle will write it to the view itself.
+        // The output is packed: it is new, or Paddle writes it to the view afterwards.
         let strided = Strided::of(x, &source)?;
         let elements = self.elements(index, &strided.place)?;
         let before = strided.spread(call, &source)?;
@@ -300,7 +301,7 @@ impl<'a> Part<'a> {
         strided.pack(call, &mut dx, &sums.into_input())
     }
 
-    /// Returns the positions of the chosen elements, counted from the first element of a tensor in memory.
+    /// Returns the positions of the selected elements, counted from the first element of a tensor in memory.
     fn elements(&self, index: &[Tensor<'_>], tensor: &Place) -> Result<Elements> {
         let size = tensor.size as i64;
         let dims = lengths(self.dims)?;
@@ -332,7 +333,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Elements of memory, for a shape.
+/// Positions of elements in memory, for a shape.
 struct Elements {
     elements: Vec<i64>,
     dims: Vec<usize>,
@@ -344,7 +345,7 @@ impl Elements {
     }
 }
 
-/// A tensor whose gradient is packed, while the strides are those that it has itself.
+/// A tensor whose gradient is packed, while the given strides are those of the tensor itself.
 struct Strided {
     /// Its layout, without memory.
     place: Place,
@@ -369,7 +370,7 @@ impl Strided {
         Ok(Self { place, elements, extent })
     }
 
-    /// Returns its memory, filled with zeros.
+    /// Returns memory with this layout, filled with zeros.
     fn zeros<'c>(&self, call: &'c Call) -> Result<TensorMut<'c>> {
         call.zeros(self.place.data_type, &[self.extent])
     }
@@ -378,7 +379,7 @@ impl Strided {
         call.upload(&self.elements, &self.place.dims)
     }
 
-    /// Returns its memory, with the elements of a packed tensor.
+    /// Returns memory with this layout, filled with the elements of a packed tensor.
     fn spread<'c>(&self, call: &'c Call, packed: &TensorRef<'_>) -> Result<TensorRef<'c>> {
         let (mut memory, empty) = (self.zeros(call)?, self.zeros(call)?.into_input());
         let own = [self.own(call)?];
@@ -386,7 +387,7 @@ impl Strided {
         Ok(memory.into_input())
     }
 
-    /// Packs the elements in its memory.
+    /// Packs the elements of memory with this layout.
     fn pack(&self, call: &Call, packed: &mut TensorMut<'_>, memory: &TensorRef<'_>) -> Result<()> {
         let own = self.own(call)?;
         call.run(|device, launch| device.gather(launch, packed, memory, &own, 0))
@@ -399,7 +400,8 @@ fn line<'c>(place: &Place) -> Result<(TensorRef<'c>, TensorMut<'c>)> {
     let first = DevicePtr::from_ptr(place.first.wrapping_sub(layout.before() * place.size));
     let dims = [layout.extent()];
     let line = Layout::new(&dims, &[1]).map_err(Error::of_operator)?;
-    // SAFETY: the memory of the tensor reaches over all of them, as `Place` says, and Paddle keeps it for work on the stream.
+    // SAFETY: the memory of the tensor spans all of them, as `Place` says, and Paddle keeps it for work on
+    // the stream.
     unsafe {
         Ok((TensorRef::new(first, place.data_type, line)?, TensorMut::new(first, place.data_type, line)?))
     }

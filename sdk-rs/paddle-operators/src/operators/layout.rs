@@ -1,7 +1,7 @@
-//! Tensors with gaps between their elements: copied together, written through, filled.
+//! Strided tensors: packing them, writing through them and filling them.
 //!
-//! Since 3.0 a view is a tensor with strides. Paddle packs views for operators that cannot read them, and writes
-//! through views after operators that cannot write them; for both it takes these operators and nothing else.
+//! Since 3.0 a view is a tensor with strides. Paddle packs views for operators that cannot read them, and
+//! writes through views after operators that cannot write them; for both it uses only these operators.
 
 use tenon::DevicePtr;
 use tenon::operators::{TensorMut, TensorRef, contiguous_strides};
@@ -21,7 +21,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Copies a tensor of any strides to one without gaps.
+    /// Copies a tensor of any strides to a contiguous one.
     struct Contiguous<'c> = c"contiguous" {
         inputs: { x: Tensor<'c> },
         attributes: {},
@@ -42,7 +42,7 @@ impl Run<Any> for Contiguous<'_> {
 }
 
 kernel! {
-    /// Copies a tensor into a view, whose memory is there, of other strides and perhaps another shape.
+    /// Copies a tensor into an existing view with other strides, and possibly a different shape.
     struct StridedCopy<'c> = c"strided_copy" {
         inputs: { x: Tensor<'c> },
         attributes: { dims: &'c [i64], out_stride: &'c [i64], offset: i64 },
@@ -70,7 +70,7 @@ impl Run<Any> for StridedCopy<'_> {
         if x.dims() == dims {
             return call.run(|device, launch| device.expand(launch, &mut out, &x));
         }
-        // The same elements in another shape: one after the other.
+        // The same elements in a different shape, in row-major order.
         let mut packed = call.temporary(x.data_type(), x.dims())?;
         call.run(|device, launch| device.expand(launch, &mut packed, &x))?;
         if packed.len() != len {
@@ -78,14 +78,14 @@ impl Run<Any> for StridedCopy<'_> {
             return Err(Error::invalid(message));
         }
         let strides = contiguous_strides(&dims).map_err(Error::of_operator)?;
-        // SAFETY: the same memory.
+        // SAFETY: it is the same memory.
         let packed = unsafe { TensorRef::new(packed.first(), packed.data_type(), layout(&dims, &strides)?) }?;
         call.run(|device, launch| device.expand(launch, &mut out, &packed))
     }
 }
 
 kernel! {
-    /// Sets every element of a tensor of any strides. Mostly input and output are one tensor.
+    /// Sets every element of a tensor of any strides. Usually the input and the output are the same tensor.
     struct Fill<'c> = c"fill" {
         inputs: { x: Tensor<'c> },
         attributes: { value: Scalar<'c> },

@@ -18,7 +18,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     Ok(())
 }
 
-/// Numbers of places that are memory of the host: plain, and locked in place.
+/// The codes of places that are host memory: pageable and pinned.
 const HOST_PLACES: [i32; 2] = [0, 1];
 
 kernel! {
@@ -51,7 +51,7 @@ impl<T: Element> Run<T> for MemcpyD2h<'_> {
 }
 
 kernel! {
-    /// Copies a tensor to the device of the context, whatever number the place has.
+    /// Copies a tensor to the device of the context, regardless of the place's code.
     struct MemcpyH2d<'c> = c"memcpy_h2d" {
         inputs: { x: Tensor<'c> },
         attributes: { dst_place_type: i32 },

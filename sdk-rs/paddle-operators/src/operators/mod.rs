@@ -1,8 +1,9 @@
-//! The kernels that are more than one operator, or differ from it in ways that a binding cannot express.
+//! The kernels that combine several operators, or differ from an operator in ways that a binding cannot
+//! express.
 //!
-//! If a device has no kernel, PaddlePaddle computes it on the CPU, on copies. The result is correct unless the kernel changes
-//! its arguments in place: in a static graph, the changed copies are discarded. Most of these kernels change parameters or
-//! statistics, or are needed by such kernels.
+//! If a device lacks a kernel, PaddlePaddle computes it on the CPU, on copies. The result is correct unless
+//! the kernel changes its arguments in place: in a static graph, the changed copies are discarded. Most of
+//! these kernels change parameters or statistics, or are needed by such kernels.
 
 mod arange;
 mod assign_value;

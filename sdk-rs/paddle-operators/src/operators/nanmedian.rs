@@ -1,6 +1,7 @@
-//! The element in the middle, in 2.6.
+//! The median without NaN, in 2.6.
 //!
-//! PaddlePaddle computes another shape for the indices there. Only the gradient reads them, which is ours too.
+//! In that release, PaddlePaddle computes a different shape for the indices. Only the gradient reads them,
+//! which this crate provides, too.
 
 use tenon::device::{DataType, Release};
 
@@ -16,7 +17,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// The mean of the two elements in the middle along dimensions, without NaN.
+    /// Computes the mean of the two middle elements along dimensions, ignoring NaN.
     struct Nanmedian<'c> = c"nanmedian" {
         inputs: { x: Tensor<'c> },
         attributes: { axes: IntArray<'c>, keep_dim: bool },

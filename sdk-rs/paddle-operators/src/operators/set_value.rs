@@ -65,13 +65,13 @@ impl<T: Element> Run<T> for SetValueWithTensor<'_> {
 /// The part of a tensor that is assigned to.
 struct Part<'a> {
     slices: Vec<Slice>,
-    /// Dimensions of the part that the value does not have, as those of `x[0]`.
+    /// Dimensions of the part that the value lacks, as for `x[0]`.
     decrease_axes: &'a [i64],
     /// The positions of additional dimensions of length one in the value, as for `x[None]`.
     none_axes: &'a [i64],
 }
 
-/// Elements along a dimension, as in Python: negative numbers count from the end.
+/// A range of elements along a dimension, as in Python: negative numbers count from the end.
 struct Slice {
     axis: i64,
     start: i64,
@@ -99,7 +99,7 @@ impl Slice {
 }
 
 impl<'a> Part<'a> {
-    /// Returns the part that has a slice for each of `axes`, from the starts, ends and steps in `bounds`.
+    /// Returns the part with a slice for each of `axes`, given the starts, ends and steps in `bounds`.
     fn new(
         axes: &[i64],
         bounds: [&IntArray<'_>; 3],
@@ -139,13 +139,13 @@ impl<'a> Part<'a> {
         let first = DevicePtr::from_ptr(place.first);
         let rank = place.dims.len();
         let layout = layout(&place.dims, &place.strides)?;
-        // SAFETY: the part is inside of the tensor, whose memory Paddle keeps for work on the stream.
+        // SAFETY: the part is inside the tensor, whose memory Paddle keeps for work on the stream.
         let mut part = unsafe { TensorMut::new(first, data_type, layout) }?;
         let value = value.clone().drop_leading_ones(rank);
         call.run(|device, launch| device.expand(launch, &mut part, &value))
     }
 
-    /// Returns the place of the part, with the dimensions of the value.
+    /// Returns the location and layout of the part, with the dimensions of the value.
     fn place(&self, whole: Place) -> Result<Place> {
         let Place { mut first, size, mut dims, mut strides, data_type } = whole;
         for slice in &self.slices {

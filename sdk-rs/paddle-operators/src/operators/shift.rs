@@ -1,4 +1,4 @@
-//! Bits moved down, with or without regard to the sign.
+//! Right shifts, arithmetic or logical.
 
 use tenon::device::Release;
 
@@ -17,7 +17,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Moves the bits of a tensor down by the numbers of another one.
+    /// Shifts the bits of a tensor to the right by the numbers in another tensor.
     struct RightShift<'c> = c"bitwise_right_shift" {
         inputs: { x: Tensor<'c>, y: Tensor<'c> },
         attributes: { is_arithmetic: bool },

@@ -1,6 +1,6 @@
-//! Each element once.
+//! Unique elements.
 //!
-//! An attribute has the type of the indices, which Paddle does not always give the outputs.
+//! An attribute holds the type of the indices, which Paddle does not always set on the outputs.
 
 use tenon::device::DataType;
 use tenon::operators::TensorMut;
@@ -14,7 +14,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Each element, or what is at each index of a dimension, once.
+    /// Computes the unique elements, or the unique slices along a dimension.
     struct Unique<'c> = c"unique" {
         inputs: { x: Tensor<'c> },
         attributes: {
@@ -59,7 +59,7 @@ impl Run<Any> for Unique<'_> {
     }
 }
 
-/// Gives an output that is wanted the memory for a list.
+/// Allocates memory for a list in an output, if it is requested.
 fn list<'c>(output: Option<Output<'c>>, len: usize, ty: DataType) -> Result<Option<TensorMut<'c>>> {
     let Some(output) = output else { return Ok(None) };
     output.reshape(&[len])?;

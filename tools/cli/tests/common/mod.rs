@@ -16,6 +16,13 @@ pub fn compile(source: &str, name: &str) -> PathBuf {
     library
 }
 
+/// Compiles a plugin in C++ into a library of this name.
+pub fn compile_cpp(source: &str, name: &str) -> PathBuf {
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
+    compiler("c++", &["-std=c++17", "-shared"], &[&root().join(source)], &library);
+    library
+}
+
 /// Compiles a plugin whose second part is in C++.
 pub fn compile_with_cpp(source: &str, cpp: &str, name: &str) -> PathBuf {
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));

@@ -8,7 +8,8 @@ use crate::process::{cargo, step};
 use crate::project;
 
 /// Returns the folder that contains the folders of the plugins: `rust`, `operators`, `primitives`, `c` and `c_operators` are the
-/// examples, `between` the layers, and `old` a plugin for release 2.6 only.
+/// examples, `between` the layers, and `old` a plugin for release 2.6 only. Beside them is the command `tenon`, with which
+/// tests make new projects.
 pub fn folder() -> PathBuf {
     project::cache("examples")
 }
@@ -30,6 +31,8 @@ pub fn build() -> Result<(), Failure> {
         let built = project::target().join("debug").join(&library);
         fs::copy(&built, made(&root, folder)?.join(&library)).map_err(at(&built))?;
     }
+    let command = project::target().join("debug/tenon");
+    fs::copy(&command, root.join("tenon")).map_err(at(&command))?;
     let sources = [
         ("c", "examples/c-plugin/plugin.c", "libc_plugin.so"),
         ("old", "plugins/paddle-layers/tests/old_plugin.c", "libold_plugin.so"),

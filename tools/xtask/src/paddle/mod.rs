@@ -137,8 +137,12 @@ pub fn test(each: bool) -> Result<(), Failure> {
     })
 }
 
-/// Runs the tests of `tenon-onednn` with the library in PaddlePaddle's wheel, and the tests of networks and products of
-/// matrices in PaddlePaddle without it.
+/// The tests of every operator that oneDNN may compute: products of matrices, convolutions, attention and recurrent
+/// networks.
+const PROVIDED: &[&str] = &["test_networks.py", "test_products.py", "test_dygraph.py", "test_recurrent.py"];
+
+/// Runs the tests of `tenon-onednn` with the library in PaddlePaddle's wheel, and those of [`PROVIDED`] operators in
+/// PaddlePaddle without it and with it wherever it can compute.
 fn test_onednn(venv: &Venv) -> Result<(), Failure> {
     let library = "import paddle, pathlib; print(pathlib.Path(paddle.__file__).parent / 'libs/libdnnl.so.3')";
     let library = step(venv.python()).args(["-c", library]).read()?;
@@ -146,11 +150,14 @@ fn test_onednn(venv: &Venv) -> Result<(), Failure> {
         .args(["test", "--quiet", "--workspace", "--test", "onednn"])
         .env("TENON_DNNL", library.trim())
         .run()?;
-    venv.pytest()
-        .args(["test_networks.py", "test_products.py"])
-        .env("TENON_DNNL", "off")
-        .within(&project::path("plugins/paddle/tests"))
-        .run_beside_others("PaddlePaddle without oneDNN")
+    for (value, title) in [("off", "PaddlePaddle without oneDNN"), ("always", "PaddlePaddle with oneDNN")] {
+        venv.pytest()
+            .args(PROVIDED)
+            .env("TENON_DNNL", value)
+            .within(&project::path("plugins/paddle/tests"))
+            .run_beside_others(title)?;
+    }
+    Ok(())
 }
 
 /// Options of `cargo xtask demo`.

@@ -22,9 +22,9 @@ use crate::project;
 use crate::tools::{Source, TOOLS, system_python};
 
 /// The requirements, and programs that exist on any Linux. None of the optional tools is among them.
-const PROGRAMS: &str = "git cargo rustc rustdoc rustfmt cargo-fmt cargo-clippy clippy-driver cc c++ gcc g++ as ld ar nm ranlib strip \
-    readelf objcopy sh bash env uname cat ls mkdir rm rmdir cp mv ln chmod touch sed grep awk tr sort uniq cut \
-    head tail wc dirname basename readlink realpath mktemp date id sleep true false test expr find xargs \
+const PROGRAMS: &str = "git cargo rustc rustdoc cc c++ gcc g++ as ld ar nm ranlib strip readelf objcopy \
+    sh bash env uname cat ls mkdir rm rmdir cp mv ln chmod touch sed grep awk tr sort uniq cut head tail wc \
+    dirname basename readlink realpath mktemp date id sleep true false test expr find xargs \
     tar gzip ldd ldconfig";
 /// Variables for network access, and for the download caches of cargo and pip.
 const VARIABLES: &[&str] =

@@ -23,10 +23,10 @@ pub struct Options {
     /// Test the plugin in every release of PaddlePaddle, and the Python SDK with every installed Python
     #[arg(long)]
     all_releases: bool,
-    /// Run only tests without downloads: rustfmt, clippy, generated files, Rust tests without PaddlePaddle's headers
+    /// Run only tests without downloads: generated files, Rust tests without PaddlePaddle's headers
     #[arg(long, conflicts_with_all = ["all_releases", "complete"])]
     quick: bool,
-    /// Skip nothing: a missing tool is an error. Also run the commands of the README in a minimal environment
+    /// Skip nothing: a missing tool is an error. Also run the lints, and the commands of the README in a minimal environment
     #[arg(long)]
     complete: bool,
     /// List the tools, the parts, and the tests that would be skipped, without running anything

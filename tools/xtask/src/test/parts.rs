@@ -15,7 +15,7 @@ pub enum When {
     Quick,
     /// All runs without `--quick`.
     Full,
-    /// Only runs with `--complete`.
+    /// Only runs with `--complete`: lints, which `cargo xtask lint` runs too, and what repeats other parts.
     Complete,
 }
 
@@ -66,14 +66,14 @@ pub const C_SDK: &str = "the C SDK";
 
 /// All parts. In each lane, the fastest are first.
 pub const PARTS: &[Part] = &[
-    Part::new(When::Quick, Lane::Sources, "format and clippy", |_| lint::rust()),
+    Part::new(When::Complete, Lane::Sources, "format and clippy", |_| lint::rust()),
     Part::new(When::Full, Lane::Packages, DOWNLOADS, |_| downloads()),
     Part::new(When::Quick, Lane::Sources, "generated files are fresh", |_| {
         docs::codegen()?.arg("--check").run()
     }),
-    Part::new(When::Full, Lane::Packages, "dependencies and their notices", |_| lint::dependencies()),
-    Part::new(When::Full, Lane::Packages, "lints and types of Python", |_| lint::python()),
-    Part::new(When::Full, Lane::Sources, "links in the Rust documentation", |_| lint::rustdoc()),
+    Part::new(When::Complete, Lane::Packages, "dependencies and their notices", |_| lint::dependencies()),
+    Part::new(When::Complete, Lane::Packages, "lints and types of Python", |_| lint::python()),
+    Part::new(When::Complete, Lane::Sources, "links in the Rust documentation", |_| lint::rustdoc()),
     Part::new(When::Full, Lane::Packages, C_SDK, |_| sdk::c::test()),
     Part::new(When::Quick, Lane::Sources, "Rust and C", |options| match options.quick {
         true => rust::quick(),

@@ -42,8 +42,6 @@ pub enum Start {
 /// All tools. A tool in this table is checked, fetched and reported automatically.
 pub const TOOLS: &[Tool] = &[
     required("git", survey::git, "apt-get install git"),
-    required("rustfmt", survey::rustfmt, "rustup component add rustfmt"),
-    required("clippy", survey::clippy, "rustup component add clippy"),
     required("cc", survey::c, "apt-get install gcc libc6-dev"),
     required("c++", survey::cxx, "apt-get install g++"),
     required("python3", survey::python, "apt-get install python3   # 3.9 to 3.12"),
@@ -136,7 +134,7 @@ mod tests {
                 "{} is listed twice",
                 tool.name
             );
-            assert!(tool.install.contains(" install ") || tool.install.contains(" add "), "{}", tool.name);
+            assert!(tool.install.contains(" install "), "{}", tool.name);
         }
     }
 }

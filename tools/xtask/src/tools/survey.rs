@@ -95,14 +95,6 @@ pub(super) fn git() -> bool {
     succeeds("git", &["--version"], "")
 }
 
-pub(super) fn rustfmt() -> bool {
-    succeeds("cargo", &["fmt", "--version"], "")
-}
-
-pub(super) fn clippy() -> bool {
-    succeeds("cargo", &["clippy", "--version"], "")
-}
-
 /// Returns true if the compiler can compile and link a program with the C library.
 pub(super) fn c() -> bool {
     let program = "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n";

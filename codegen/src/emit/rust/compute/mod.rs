@@ -3,13 +3,13 @@
 mod argument;
 mod step;
 
-use super::doc::of_file;
+use crate::emit::rust::doc::of_file;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::raw_types::{convention, raw_param, raw_result};
-use super::{Context, group_files, names};
-use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::rust::types::raw_types::{convention, raw_param, raw_result};
+use crate::emit::rust::{Context, group_files, names};
 use crate::model::{Function, GroupId, Interface, OutputPlace, ParamId};
 use crate::out::Output;
 use crate::text::{count, sentence};

@@ -4,10 +4,10 @@ use crate::emit::rust::attribute::data_type;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 
-use super::super::attribute::number;
-use super::super::values::Values;
-use super::super::{Context, names};
 use super::argument::{Argument, argument, attribute};
+use crate::emit::rust::attribute::number;
+use crate::emit::rust::method::values::Values;
+use crate::emit::rust::{Context, names};
 use crate::formula::Ty as FormulaTy;
 use crate::model::{
     Arity, AttributeType, ComputeValue, ElementType, Function, Method, OperatorCall, OutputType, ParamId,

@@ -4,8 +4,8 @@ use crate::emit::rust::attribute::data_type;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
-use super::super::attribute::constant;
 use super::names;
+use crate::emit::rust::attribute::constant;
 use crate::formula::Variable;
 use crate::model::{
     Arity, AttributeType, Kernel, KernelAttribute, KernelOutput, KernelRole, KernelType, Operator, OutputType,

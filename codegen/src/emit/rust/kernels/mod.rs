@@ -3,13 +3,13 @@
 mod formula;
 mod function;
 
-use super::doc::of_file;
+use crate::emit::rust::doc::of_file;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::imports::Used;
-use super::{group_files, names};
-use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::rust::text::imports::Used;
+use crate::emit::rust::{group_files, names};
 use crate::formula::Variable;
 use crate::model::{
     Arity, Body, ElementType, Interface, Kernel, KernelGroup, KernelInput, KernelOutput, KernelType,

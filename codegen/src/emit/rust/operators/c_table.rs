@@ -1,7 +1,7 @@
 //! The implementation of the traits by a table of C functions, which a plugin in C or C++ fills.
 
 use crate::emit::rust::doc::of_file;
-use crate::emit::rust::imports::Used;
+use crate::emit::rust::text::imports::Used;
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
@@ -9,7 +9,7 @@ use quote::quote;
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
 use crate::emit::c::{members, table_size};
-use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
 use crate::model::{
     Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Parameter, ParameterKind,
 };

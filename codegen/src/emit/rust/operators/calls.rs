@@ -1,13 +1,13 @@
 //! The implementation of the traits: each method calls its kernel.
 
 use crate::emit::rust::doc::of_file;
-use crate::emit::rust::imports::Used;
+use crate::emit::rust::text::imports::Used;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
-use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
 use crate::formula::Variable;
 use crate::model::{Arity, AttributeType, Method, Operator, OperatorGroup, Operators, OutputPlace, Work};
 use crate::out::Output;

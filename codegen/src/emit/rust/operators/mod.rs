@@ -1,23 +1,27 @@
 //! Operators as Rust traits, one for each group, and the implementations of these traits: by the crate of kernels, by the
 //! functions of a plugin in C, and by other operators of the same device.
 
+mod by_name;
 mod c_table;
 mod calls;
 mod compositions;
+mod formulas;
 mod signature;
 mod table;
 mod traits;
 
+pub use by_name::OperatorsByName;
 pub use c_table::OperatorTableCalls;
 pub use calls::OperatorCalls;
 pub use compositions::OperatorCompositions;
+pub use formulas::Formulas;
 pub(super) use table::groups as table;
 pub use traits::OperatorTraits;
 
 use proc_macro2::{Ident, TokenStream};
 
-use super::{group_files, names};
-use crate::emit::{EmitError, Job};
+use crate::emit::emitter::{EmitError, Job};
+use crate::emit::rust::{group_files, names};
 use crate::model::{Method, OperatorGroup, Operators};
 use crate::out::Output;
 use crate::text::count;

@@ -7,7 +7,7 @@ use super::{methods, trait_name};
 use crate::model::Operators;
 
 /// Emits the constant with the traits of operators and their methods.
-pub(in crate::emit::rust) fn groups(operators: &Operators) -> TokenStream {
+pub fn groups(operators: &Operators) -> TokenStream {
     let groups = operators.groups.iter().map(|group| {
         let name = trait_name(group).to_string();
         let methods = methods(group).into_iter().map(|method| method.name);

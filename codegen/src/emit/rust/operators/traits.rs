@@ -6,8 +6,8 @@ use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
+use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
 use crate::emit::words::operator as words;
-use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::model::{Method, OperatorGroup, Operators, OutputPlace};
 use crate::out::Output;
 use crate::text::sentence;

@@ -19,7 +19,7 @@ impl Join {
     /// Counts a branch as done. Its failure becomes the failure of the parent.
     pub(crate) fn arrive(&self, failure: Option<Error>) {
         if let Some(mut error) = failure {
-            // The caller knows the stream of the launch, not the lane.
+            // The caller knows the stream of the launch, but not the lane.
             if let Error::TaskFailed { stream, .. } = &mut error {
                 *stream = self.parent.handle();
             }

@@ -15,7 +15,7 @@ use task::{Task, report};
 
 /// Copies and fills up to this many bytes run on the calling thread when their stream is idle.
 ///
-/// Copying as many takes less than a microsecond (`cargo bench --bench streams`), which is less than
+/// Copying this many takes less than a microsecond (`cargo bench --bench streams`), which is less than
 /// handing the work to a thread and waiting for it.
 pub const INLINE_BYTES: usize = 32 << 10;
 
@@ -31,9 +31,9 @@ pub(crate) enum Work {
     Callback { task: Task },
     /// Complete an event's record.
     Record(Arc<Record>),
-    /// Go on only when a record is complete.
+    /// Wait for a record.
     Wait(Arc<Record>),
-    /// Keeps freed memory until the stream has come this far.
+    /// Keeps freed memory until the stream has passed this point.
     Release(AllocationGuard),
     /// Park the stream and start the branches of a graph, which resume it.
     Fork(Box<dyn FnOnce(Arc<dyn Progress>) + Send>),
@@ -51,7 +51,7 @@ impl Work {
         }
     }
 
-    /// Does the work. `Record`, `Wait`, `Callback` and `Fork` are for the stream itself and never come here.
+    /// Does the work. The stream itself handles `Record`, `Wait`, `Callback` and `Fork`, which are never passed here.
     pub(crate) fn execute(self, shared: &Shared, stream: &dyn Progress) {
         match self {
             Self::Copy { kind, raw, guards } => {

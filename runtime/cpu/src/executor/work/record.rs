@@ -4,7 +4,7 @@ use crate::executor::progress::Progress;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use std::sync::Arc;
 
-/// A point in a stream that is not known to be passed.
+/// A point in a stream, recorded by an event.
 pub(crate) struct Record {
     stream: Arc<dyn Progress>,
     /// The record's place among the stream's work.
@@ -23,7 +23,7 @@ impl Record {
         Some(self.time_ns.load(Ordering::Acquire)).filter(|&time| time != 0)
     }
 
-    /// Returns true if the stream has passed the record, and counts it as done: whoever sees this finds the stream as far.
+    /// Returns true if the stream has passed the record and counts it as done, so that its count includes the record.
     pub(crate) fn is_done(&self) -> bool {
         self.time_ns().is_some() && self.stream.completed() >= self.place
     }
@@ -38,12 +38,12 @@ impl Record {
         true
     }
 
-    /// Notes the time at which the stream passes the record.
+    /// Stores the time at which the stream passes the record.
     pub(in crate::executor) fn pass(&self, now_ns: u64) {
         self.time_ns.store(now_ns, Ordering::Release);
     }
 
-    /// Resumes the streams that wait for the record, which is done.
+    /// Resumes the streams that wait for the record, which must be complete.
     pub(in crate::executor) fn resume_waiters(&self) {
         let waiting = std::mem::take(&mut *self.waiters.lock());
         for stream in waiting {

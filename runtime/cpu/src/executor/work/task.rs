@@ -22,7 +22,7 @@ pub(crate) enum Task {
     Shared(SharedTask),
 }
 
-/// A body that several launches may reach; they take turns.
+/// A body that several launches may call, one at a time.
 #[derive(Clone)]
 pub(crate) struct SharedTask(Arc<Mutex<Body>>);
 
@@ -56,7 +56,7 @@ fn panic_message(payload: Box<dyn Any + Send>) -> String {
         .map(|text| *text)
         .or_else(|payload| payload.downcast::<&str>().map(|text| (*text).to_owned()));
     let text = text.unwrap_or_else(|foreign| {
-        // It may panic in turn when it is dropped.
+        // The payload of a panic may panic itself when it is dropped.
         std::mem::forget(foreign);
         "no message".to_owned()
     });

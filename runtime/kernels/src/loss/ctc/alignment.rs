@@ -1,6 +1,7 @@
 //! Alignments of a sequence with its target.
 //!
-//! The states of an alignment are a blank before each label of the target, the label, and a blank behind the last one.
+//! The states of an alignment are a blank before each label of the target, the label itself, and a blank
+//! after the last label.
 
 use crate::error::{Error, Result, expect_shape};
 use crate::float::Float;
@@ -90,7 +91,7 @@ impl Batch {
                 let log_prob = of(time, label);
                 let expected = match share == never && loss.is_finite() {
                     true => T::ZERO,
-                    // Both factors of the share have the probability of the label.
+                    // Both factors of the share include the probability of the label.
                     false => (share + loss - log_prob).exp(),
                 };
                 gradient[self.at(time, n, label)] = (log_prob.exp() - expected) * dloss;
@@ -99,7 +100,7 @@ impl Batch {
         loss
     }
 
-    /// Writes zeros to the gradient of a sequence.
+    /// Sets the gradient of a sequence to zero.
     pub(super) fn clear<T: Float>(&self, n: usize, gradient: &mut [T]) {
         for time in 0..self.times {
             gradient[self.at(time, n, 0)..][..self.labels].fill(T::ZERO);
@@ -107,7 +108,7 @@ impl Batch {
     }
 }
 
-/// Lengths of the sequences or targets of a batch, up to a largest one.
+/// Reads the lengths of the sequences or targets of a batch, up to a maximum.
 fn lengths(name: &'static str, lengths: &View<'_>, batch: usize, most: usize) -> Result<Vec<usize>> {
     crate::expect_length(name, batch, lengths.len())?;
     let length = |number: i64| {
@@ -117,11 +118,11 @@ fn lengths(name: &'static str, lengths: &View<'_>, batch: usize, most: usize) ->
     integers(lengths)?.into_iter().map(length).collect()
 }
 
-/// A sequence of a number of times and the labels of its states.
+/// A sequence with a number of time steps and the labels of its states.
 pub(super) struct Alignment {
     times: usize,
     labels: Vec<usize>,
-    /// True for a state that may follow the one two before it, because that is another label.
+    /// True for a state that may directly follow the state two before it, because its label is different.
     jumps: Vec<bool>,
 }
 
@@ -138,7 +139,8 @@ impl Alignment {
         self.labels.len()
     }
 
-    /// Computes, for each time and state, the logarithm of the probability of all beginnings that end in it.
+    /// Computes the logarithm of the forward probability of each time and state: the total probability of all
+    /// prefixes that end in it.
     pub(super) fn alpha<T: Float>(&self, log_probs: impl Fn(usize, usize) -> T) -> Vec<T> {
         let states = self.states();
         let never = T::of(f64::NEG_INFINITY);
@@ -162,7 +164,7 @@ impl Alignment {
         alpha
     }
 
-    /// Computes the negative logarithm of the probability of all alignments.
+    /// Computes the negative logarithm of the total probability of all alignments.
     pub(super) fn loss<T: Float>(&self, alpha: &[T]) -> T {
         let never = T::of(f64::NEG_INFINITY);
         match alpha.rchunks(self.states()).next() {
@@ -173,8 +175,8 @@ impl Alignment {
         }
     }
 
-    /// Calls a function for each time, the last one first, with the logarithm of the probability of all ends that begin in
-    /// each state.
+    /// Calls a function for each time step, the last one first, with the logarithm of the backward
+    /// probability of each state: the total probability of all suffixes that start in it.
     fn each_beta<T: Float>(&self, log_probs: impl Fn(usize, usize) -> T, mut visit: impl FnMut(usize, &[T])) {
         let states = self.states();
         let never = T::of(f64::NEG_INFINITY);
@@ -196,7 +198,7 @@ impl Alignment {
     }
 }
 
-/// Computes the logarithm of a sum of numbers, from their logarithms.
+/// Computes the logarithm of a sum from the logarithms of its terms.
 fn log_add<T: Float, const N: usize>(logarithms: [T; N]) -> T {
     let largest = logarithms.into_iter().fold(T::of(f64::NEG_INFINITY), T::max);
     if largest == T::of(f64::NEG_INFINITY) {

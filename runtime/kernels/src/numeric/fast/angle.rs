@@ -1,19 +1,20 @@
 //! Functions of angles.
 //!
-//! An angle is divided by a quarter turn exactly, however large it is: its fraction is multiplied by the bits of
-//! `2^e * 2 / π` from the digit of 2 on. There is no table to look up: the compiler could not vectorise that. From angles up
-//! to [`NEAR`], quarter turns are subtracted, which takes a third of the time.
+//! The division of an angle by a quarter turn is exact for angles of any size: the angle's fraction is
+//! multiplied by the bits of `2^e * 2 / π`, starting at the digit of 2. There is no lookup table, because the
+//! compiler could not vectorise the lookups. For angles up to [`NEAR`], quarter turns are subtracted instead,
+//! which takes a third of the time.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 use super::blocks::in_blocks;
 use super::single::polynomial;
 
-/// As for `f64`.
+/// Rounds as the `SHIFT` of `f64` does.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 /// The biased exponent of 0.5. Smaller angles are not divided.
 const HALF: u32 = 126;
-/// The bits of `2 / π`, of which the first has the place of the digit of 2 in `2^e * 2 / π` for the exponent [`HALF`].
+/// The bits of `2 / π`. The first bit is the digit of 2 in `2^e * 2 / π` for the exponent [`HALF`].
 const QUARTERS: [u64; 5] = [
     0x0000_0028_be60_db93,
     0x9105_4a7f_09d5_f47d,
@@ -22,10 +23,11 @@ const QUARTERS: [u64; 5] = [
     0xaef1_5840_0000_0000,
 ];
 
-/// Returns the first 29 bits of `2^e * 2 / π` modulo 4, whose product with a fraction is exact, and the next 52.
+/// Returns the first 29 bits of `2^e * 2 / π` modulo 4, whose product with a fraction is exact, and the next
+/// 52 bits.
 #[inline(always)]
 fn factor(exponent: u32) -> [f64; 2] {
-    /// The bits of `2^52`: combined with an integer below, they are the bits of the sum.
+    /// The bits of `2^52`. Combined with an integer in the lower bits, they are the bits of the sum.
     const INTEGER: u64 = 0x433 << 52;
     const LARGE: f64 = (1_u64 << 52) as f64;
     let start = u64::from(exponent.wrapping_sub(HALF));
@@ -40,7 +42,7 @@ fn factor(exponent: u32) -> [f64; 2] {
     [high / (1_u64 << 27) as f64, low / (1_u128 << 79) as f64]
 }
 
-/// Returns the nearest number of quarter turns, modulo a whole turn, and the rest in radians.
+/// Returns the nearest number of quarter turns, modulo a full turn, and the remainder in radians.
 #[inline(always)]
 fn reduced(x: f32) -> (u32, f32) {
     let bits = x.abs().to_bits();
@@ -51,23 +53,23 @@ fn reduced(x: f32) -> (u32, f32) {
     let (high, low) = (high * fraction, low * fraction);
     let shifted = (high + low) + SHIFT;
     let rest = (high - (shifted - SHIFT)) + low;
-    // NaN for what is not finite.
+    // NaN for infinities and NaN.
     let radians = (rest * FRAC_PI_2) as f32 + x * 0.0;
     let small = exponent < HALF;
     (if small { 0 } else { shifted.to_bits() as u32 }, if small { x.abs() } else { radians })
 }
 
-/// The largest angle from which quarter turns are subtracted: their number has 20 bits.
+/// The largest angle for which quarter turns are subtracted: their number has 20 bits.
 const NEAR: f32 = 1_048_576.0;
 /// A quarter turn in two parts. The first one has 25 bits, so that its product with a number of quarter turns is exact.
 const QUARTER_TURN: [f64; 2] = {
-    /// What `FRAC_PI_2` lacks.
+    /// The part of the quarter turn that `FRAC_PI_2` lacks.
     const REST: f64 = 6.123_233_995_736_766e-17;
     let high = f64::from_bits(FRAC_PI_2.to_bits() >> 28 << 28);
     [high, FRAC_PI_2 - high + REST]
 };
 
-/// Returns bits that order absolute values, with NaN above all others.
+/// Returns bits that order numbers by absolute value, with NaN above all others.
 #[inline(always)]
 fn key(x: f32) -> u32 {
     x.abs().to_bits()
@@ -92,7 +94,7 @@ fn sine_and_cosine(x: f32) -> [f32; 2] {
     [x + x * z * polynomial(z, SINE), 1.0 - (0.5 * z - z * z * polynomial(z, COSINE))]
 }
 
-/// Returns the sine of an angle after some quarter turns.
+/// Returns the sine of an angle after a number of quarter turns.
 #[inline(always)]
 fn turned(quarters: u32, x: f32) -> f32 {
     let [sine, cosine] = sine_and_cosine(x);
@@ -122,7 +124,7 @@ pub fn cos(x: f32) -> f32 {
     cosine_of(reduced(x))
 }
 
-/// Computes the sines of slices of one length.
+/// Computes the sines of a slice. Both slices have the same length.
 #[inline(always)]
 pub fn sin_all(out: &mut [f32], x: &[f32]) {
     in_blocks(
@@ -135,7 +137,7 @@ pub fn sin_all(out: &mut [f32], x: &[f32]) {
     );
 }
 
-/// Computes the cosines of slices of one length.
+/// Computes the cosines of a slice. Both slices have the same length.
 #[inline(always)]
 pub fn cos_all(out: &mut [f32], x: &[f32]) {
     in_blocks(

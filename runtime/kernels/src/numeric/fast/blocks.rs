@@ -1,12 +1,13 @@
-//! Functions of slices that are faster for usual numbers.
+//! Functions of slices that are faster for typical numbers.
 
-/// Elements of a block.
+/// The number of elements of a block.
 const BLOCK: usize = 256;
 
-/// Computes a function of each number: `usual` for numbers whose `key` is at most `limit`, and `any` for others.
+/// Computes a function of each number: `usual` for numbers whose `key` is at most `limit`, and `any` for the
+/// others.
 ///
-/// Blocks without others are the fast ones: the compiler vectorises no loop with a branch for each number. The result for a
-/// number does not depend on its block.
+/// Only blocks without other numbers are fast, because the compiler does not vectorise loops with a branch
+/// for each number. The result for a number does not depend on its block.
 #[inline(always)]
 pub(super) fn in_blocks(
     out: &mut [f32],

@@ -2,7 +2,7 @@
 
 use super::elementary::elementary;
 
-/// As for `f32`.
+/// Rounds as the `SHIFT` of `f32` does.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 const LOWEST: f64 = -746.0;
@@ -38,7 +38,7 @@ pub fn rsqrt(x: f64) -> f64 {
     x.sqrt().recip()
 }
 
-/// Computes the reciprocals of the square roots of slices of one length.
+/// Computes the reciprocal square roots of a slice. Both slices have the same length.
 #[inline(always)]
 pub fn rsqrt_all(out: &mut [f64], x: &[f64]) {
     for (out, x) in out.iter_mut().zip(x) {
@@ -46,14 +46,14 @@ pub fn rsqrt_all(out: &mut [f64], x: &[f64]) {
     }
 }
 
-/// Computes the sines of slices of one length.
+/// Computes the sines of a slice. Both slices have the same length.
 pub fn sin_all(out: &mut [f64], x: &[f64]) {
     for (out, x) in out.iter_mut().zip(x) {
         *out = x.sin();
     }
 }
 
-/// Computes the cosines of slices of one length.
+/// Computes the cosines of a slice. Both slices have the same length.
 pub fn cos_all(out: &mut [f64], x: &[f64]) {
     for (out, x) in out.iter_mut().zip(x) {
         *out = x.cos();

@@ -1,16 +1,16 @@
-//! The functions that both floats compute in the same way, with constants of their own.
+//! The functions that `f32` and `f64` compute in the same way, each with its own constants.
 
-/// Defines the functions of a float. The module has the constants `SHIFT`, `LN_2`, `EXP` and `LOG`, and the range outside of
-/// which the exponential function is zero or infinite.
+/// Defines the functions of a floating-point type. The module must define the constants `SHIFT`, `LN_2`,
+/// `EXP` and `LOG`, and the range outside which the exponential function is zero or infinite.
 macro_rules! elementary {
     ($float:ident, $signed:ident) => {
-        /// The bits of the fraction.
+        /// The number of bits of the fraction.
         const FRACTION: u32 = $float::MANTISSA_DIGITS - 1;
         const BIAS: $signed = $float::MAX_EXP as $signed - 1;
 
         #[inline(always)]
         pub(super) fn polynomial<const N: usize>(x: $float, factors: [$float; N]) -> $float {
-            // Not an iterator: its functions may not be inlined.
+            // A plain loop: the functions of an iterator may not be inlined.
             let (mut sum, mut n) = (factors[0], 1);
             while n < N {
                 sum = sum * x + factors[n];
@@ -19,16 +19,17 @@ macro_rules! elementary {
             sum
         }
 
-        /// Returns `2^n` for the exponents of normal numbers.
+        /// Returns `2^n` for exponents of normal numbers.
         #[inline(always)]
         fn two_to(n: $signed) -> $float {
             $float::from_bits((n.wrapping_add(BIAS) << FRACTION).cast_unsigned())
         }
 
-        /// Returns `n` and `exp(r) - 1` with `x = n * ln(2) + r`, where `r` is at most `ln(2) / 2` away from zero.
+        /// Returns `n` and `exp(r) - 1`, where `x = n * ln(2) + r` and the absolute value of `r` is at most
+        /// `ln(2) / 2`.
         #[inline(always)]
         fn reduced(x: $float) -> ($signed, $float) {
-            // The sum has the nearest integer in its lowest bits.
+            // The lowest bits of the sum hold the nearest integer.
             let shifted = x * std::$float::consts::LOG2_E + SHIFT;
             let n = shifted - SHIFT;
             let r = (x - n * LN_2[0]) - n * LN_2[1];
@@ -42,7 +43,8 @@ macro_rules! elementary {
             let x = if x < LOWEST { LOWEST } else { x };
             let x = if x > HIGHEST { HIGHEST } else { x };
             let (n, rest) = reduced(x);
-            // In two factors: one alone would be too small for the smallest results. NaN has any `n`.
+            // Two factors: a single one would be too small for the smallest results. For NaN, `n` is
+            // arbitrary.
             let half = n >> 1;
             (1.0 + rest) * two_to(half) * two_to(n.wrapping_sub(half))
         }
@@ -50,18 +52,18 @@ macro_rules! elementary {
         /// Computes `exp(x) - 1`.
         #[inline(always)]
         pub fn expm1(x: $float) -> $float {
-            // Below, the result rounds to -1.
+            // For smaller arguments, the result rounds to -1.
             let bounded = if x < -40.0 { -40.0 } else { x };
             let bounded = if bounded > HIGHEST { HIGHEST } else { bounded };
             let (n, rest) = reduced(bounded);
-            // Half the result, as `2^n` may be infinite where the result is not.
+            // Half the result, because `2^n` may be infinite where the result is not.
             let scale = two_to(n.wrapping_sub(1));
             let result = (scale * rest + (scale - 0.5)) * 2.0;
             if x.abs() < $float::EPSILON / 4.0 { x } else { result }
         }
 
-        /// Returns `e` and the parts of `log(m)` with `x = 2^e * m`, where `m` is between the roots of 1/2 and of 2:
-        /// `log(m) = f - (half - low)`.
+        /// Returns `e` and the parts of `log(m)`, where `x = 2^e * m` and `m` is between the square roots of
+        /// 1/2 and 2: `log(m) = f - (half - low)`.
         #[inline(always)]
         fn logarithm(x: $float) -> ($float, [$float; 3]) {
             const ROOT: $signed = std::$float::consts::FRAC_1_SQRT_2.to_bits().cast_signed();
@@ -69,7 +71,8 @@ macro_rules! elementary {
             let bits = (if small { x * two_to(FRACTION as $signed + 1) } else { x }).to_bits().cast_signed();
             let power = bits.wrapping_sub(ROOT) >> FRACTION;
             let f = $float::from_bits(bits.wrapping_sub(power << FRACTION).cast_unsigned()) - 1.0;
-            // The sum is the conversion to a float, which not every processor has for vectors of integers.
+            // The sum converts to floating-point: some processors lack this conversion for vectors of
+            // integers.
             let e = $float::from_bits((SHIFT.to_bits().cast_signed() + power).cast_unsigned()) - SHIFT;
             let e = if small { e - (FRACTION as $float + 1.0) } else { e };
             let s = f / (2.0 + f);
@@ -78,7 +81,7 @@ macro_rules! elementary {
             (e, [f, half, s * (half + z * polynomial(z, LOG))])
         }
 
-        /// Replaces the logarithm of numbers that have none.
+        /// Replaces the logarithms of numbers without a finite logarithm.
         #[inline(always)]
         fn with_limits(x: $float, finite: $float) -> $float {
             let limit = if x == 0.0 { -$float::INFINITY } else { $float::NAN };
@@ -115,7 +118,7 @@ macro_rules! elementary {
         /// Computes the hyperbolic tangent.
         #[inline(always)]
         pub fn tanh(x: $float) -> $float {
-            // Above, the result rounds to 1.
+            // For larger arguments, the result rounds to 1.
             let bounded = if x.abs() > 20.0 { 20.0 } else { x.abs() };
             let power = expm1(2.0 * bounded);
             (power / (power + 2.0)).copysign(x)

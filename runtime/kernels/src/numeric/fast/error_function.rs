@@ -4,9 +4,9 @@ use std::f32::consts::FRAC_2_SQRT_PI;
 
 use super::single::{exp, polynomial};
 
-/// From here on, the result rounds to 1.
+/// From this argument on, the result rounds to 1.
 const LIMIT: f32 = 3.9;
-/// Approximates `erf(x) / x` below it as a quotient of two functions of `x^2`.
+/// Approximates `erf(x) / x` below `LIMIT` as a quotient of two functions of `x^2`.
 const DIVIDEND: [f32; 6] = [
     1.986_629_5e-6,
     2.845_504e-4,

@@ -1,7 +1,8 @@
 //! Elementary functions without branches and calls, so that the compiler vectorises loops over them.
 //!
-//! They use no fused multiplication and addition: results are the same on every processor. Polynomials are minimax
-//! approximations. Each function states by how many units in the last place it is off at most, as the tests measured it.
+//! They do not use fused multiply-add, so results are the same on every processor. Polynomials are minimax
+//! approximations. Each function states its maximum error in units in the last place, as measured by the
+//! tests.
 
 mod angle;
 mod blocks;

@@ -2,7 +2,7 @@
 
 use super::double::polynomial;
 
-/// As for `f64`.
+/// Rounds as the `SHIFT` of `f64` does.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
 /// Returns the logarithm to base 2 of a positive number. The relative error is below `2^-36`.
@@ -49,20 +49,20 @@ pub fn pow(x: f32, exponent: f32) -> f32 {
     let size = base.abs();
     let log = if size == 0.0 { f64::NEG_INFINITY } else { log2(size) };
     let log = if size == f64::INFINITY { f64::INFINITY } else { log };
-    // Zero times infinity: 1 to any power, and anything to the power of 0, is 1.
+    // Zero times infinity: 1 to any power is 1, and any number to the power of 0 is 1.
     let product = if size == 1.0 || power == 0.0 { 0.0 } else { log * power };
-    // Beyond these the result is zero or infinite in `f32`.
+    // Outside this range, the result is zero or infinite in `f32`.
     let product = if product < -200.0 { -200.0 } else { product };
     let product = if product > 200.0 { 200.0 } else { product };
     let result = exp2(product);
-    // Larger exponents are even.
+    // All larger exponents are even.
     let bounded = if power.abs() > 1e9 { 1e9 } else { power };
     let shifted = bounded + SHIFT;
     let is_whole = shifted - SHIFT == bounded;
     let is_odd = is_whole && shifted.to_bits() & 1 == 1;
     let result = if base < 0.0 && size < f64::INFINITY && !is_whole { f64::NAN } else { result };
     let result = if is_odd { result.copysign(base) } else { result };
-    // The base 1 and the exponent 0 are stronger than NaN.
+    // The base 1 and the exponent 0 take precedence over NaN.
     let is_one = x == 1.0 || exponent == 0.0;
     if is_one {
         1.0

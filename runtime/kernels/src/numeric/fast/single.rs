@@ -6,9 +6,9 @@ use super::elementary::elementary;
 pub use super::error_function::{erf, erfc};
 pub use super::power::pow;
 
-/// Added to a small number, it leaves the nearest integer in the lowest bits.
+/// A constant whose sum with a small number has the nearest integer in its lowest bits.
 const SHIFT: f32 = 12_582_912.0;
-/// The first part has so few bits that its product with an exponent is exact.
+/// The first part has few bits, so that its product with an exponent is exact.
 const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
 const LOWEST: f32 = -105.0;
 const HIGHEST: f32 = 89.0;
@@ -19,11 +19,11 @@ const LOG: [f32; 3] = [2.987_184e-1, 3.997_754e-1, 6.666_677_6e-1];
 
 elementary!(f32, i32);
 
-/// Computes the reciprocal of the square root of a normal positive number, by Newton's method: a division and a square root
-/// take several times as long.
+/// Computes the reciprocal square root of a normal positive number by Newton's method: a division and a
+/// square root would take several times as long.
 #[inline(always)]
 fn rsqrt_of_normal(x: f32) -> f32 {
-    // Half the exponent with the opposite sign, and roughly the fraction.
+    // Half the exponent with the opposite sign, and an approximation of the fraction.
     let y = f32::from_bits(0x5f37_5a86_u32.wrapping_sub(x.to_bits() >> 1));
     let half = 0.5 * x;
     let y = y * (1.5 - half * y * y);
@@ -31,7 +31,7 @@ fn rsqrt_of_normal(x: f32) -> f32 {
     y + y * (0.5 - half * y * y)
 }
 
-/// Computes the reciprocals of the square roots of slices of one length.
+/// Computes the reciprocal square roots of a slice. Both slices have the same length.
 #[inline(always)]
 pub fn rsqrt_all(out: &mut [f32], x: &[f32]) {
     const FIRST: u32 = f32::MIN_POSITIVE.to_bits();

@@ -1,12 +1,11 @@
-//! Each function against the standard library in `f64`, in units in the last place.
+//! Compares each function with the standard library in `f64`, in units in the last place.
 
 use super::{double, single};
 
-/// Every so many bit patterns are tested: a prime number, so that all exponents and fractions occur.
+/// The distance between tested bit patterns: a prime number, so that all exponents and fractions occur.
 const STEP: usize = 3571;
 
-/// Computes the distance from a value in units in the last place of an `f32`, as it would be without its largest
-/// exponent.
+/// Computes the error in units in the last place of an `f32` with an unlimited exponent range.
 fn off_in_single(ours: f32, wanted: f64) -> f64 {
     let nearest = wanted as f32;
     if ours == nearest || ours.is_nan() && nearest.is_nan() {
@@ -92,7 +91,7 @@ fn single_functions_stay_within_their_bounds() {
     check("tan", single::tan, f64::tan, 3.5);
 }
 
-/// Computes the distance in units in the last place.
+/// Computes the error in units in the last place.
 fn off_in_double(ours: f64, wanted: f64) -> u64 {
     let order = |x: f64| {
         if x.is_sign_negative() { -(x.abs().to_bits().cast_signed()) } else { x.to_bits().cast_signed() }
@@ -112,7 +111,7 @@ fn double_functions_stay_within_their_bounds() {
         ("tanh", double::tanh, f64::tanh, 3),
     ];
     let special = [0.0, -0.0, 1.0, -1.0, f64::INFINITY, -f64::INFINITY, f64::NAN, f64::MAX, f64::MIN, 5e-324];
-    // An odd step: fractions differ from exponent to exponent.
+    // An odd step, so that the fractions differ between exponents.
     let all = (0..=u64::MAX).step_by(0x1_2345_6789_abcd).map(f64::from_bits);
     let near = (0..200_000).map(|n| f64::from(n - 100_000) * 1e-3);
     let all: Vec<f64> = all.chain(near).chain(special).collect();

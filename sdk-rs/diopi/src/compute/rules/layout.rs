@@ -1,9 +1,9 @@
-//! Rules that copy, join, cut and reorder tensors. Most of them copy between views.
+//! Rules that copy, join, slice and reorder tensors. Most of them copy between views.
 
 use tenon::device::{Error, Result};
 use tenon::operators::contiguous_strides;
 
-use super::shared::{dimensions, expect_shape, in_steps, kernel, numeric};
+use crate::compute::rules::shared::{dimensions, expect_shape, in_steps, kernel, numeric};
 use crate::compute::{BOOL, COMPLEX, Call, FLOAT, INTEGER, Method, Place, Tensor};
 use crate::runtime::MemoryFormat;
 
@@ -14,7 +14,7 @@ pub(crate) fn copy<'c>(call: &'c Call, target: &Tensor<'c>, source: &Tensor<'c>)
     in_steps(call, target, &[source], |target| call.copy(target, source))
 }
 
-/// Makes a tensor with the elements in the order of a memory format.
+/// Creates a tensor with the elements in the order of a memory format.
 pub(crate) fn contiguous<'c>(
     call: &'c Call,
     out: Place,
@@ -51,7 +51,7 @@ pub(crate) fn contiguous<'c>(
     call.copy(&made, input)
 }
 
-/// Joins tensors along a dimension. As in PyTorch, vectors without elements are left out.
+/// Joins tensors along a dimension. As in PyTorch, empty vectors are skipped.
 pub(crate) fn cat<'c>(call: &'c Call, out: &Tensor<'c>, tensors: &[Tensor<'c>], dim: i64) -> Result<()> {
     if tensors.is_empty() {
         return Err(Error::invalid("there are no tensors to concatenate"));
@@ -79,7 +79,7 @@ pub(crate) fn cat<'c>(call: &'c Call, out: &Tensor<'c>, tensors: &[Tensor<'c>], 
     })
 }
 
-/// Joins tensors of one shape along a new dimension.
+/// Joins tensors of the same shape along a new dimension.
 pub(crate) fn stack<'c>(call: &'c Call, out: &Tensor<'c>, tensors: &[Tensor<'c>], dim: i64) -> Result<()> {
     let dim = out.dimension(dim)?;
     if tensors.is_empty() || out.dims().get(dim) != Some(&tensors.len()) {
@@ -97,7 +97,7 @@ pub(crate) fn stack<'c>(call: &'c Call, out: &Tensor<'c>, tensors: &[Tensor<'c>]
     })
 }
 
-/// Cuts a tensor into parts along a dimension.
+/// Splits a tensor into parts along a dimension.
 pub(crate) fn split<'c>(
     call: &'c Call,
     outs: &[Tensor<'c>],
@@ -124,7 +124,7 @@ pub(crate) fn split<'c>(
     Ok(())
 }
 
-/// Exchanges two dimensions.
+/// Swaps two dimensions.
 pub(crate) fn transpose<'c>(
     call: &'c Call,
     out: &Tensor<'c>,
@@ -137,7 +137,7 @@ pub(crate) fn transpose<'c>(
     copy(call, out, &view)
 }
 
-/// Puts the dimensions into another order.
+/// Permutes the dimensions.
 pub(crate) fn permute<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dims: &[i64]) -> Result<()> {
     let order = dimensions(input, dims)?;
     if order.len() != input.rank() {
@@ -149,7 +149,7 @@ pub(crate) fn permute<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, 
     copy(call, out, &view)
 }
 
-/// Repeats a tensor as a whole along each dimension.
+/// Repeats the whole tensor along each dimension.
 pub(crate) fn repeat<'c>(
     call: &'c Call,
     out: &Tensor<'c>,
@@ -166,7 +166,7 @@ pub(crate) fn repeat<'c>(
     })
 }
 
-/// Moves elements along dimensions; those that leave at one end come in at the other.
+/// Moves elements along dimensions; elements that pass one end continue at the other.
 pub(crate) fn roll<'c>(
     call: &'c Call,
     out: &Tensor<'c>,
@@ -199,7 +199,7 @@ pub(crate) fn flip<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dim
     })
 }
 
-/// Adds elements at the ends of dimensions. The numbers are pairs, from the last dimension on.
+/// Pads the ends of dimensions. The paddings are pairs, starting with the last dimension.
 pub(crate) fn pad<'c>(
     call: &'c Call,
     out: &Tensor<'c>,
@@ -224,10 +224,10 @@ pub(crate) fn pad<'c>(
     let mut images = numeric(call, input)?;
     let mut paddings = pad.to_vec();
     if mode == "circular" {
-        // The rest of the input is repeated, without the elements that are cut off.
+        // The rest of the input is padded, without the cropped elements.
         images = cut(&images, &mut paddings)?;
     }
-    // The operator takes images with a dimension of batches and one of channels.
+    // The operator requires a batch dimension and a channel dimension.
     let mut target = out.clone();
     while images.rank() < padded + 2 {
         (images, target) = (images.unsqueezed(0)?, target.unsqueezed(0)?);
@@ -239,7 +239,8 @@ pub(crate) fn pad<'c>(
     })
 }
 
-/// Cuts off the ends that have negative paddings, which become 0. The paddings are pairs, from the last dimension on.
+/// Crops the ends that have negative paddings, and sets these paddings to 0. The paddings are pairs, starting
+/// with the last dimension.
 fn cut<'c>(input: &Tensor<'c>, paddings: &mut [i64]) -> Result<Tensor<'c>> {
     let mut rest = input.clone();
     for (n, pair) in paddings.as_chunks_mut::<2>().0.iter_mut().enumerate() {

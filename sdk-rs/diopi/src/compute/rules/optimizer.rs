@@ -1,10 +1,10 @@
-//! Rules for steps of optimizers. The formulas are those of PyTorch's documentation (`torch.optim`).
+//! Rules for optimizer steps. The formulas are those in PyTorch's documentation (`torch.optim`).
 
 #![allow(clippy::too_many_arguments, reason = "a step has many numbers and tensors")]
 
 use tenon::device::{DataType, Error, Result, Status};
 
-use super::terms;
+use crate::compute::rules::terms;
 use crate::compute::{Call, FLOAT, Method, Number, Tensor};
 
 /// Performs a step of stochastic gradient descent.
@@ -21,7 +21,7 @@ pub(crate) fn sgd(
 ) -> Result<()> {
     let mut grad = decayed(call, grad, param, decay)?;
     let Some(buffer) = buffer.filter(|_| momentum != 0.0) else {
-        // As in the first step of PyTorch, whose buffer is the gradient.
+        // As in PyTorch's first step, in which the momentum buffer is the gradient.
         if momentum != 0.0 && nesterov {
             grad = terms::scale(call, &grad, 1.0 + momentum, 0.0)?;
         }
@@ -85,7 +85,7 @@ pub(crate) fn adam(
     adam_step(call, &state, &grad, &numbers, decay, settings)
 }
 
-/// Performs steps of AdamW for lists of parameters, whose numbers of steps are in tensors.
+/// Performs steps of AdamW for lists of parameters. The step numbers are tensors.
 pub(crate) fn fused_adam_w(
     call: &Call,
     params: &[Tensor<'_>],
@@ -116,7 +116,7 @@ pub(crate) fn fused_adam_w(
     Ok(())
 }
 
-/// Computes a power of a number whose exponent is a tensor.
+/// Computes a power with a tensor as the exponent.
 fn power<'c>(call: &'c Call, base: f64, exponent: &Tensor<'_>) -> Result<Tensor<'c>> {
     let base = call.scalar(Number::Float(base), DataType::FLOAT64)?;
     call.formula(
@@ -134,7 +134,7 @@ struct State<'a, 'c> {
     greatest: Option<&'a Tensor<'c>>,
 }
 
-/// Performs a step. `numbers`: the learning rate, and the betas to the power of the step.
+/// Performs a step. `numbers` holds the learning rate, and the betas to the power of the step.
 fn adam_step(
     call: &Call,
     state: &State<'_, '_>,
@@ -266,12 +266,12 @@ fn mix(call: &Call, mean: &Tensor<'_>, value: &Tensor<'_>, alpha: f64) -> Result
     call.copy(mean, &terms::add_scaled(call, &kept, value, 1.0 - alpha)?)
 }
 
-/// Adds the decay of the parameters to their gradients.
+/// Adds the weight decay of the parameters to their gradients.
 fn decayed<'c>(call: &'c Call, grad: &Tensor<'c>, param: &Tensor<'_>, decay: f64) -> Result<Tensor<'c>> {
     if decay == 0.0 { Ok(grad.clone()) } else { terms::add_scaled(call, grad, param, decay) }
 }
 
-/// Scales gradients whose norm is too great, and returns the norm.
+/// Scales down gradients whose norm is too large, and returns the norm.
 pub(crate) fn clip_norm(
     call: &Call,
     grads: &[Tensor<'_>],
@@ -292,7 +292,7 @@ pub(crate) fn clip_norm(
     if must_be_finite && !out.is_finite() {
         return Err(Error::new(Status::FAILED, format!("the norm of the gradients is {out}")));
     }
-    // A norm of NaN makes all gradients NaN.
+    // If the norm is NaN, all gradients become NaN.
     let factor = greatest / (*out + 1e-6);
     if factor >= 1.0 {
         return Ok(());
@@ -308,7 +308,7 @@ fn norm(call: &Call, out: &Tensor<'_>, x: &Tensor<'_>, order: f64) -> Result<()>
     result.finish()
 }
 
-/// Multiplies gradients by a factor, and notes whether they have an infinite element or NaN.
+/// Multiplies gradients by a factor, and records whether an element is infinite or NaN.
 pub(crate) fn unscale(
     call: &Call,
     grads: &[Tensor<'_>],
@@ -334,7 +334,7 @@ pub(crate) fn unscale(
             [(&all).into(), found.into(), 1.0.into()],
             |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
         )?;
-        // In float32 at least: the factor may be too small for float16.
+        // Computed at least in float32: the factor may be too small for float16.
         let wide = call.to_type(grad, crate::compute::wide(grad.data_type()))?;
         call.copy(grad, &terms::multiply(call, &wide, &factor)?)?;
     }

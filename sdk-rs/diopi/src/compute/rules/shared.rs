@@ -1,4 +1,4 @@
-//! Calls and checks that rules of several groups use.
+//! Calls and checks that several groups of rules use.
 
 use tenon::device::{Error, Result};
 use tenon::operators::{Launch, Operators, TensorMut};
@@ -6,7 +6,8 @@ use tenon::operators::{Launch, Operators, TensorMut};
 use crate::compute::number::Category;
 use crate::compute::{BOOL, Call, DataType, FLOAT, INTEGER, Method, Number, Tensor};
 
-/// Calls an operator that writes elements of a type to a target. The inputs may share memory with the target.
+/// Calls an operator that writes elements of the given type to a target. The inputs may share memory with the
+/// target.
 pub(super) fn kernel<'c>(
     call: &'c Call,
     target: &Tensor<'c>,
@@ -21,14 +22,14 @@ pub(super) fn kernel<'c>(
     out.finish()
 }
 
-/// Computes the sums of floats along dimensions, which the result does not have.
+/// Computes the sums of floats along dimensions, which the result lacks.
 pub(super) fn sum<'c>(call: &'c Call, out: &Tensor<'c>, x: &Tensor<'_>, axes: &[i64]) -> Result<()> {
     kernel(call, out, x.data_type(), &[x], &Method::new("sum", FLOAT), |device, launch, out| {
         device.sum(launch, out, x.elements(), axes, false, false)
     })
 }
 
-/// Writes a target in several steps: in temporary memory if it shares memory with an input.
+/// Writes a target in several steps. Uses temporary memory if the target shares memory with an input.
 pub(super) fn in_steps<'c>(
     call: &'c Call,
     target: &Tensor<'c>,
@@ -45,7 +46,7 @@ pub(super) fn in_steps<'c>(
     write(target)
 }
 
-/// Sets all elements of a tensor to a number, which is converted to their type.
+/// Sets all elements of a tensor to a number, which is converted to the element type.
 pub(super) fn fill(call: &Call, target: &Tensor<'_>, number: Number) -> Result<()> {
     if target.len() == 0 {
         return Ok(());
@@ -53,7 +54,7 @@ pub(super) fn fill(call: &Call, target: &Tensor<'_>, number: Number) -> Result<(
     call.copy(target, &call.scalar(number, target.data_type())?)
 }
 
-/// Returns the tensor with elements that are numbers: truth values become 0 and 1.
+/// Returns the tensor with numeric elements: booleans become 0 and 1.
 pub(super) fn numeric<'c>(call: &'c Call, tensor: &Tensor<'c>) -> Result<Tensor<'c>> {
     match tensor.data_type() {
         DataType::BOOL => call.to_type(tensor, DataType::UINT8),
@@ -61,7 +62,7 @@ pub(super) fn numeric<'c>(call: &'c Call, tensor: &Tensor<'c>) -> Result<Tensor<
     }
 }
 
-/// Returns the indices of several dimensions, which negative numbers count from the end.
+/// Returns the indices of several dimensions. Negative numbers count from the end.
 pub(super) fn dimensions(tensor: &Tensor<'_>, dims: &[i64]) -> Result<Vec<usize>> {
     let mut found = Vec::with_capacity(dims.len());
     for &dim in dims {
@@ -74,7 +75,7 @@ pub(super) fn dimensions(tensor: &Tensor<'_>, dims: &[i64]) -> Result<Vec<usize>
     Ok(found)
 }
 
-/// Returns an error unless a tensor has a shape.
+/// Returns an error unless a tensor has the given shape.
 pub(super) fn expect_shape(name: &str, tensor: &Tensor<'_>, dims: &[usize]) -> Result<()> {
     match tensor.dims() == dims {
         true => Ok(()),
@@ -82,7 +83,7 @@ pub(super) fn expect_shape(name: &str, tensor: &Tensor<'_>, dims: &[usize]) -> R
     }
 }
 
-/// Returns a view of a tensor with one element that has no dimensions.
+/// Returns a view without dimensions of a one-element tensor.
 pub(super) fn single<'c>(tensor: &Tensor<'c>) -> Result<Tensor<'c>> {
     if tensor.len() != 1 {
         let message = format!("one element is expected, not the shape {:?}", tensor.dims());
@@ -91,7 +92,7 @@ pub(super) fn single<'c>(tensor: &Tensor<'c>) -> Result<Tensor<'c>> {
     (0..tensor.rank()).try_fold(tensor.clone(), |view, _| view.selected(0, 0))
 }
 
-/// Chooses elements of one tensor where a condition is true, and of another elsewhere.
+/// Selects elements of one tensor where a condition is true, and of another elsewhere.
 pub(super) fn choose<'c>(
     call: &'c Call,
     out: &Tensor<'c>,

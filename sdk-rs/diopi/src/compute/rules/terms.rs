@@ -1,8 +1,8 @@
-//! Operators with two or three operands in short form, for rules that compute a formula.
+//! Short forms of operators with two or three operands, for rules that compute a formula.
 
 use tenon::device::Result;
 
-use super::layout;
+use crate::compute::rules::layout;
 use crate::compute::{BOOL, Call, FLOAT, INTEGER, Method, Operand, Tensor};
 
 macro_rules! terms {
@@ -33,7 +33,7 @@ terms! {
     abs(x): FLOAT;
     /// Computes the exponential function.
     exp(x): FLOAT;
-    /// Computes the root.
+    /// Computes the square root.
     sqrt(x): FLOAT;
     /// Computes `x / (1 + exp(-x))`.
     silu(x): FLOAT;
@@ -70,7 +70,7 @@ pub(super) fn choose<'c, 'o>(
     )
 }
 
-/// Returns the truth values of elements that are 0.
+/// Returns true where elements are 0.
 pub(super) fn not<'c>(call: &'c Call, x: &Tensor<'_>) -> Result<Tensor<'c>> {
     let method = Method::new("logical_not", FLOAT | INTEGER | BOOL).yields_bool();
     call.formula(&method, [x.into()], |device, launch, out, [x]| device.logical_not(launch, out, x))

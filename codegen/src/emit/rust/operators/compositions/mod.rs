@@ -4,7 +4,7 @@ mod formula;
 mod sequence;
 
 use crate::emit::rust::doc::of_file;
-use crate::emit::rust::imports::Used;
+use crate::emit::rust::text::imports::Used;
 use std::collections::HashMap;
 
 use proc_macro2::{Ident, TokenStream};
@@ -12,7 +12,7 @@ use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
-use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
 use crate::formula::Ty;
 use crate::model::{Arity, Composition, Method, OperatorGroup, Operators, OutputPlace, Recipe};
 use crate::out::Output;

@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote};
 
 use super::{names, result_type};
 use crate::emit::rust::attribute::{data_type, number};
-use crate::emit::rust::values::Values;
+use crate::emit::rust::method::values::Values;
 use crate::formula::Ty;
 use crate::model::{
     Arity, AttributeType, ComputeValue, Method, OperatorCall, Operators, OutputType, ParamId, Parameter,

@@ -1,0 +1,6 @@
+//! Functions that a library exports, forwards or looks up in another library.
+
+pub mod c_api;
+pub mod export;
+pub mod forwarder;
+pub mod import;

@@ -1,0 +1,179 @@
+//! The trait that a device implements, with idiomatic Rust signatures.
+
+use super::fallback;
+use crate::emit::rust::library::import;
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::form::{Form, is_fallible, output_type, outputs, parameters, return_type};
+use crate::emit::rust::doc::{doc, field_doc};
+use crate::emit::rust::{Context, names};
+use crate::model::{FallbackKind, Function, GroupId, Interface, InterfaceKind, Need, Param, Spec};
+
+/// Emits the single trait of an interface.
+pub fn emit(context: Context) -> TokenStream {
+    let interface = context.interface;
+    let docs = doc(&interface.summary, &interface.doc);
+    let methods = of_functions(context, &names::trait_of(interface), &docs, interface.methods());
+    let structs = interface.methods().filter_map(|function| output_struct(context, function));
+    quote! { #methods #(#structs)* }
+}
+
+/// Emits the trait of a group.
+pub fn of_group(context: Context, id: GroupId) -> TokenStream {
+    let interface = context.interface;
+    let group = &interface.groups[id.0];
+    let name = names::symbol(&interface.group_trait(group));
+    let methods = of_functions(context, &name, &doc(&group.summary, &group.doc), interface.in_group(id));
+    let structs = interface.in_group(id).filter_map(|function| output_struct(context, function));
+    quote! { #methods #(#structs)* }
+}
+
+/// Emits the trait of an interface whose groups have traits.
+pub fn sum(context: Context) -> TokenStream {
+    let interface = context.interface;
+    let (name, docs) = (names::trait_of(interface), doc(&interface.summary, &interface.doc));
+    let parts: Vec<Ident> = interface
+        .trait_groups()
+        .into_iter()
+        .map(|(_, group)| names::symbol(&interface.group_trait(group)))
+        .collect();
+    quote! {
+        #docs
+        ///
+        /// It combines the traits of its groups: a type that implements all of them implements it.
+        pub trait #name: #(#parts)+* {}
+
+        impl<D: #(#parts)+*> #name for D {}
+    }
+}
+
+fn of_functions<'a>(
+    context: Context<'a>,
+    name: &Ident,
+    docs: &TokenStream,
+    functions: impl Iterator<Item = &'a Function>,
+) -> TokenStream {
+    let methods = functions.map(|function| method(context, function));
+    quote! {
+        #docs
+        #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        #[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+        pub trait #name: ::core::marker::Send + ::core::marker::Sync + 'static {
+            #(#methods)*
+        }
+    }
+}
+
+/// Emits `fn name(&self, …) -> …`, without a body.
+pub fn signature(context: Context, function: &Function) -> TokenStream {
+    let name = function.ident();
+    let parameters = parameters(context, function).map(|(name, ty)| quote!(#name: #ty));
+    let output = return_type(context, function).map(|ty| quote!(-> #ty));
+    quote! { fn #name(&self, #(#parameters),*) #output }
+}
+
+fn method(context: Context, function: &Function) -> TokenStream {
+    let signature = signature(context, function);
+    let docs = doc(&function.summary, &details(context, function));
+    // Nothing records which functions an export lacks, so the default method is the fallback.
+    if let (InterfaceKind::Export, Some(fallback)) = (&context.interface.kind, &function.fallback) {
+        let body = fallback::body(context, function, &fallback.kind);
+        let calls = matches!(
+            fallback.kind,
+            FallbackKind::Call(_) | FallbackKind::Sequence { .. } | FallbackKind::Strategy { .. }
+        );
+        let bound = (calls && !context.interface.trait_groups().is_empty()).then(|| {
+            let name = names::trait_of(context.interface);
+            quote!(where Self: #name)
+        });
+        return quote! { #docs #signature #bound { #body } };
+    }
+    if !function.is_optional() || !is_fallible(context, function) {
+        return quote! { #docs #signature; };
+    }
+    let name = &function.name.value;
+    quote! {
+        #docs
+        #signature {
+            ::core::result::Result::Err(Error::unsupported(#name))
+        }
+    }
+}
+
+/// Returns the rest of a method's documentation.
+fn details(context: Context, function: &Function) -> String {
+    let mut text = function.doc.to_string();
+    let listed = |title: &str, entries: Vec<String>| {
+        if entries.is_empty() { String::new() } else { format!("\n\n# {title}\n{}", entries.join("\n")) }
+    };
+    let entry = |param: &Param| {
+        (!param.doc.is_empty()).then(|| format!("- `{}`: {}", param.name.value, param.doc.replace('\n', " ")))
+    };
+    let given = |(param, form): (&Param, &Form)| match form {
+        Form::Carried(_) | Form::Output(_) => None,
+        _ => entry(param),
+    };
+    text += &listed("Arguments", function.formed().filter_map(given).collect());
+    let yielded = outputs(function).iter().filter_map(|(_, param, _)| entry(param)).collect();
+    text += &listed("Returns", yielded);
+    let statuses = context.spec.status_values(context.interface);
+    let errors = function.returns.iter().filter_map(|(status, when)| {
+        let value = statuses.get(status.0)?;
+        Some(format!("- `{}`: {}", names::constant(&value.name.value), when.replace('\n', " ")))
+    });
+    text += &listed("Status", errors.collect());
+    text += match function.need {
+        Need::Load => "\n\nRequired: a host refuses a plugin without it.",
+        Need::Use => "\n\nRequired: a host loads a plugin without it, and then misbehaves.",
+        Need::Optional => "\n\nOptional.",
+    };
+    if !function.when_null.is_empty() {
+        text += &format!(" If missing: {}", function.when_null);
+    }
+    text
+}
+
+/// Emits the struct for the results of a function that has several.
+fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
+    let outputs = outputs(function);
+    if outputs.len() < 2 {
+        return None;
+    }
+    let name = function.variant();
+    let docs = format!(" The results of `{}`.", function.name.value);
+    let fields = outputs.iter().map(|(_, param, output)| {
+        let (name, ty, docs) = (param.ident(), output_type(context, param, output), field_doc(param));
+        quote! { #docs pub #name: #ty, }
+    });
+    Some(quote! {
+        #[doc = #docs]
+        #[derive(Clone, Debug)]
+        pub struct #name {
+            #(#fields)*
+        }
+    })
+}
+
+/// Returns the signature of a function in Rust for the docs, with paths without the crate.
+pub fn signature_text(spec: &Spec, interface: &Interface, function: &Function) -> String {
+    let context = Context { spec, interface };
+    let tokens = match interface.kind {
+        crate::model::InterfaceKind::Import { .. } => import::signature(context, function),
+        _ => signature(context, function),
+    };
+    let item = quote! { trait T { #tokens; } };
+    let Ok(file) = syn::parse2::<syn::File>(item) else { return String::new() };
+    let text = prettyplease::unparse(&file);
+    let body = text.trim().trim_start_matches("trait T {").trim_end_matches('}');
+    let lines: Vec<&str> = body.lines().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
+    lines
+        .join("\n")
+        .trim()
+        .replace("::core::option::", "")
+        .replace("::core::ffi::", "")
+        .replace("::std::vec::", "")
+        .replace("::std::string::", "")
+        .replace("::tenon::", "")
+        .replace("device::", "")
+}

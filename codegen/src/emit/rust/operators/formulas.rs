@@ -1,0 +1,344 @@
+//! The loops of operators: one function for each formula and each gradient. They use the engine of `tenon-kernels`.
+
+use crate::emit::rust::doc::{markdown, of_file};
+use crate::emit::rust::text::imports::Used;
+use proc_macro2::{Literal, TokenStream};
+use quote::{format_ident, quote};
+
+use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::rust::{group_files, names};
+use crate::emit::words::operator::equation;
+use crate::formula::{Binary, Constant, Elements, Expr, ExprKind, Ty, Variable};
+use crate::model::{
+    AttributeType, Elementwise, Formula, Operator, OperatorGroup, OutputPlace, gradient_name,
+};
+use crate::out::Output;
+use crate::text::{count, sentence};
+
+/// The loops of all operators.
+pub struct Formulas;
+
+impl Emitter for Formulas {
+    const KEY: &'static str = "rust_formulas";
+    const DOC: &'static str = "Folder of the Rust loops of operators, one file for each group.";
+    const TAKES: Takes = Takes::OwnFolder;
+
+    fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
+        let has_formulas = |group: &&OperatorGroup| elementwise(group).next().is_some();
+        let groups: Vec<&OperatorGroup> = operators.groups.iter().filter(has_formulas).collect();
+        let modules = groups
+            .iter()
+            .map(|group| (&*group.name, count(elementwise(group).count(), "operator"), module(group)));
+        let note = count(groups.len(), "group");
+        group_files(&job.stamp.operators(operators), note, root(&groups), modules)
+    }
+}
+
+/// Returns the operators of a group that have formulas.
+fn elementwise(group: &OperatorGroup) -> impl Iterator<Item = (&Operator, &Elementwise)> {
+    group.operators.iter().filter_map(|operator| Some((operator, operator.elementwise()?)))
+}
+
+fn root(groups: &[&OperatorGroup]) -> TokenStream {
+    let modules = groups.iter().map(|group| {
+        let doc = markdown(&sentence(&group.summary));
+        let name = names::snake(&group.name);
+        quote!(#doc pub mod #name;)
+    });
+    quote! {
+        //! The operators that the spec describes by formulas.
+        //!
+        //! Each function computes one output, which it takes first. The engine behind them is
+        //! [`elementwise`](crate::elementwise): shapes broadcast, layouts are free, and the output may be an input.
+        #(#modules)*
+    }
+}
+
+fn module(group: &OperatorGroup) -> TokenStream {
+    let functions = elementwise(group).map(|(operator, formulas)| functions(operator, formulas));
+    let functions: TokenStream = functions.collect();
+    let used = Used::by(&functions);
+    let wrapping = used.import(quote!(std::num), &["Wrapping"]);
+    let bounds = used.import(quote!(crate::numeric), &["Floating", "Numeric", "Whole"]);
+    let doc = of_file(&group.summary);
+    quote! {
+        #doc
+        #wrapping
+        use crate::elementwise;
+        use crate::error::Result;
+        #bounds
+        use crate::tensor::{View, ViewMut};
+        #functions
+    }
+}
+
+fn functions(operator: &Operator, formulas: &Elementwise) -> TokenStream {
+    let name = &operator.name.value;
+    let out = &operator.outputs[0].name;
+    let summary =
+        format!("{}\n\n{}", sentence(&operator.summary), equation(formulas, out, &formulas.formula));
+    let forward = Loop { operator, formulas, elements: formulas.elements, formula: &formulas.formula };
+    let forward = forward.function(name, out, &summary);
+    let gradients = formulas.gradients.iter().map(|gradient| {
+        let input = &operator.inputs[gradient.input].name;
+        let out = gradient_name(input);
+        let equation = equation(formulas, &out, &gradient.formula);
+        let summary = format!("Computes the gradient of [`{name}`] by `{input}`.\n\n{equation}");
+        let gradient = Loop { operator, formulas, elements: Elements::Floats, formula: &gradient.formula };
+        gradient.function(&format!("{name}_{out}"), &out, &summary)
+    });
+    quote!(#forward #(#gradients)*)
+}
+
+/// A formula of an operator, and the element types for which it is computed.
+struct Loop<'a> {
+    operator: &'a Operator,
+    formulas: &'a Elementwise,
+    elements: Elements,
+    formula: &'a Formula,
+}
+
+impl Loop<'_> {
+    fn function(&self, name: &str, out: &str, summary: &str) -> TokenStream {
+        let Loop { operator, formulas, elements, formula } = *self;
+        let uses = formulas.uses(formula);
+        let is_tensor = |variable: &Variable| {
+            matches!(variable, Variable::Input(_) | Variable::Output | Variable::OutputGradient)
+        };
+        let ident = |variable: &Variable| names::snake(&operator.variable_name(*variable));
+        let tensors: Vec<_> = uses.iter().filter(|variable| is_tensor(variable)).map(ident).collect();
+        let attributes: Vec<usize> = uses
+            .iter()
+            .filter_map(|variable| match variable {
+                Variable::Attribute(index) => Some(*index),
+                _ => None,
+            })
+            .collect();
+        let attribute_params: Vec<TokenStream> = attributes
+            .iter()
+            .map(|index| {
+                let name = ident(&Variable::Attribute(*index));
+                match operator.attributes[*index].ty {
+                    AttributeType::Bool => quote!(#name: bool),
+                    _ => quote!(#name: f64),
+                }
+            })
+            .collect();
+        let converted = attributes
+            .iter()
+            .filter(|index| operator.attributes[**index].ty == AttributeType::F64)
+            .map(|index| {
+                let name = ident(&Variable::Attribute(*index));
+                quote!(let #name = T::of(#name);)
+            });
+        let parts = uses.iter().filter_map(|variable| match variable {
+            Variable::Part(index) => {
+                let name = ident(variable);
+                let value = expression(operator, &formulas.parts[*index].1.expr);
+                Some(quote!(let #name = #value;))
+            }
+            _ => None,
+        });
+        let value = expression(operator, &formula.expr);
+        let value = match formula.expr.ty {
+            Ty::Number => value,
+            Ty::Truth => quote!(T::of_truth(#value)),
+        };
+        let (function, out) = (names::snake(name), names::snake(out));
+        let whole = whole_function(&formula.expr).map(|name| {
+            let input = &tensors[0];
+            quote!(T::#name(#out, #input);)
+        });
+        let count = Literal::usize_unsuffixed(tensors.len());
+        let pattern = tensors.iter().fold(quote!(#out), |pattern, tensor| quote!((#pattern, &#tensor)));
+        let zipped =
+            tensors.iter().fold(quote!(#out.iter_mut()), |zipped, tensor| quote!(#zipped.zip(#tensor)));
+        let body = whole.unwrap_or_else(|| {
+            quote! {
+                #(#converted)*
+                for #pattern in #zipped {
+                    #(#parts)*
+                    *#out = #value;
+                }
+            }
+        });
+        let bound = bound(elements);
+        let call = call(
+            elements,
+            &out,
+            &tensors,
+            &attributes
+                .iter()
+                .map(|index| (ident(&Variable::Attribute(*index)), operator.attributes[*index].ty))
+                .collect::<Vec<_>>(),
+        );
+        let doc = markdown(summary);
+        quote! {
+            #doc
+            ///
+            /// # Errors
+            /// If shapes or element types do not fit.
+            pub fn #function(
+                #out: &mut ViewMut<'_>,
+                #(#tensors: &View<'_>,)*
+                #(#attribute_params,)*
+            ) -> Result<()> {
+                #[inline(always)]
+                fn each<T: #bound>(#out: &mut [T], [#(#tensors),*]: [&[T]; #count], #(#attribute_params),*) {
+                    #body
+                }
+                #call
+            }
+        }
+    }
+}
+
+/// The functions that the kernels also have for whole slices: they look at the elements to choose a loop.
+const OF_SLICES: [&str; 3] = ["sin", "cos", "rsqrt"];
+
+/// Returns the function of whole slices that computes a formula, if there is one.
+fn whole_function(expr: &Expr) -> Option<proc_macro2::Ident> {
+    let ExprKind::Call(function, arguments) = &expr.kind else { return None };
+    let is_input = matches!(arguments[..], [Expr { kind: ExprKind::Variable(Variable::Input(_)), .. }]);
+    (is_input && OF_SLICES.contains(&function.name)).then(|| format_ident!("{}_all", function.name))
+}
+
+/// Emits the call of the engine, with a loop for each type that it computes with.
+fn call(
+    elements: Elements,
+    out: &proc_macro2::Ident,
+    tensors: &[proc_macro2::Ident],
+    attributes: &[(proc_macro2::Ident, AttributeType)],
+) -> TokenStream {
+    // A function alone would be called through a shim, which the compiler does not inline into the loops for wide vectors.
+    let names: Vec<_> = attributes.iter().map(|(name, _)| quote!(#name)).collect();
+    let each = |ty: TokenStream| {
+        let body = match attributes.iter().position(|(_, ty)| *ty == AttributeType::Bool) {
+            // A loop for each value: one loop for both would compute both choices for each element.
+            Some(index) => {
+                let [yes, no] = [true, false].map(|value| {
+                    let mut names = names.clone();
+                    names[index] = quote!(#value);
+                    quote!(each::<#ty>(results, operands #(, #names)*))
+                });
+                let name = &names[index];
+                quote!(if #name { #yes } else { #no })
+            }
+            None => quote!(each::<#ty>(results, operands #(, #names)*)),
+        };
+        quote!(#[inline(always)] |results, operands| #body)
+    };
+    let (floats, whole) = ([each(quote!(f32)), each(quote!(f64))], each(quote!(Wrapping<i64>)));
+    let (engine, loops) = match elements {
+        Elements::Floats => (format_ident!("float"), quote!(#(#floats),*)),
+        Elements::Both => (format_ident!("numeric"), quote!(#whole, #(#floats),*)),
+        Elements::Integers => (format_ident!("whole"), quote!(#whole)),
+    };
+    quote!(elementwise::#engine(#out, [#(#tensors),*], #loops))
+}
+
+/// Returns the trait of the numbers that a loop computes with.
+fn bound(elements: Elements) -> TokenStream {
+    match elements {
+        Elements::Floats => quote!(Floating),
+        Elements::Both => quote!(Numeric),
+        Elements::Integers => quote!(Whole),
+    }
+}
+
+/// Returns the precedence of an expression in Rust. Operands of lower precedence need parentheses.
+fn binding(expr: &Expr) -> u8 {
+    match &expr.kind {
+        ExprKind::Choice { .. } => 0,
+        ExprKind::Binary(operator, ..) => binary(*operator).1,
+        ExprKind::Negate(_) | ExprKind::Not(_) => UNARY,
+        ExprKind::Number(_)
+        | ExprKind::Constant(_)
+        | ExprKind::Truth(_)
+        | ExprKind::Variable(_)
+        | ExprKind::Call(..) => POSTFIX,
+    }
+}
+
+const UNARY: u8 = 6;
+const POSTFIX: u8 = 7;
+
+/// Returns the operator in Rust, and its precedence.
+pub fn binary(operator: Binary) -> (TokenStream, u8) {
+    match operator {
+        Binary::Or => (quote!(||), 1),
+        Binary::And => (quote!(&&), 2),
+        Binary::Equal => (quote!(==), 3),
+        Binary::NotEqual => (quote!(!=), 3),
+        Binary::Less => (quote!(<), 3),
+        Binary::LessEqual => (quote!(<=), 3),
+        Binary::Greater => (quote!(>), 3),
+        Binary::GreaterEqual => (quote!(>=), 3),
+        Binary::Add => (quote!(+), 4),
+        Binary::Subtract => (quote!(-), 4),
+        Binary::Multiply => (quote!(*), 5),
+        Binary::Divide => (quote!(/), 5),
+    }
+}
+
+/// Emits an operand, in parentheses if its precedence is lower than its place needs.
+fn operand(operator: &Operator, expr: &Expr, place: u8) -> TokenStream {
+    let tokens = expression(operator, expr);
+    if binding(expr) < place { quote!((#tokens)) } else { tokens }
+}
+
+fn expression(operator: &Operator, expr: &Expr) -> TokenStream {
+    match &expr.kind {
+        ExprKind::Number(value) => {
+            let value = Literal::f64_unsuffixed(*value);
+            quote!(T::of(#value))
+        }
+        ExprKind::Constant(constant) => match constant {
+            Constant::Pi => quote!(T::of(std::f64::consts::PI)),
+            Constant::E => quote!(T::of(std::f64::consts::E)),
+            Constant::Inf => quote!(T::of(f64::INFINITY)),
+            Constant::Nan => quote!(T::of(f64::NAN)),
+        },
+        ExprKind::Truth(value) => quote!(#value),
+        ExprKind::Variable(variable) => {
+            let name = names::snake(&operator.variable_name(*variable));
+            quote!(#name)
+        }
+        ExprKind::Negate(inner) => {
+            let inner = operand(operator, inner, UNARY);
+            quote!(-#inner)
+        }
+        ExprKind::Not(inner) => {
+            let inner = operand(operator, inner, UNARY);
+            quote!(!#inner)
+        }
+        ExprKind::Binary(sign, left, right) => {
+            let (tokens, place) = binary(*sign);
+            // Comparisons do not chain, and the right operand of `-` and `/` needs a higher precedence.
+            let is_comparison = expr.ty == Ty::Truth && left.ty == Ty::Number;
+            let left = operand(operator, left, place + u8::from(is_comparison));
+            let right = operand(operator, right, place + 1);
+            quote!(#left #tokens #right)
+        }
+        ExprKind::Call(function, arguments) => {
+            let name = names::snake(function.name);
+            let mut arguments = arguments.iter();
+            let receiver = arguments.next().map(|first| operand(operator, first, POSTFIX));
+            let rest = arguments.map(|argument| expression(operator, argument));
+            quote!(#receiver.#name(#(#rest),*))
+        }
+        ExprKind::Choice { condition, then, otherwise } => {
+            let condition = expression(operator, condition);
+            let then = expression(operator, then);
+            let otherwise = match &otherwise.kind {
+                ExprKind::Choice { .. } => expression(operator, otherwise),
+                _ => {
+                    let otherwise = expression(operator, otherwise);
+                    quote!({ #otherwise })
+                }
+            };
+            quote!(if #condition { #then } else #otherwise)
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The text of generated files: comments, imports, short paths and the layout.
+
+pub mod comments;
+pub mod file;
+pub mod imports;
+pub mod short;

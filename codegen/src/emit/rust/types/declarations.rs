@@ -1,0 +1,196 @@
+//! Types of the Rust API: newtypes for handles, ids and enums.
+
+use super::callbacks;
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::api_type::{is_by_pointer, scalar, type_path};
+use crate::emit::rust::doc::doc;
+use crate::emit::rust::{Context, names};
+use crate::model::{EnumValue, GroupId, Meaning, Type, TypeId, TypeKind};
+
+pub fn emit(context: Context) -> TokenStream {
+    let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
+    quote! { #(#types)* }
+}
+
+/// Emits the types of a group.
+pub fn of_group(context: Context, group: GroupId) -> TokenStream {
+    let types = context.interface.types.iter().filter(|ty| ty.group == group);
+    let types = types.map(|ty| emit_type(context, ty));
+    quote! { #(#types)* }
+}
+
+/// Emits `Error` and `Result` with the interface's own status.
+pub fn error_aliases(context: Context) -> TokenStream {
+    let Some(status) = context.interface.status else { return TokenStream::new() };
+    let path = type_path(context, status);
+    quote! {
+        /// A status with a message.
+        pub type Error = ::tenon::Error<#path>;
+        /// The result of a function of this interface.
+        pub type Result<T> = ::core::result::Result<T, Error>;
+    }
+}
+
+fn emit_type(context: Context, ty: &Type) -> TokenStream {
+    let name = names::symbol(&ty.name.value);
+    let doc = doc(&ty.summary, &ty.doc);
+    match &ty.kind {
+        TypeKind::Handle { null, .. } => {
+            let c_name = names::symbol(&ty.c_name);
+            let null_doc = match null {
+                Some(meaning) => format!(" The null handle: {meaning}."),
+                None => " The null handle, which no function accepts as live.".to_owned(),
+            };
+            let debug = format!("{}({{:#x}})", ty.name.value);
+            let raw = if is_by_pointer(&ty.kind) { quote!(*mut ffi::#c_name) } else { quote!(ffi::#c_name) };
+            quote! {
+                #doc
+                #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+                #[repr(transparent)]
+                pub struct #name(usize);
+
+                impl #name {
+                    #[doc = #null_doc]
+                    pub const NULL: Self = Self(0);
+
+                    /// Makes a handle from the number that the implementation chose for it.
+                    pub const fn from_addr(addr: usize) -> Self {
+                        Self(addr)
+                    }
+
+                    /// Returns the number of the handle.
+                    pub const fn addr(self) -> usize {
+                        self.0
+                    }
+
+                    /// Returns true if it is the null handle.
+                    pub const fn is_null(self) -> bool {
+                        self.0 == 0
+                    }
+
+                    /// Makes a handle from a pointer of the ABI.
+                    pub fn from_raw(raw: #raw) -> Self {
+                        Self(raw.expose_provenance())
+                    }
+
+                    /// Returns the pointer of the ABI.
+                    pub fn as_raw(self) -> #raw {
+                        ::core::ptr::with_exposed_provenance_mut(self.0)
+                    }
+                }
+
+                impl ::core::fmt::Debug for #name {
+                    fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                        ::core::write!(formatter, #debug, self.0)
+                    }
+                }
+            }
+        }
+        TypeKind::Id { ty: inner, .. } => {
+            let inner = scalar(context, *inner);
+            quote! {
+                #doc
+                #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+                #[repr(transparent)]
+                pub struct #name(pub #inner);
+            }
+        }
+        TypeKind::Enum { values, .. } => emit_enum(context, ty, values),
+        TypeKind::Struct { fields, .. } if crate::model::is_byte_buffer(fields) => TokenStream::new(),
+        TypeKind::Struct { .. } => {
+            let c_name = names::symbol(&ty.c_name);
+            if c_name == name {
+                quote! { #doc pub use ffi::#name; }
+            } else {
+                quote! { #doc pub use ffi::#c_name as #name; }
+            }
+        }
+        TypeKind::Callback { params, .. } => callbacks::wrapper(context, ty, params),
+    }
+}
+
+fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
+    let name = names::symbol(&ty.name.value);
+    let type_doc = doc(&ty.summary, &ty.doc);
+    let constants = values.iter().map(|value| {
+        let name = names::constant(&value.name.value);
+        let doc = doc(&value.summary, "");
+        let number = Literal::i64_unsuffixed(value.value);
+        quote! { #doc pub const #name: Self = Self(#number); }
+    });
+    let known = values.iter().filter(|value| !value.alias).map(|value| {
+        let number = Literal::i64_unsuffixed(value.value);
+        let name = &value.name.value;
+        quote! { #number => ::core::option::Option::Some(#name), }
+    });
+    let debug = format!("{}({{}})", ty.name.value);
+    let is_status = context.interface.status.is_some_and(|id| std::ptr::eq(context.spec_type(id), ty));
+    let status = is_status.then(|| status_code(&name, values));
+    quote! {
+        #type_doc
+        ///
+        /// Numbers without a name are valid too, because a newer host may know more values.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct #name(pub i32);
+
+        impl #name {
+            #(#constants)*
+
+            /// Returns its name in the spec, if it has one.
+            pub const fn name(self) -> ::core::option::Option<&'static str> {
+                match self.0 {
+                    #(#known)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
+
+        impl ::core::fmt::Debug for #name {
+            fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self.name() {
+                    ::core::option::Option::Some(name) => formatter.write_str(name),
+                    ::core::option::Option::None => ::core::write!(formatter, #debug, self.0),
+                }
+            }
+        }
+
+        #status
+    }
+}
+
+/// Returns the value with a meaning; if the spec names none, the first that is not success.
+fn status_code(name: &proc_macro2::Ident, values: &[EnumValue]) -> TokenStream {
+    let constant = |value: Option<&EnumValue>| {
+        let constant =
+            value.map_or_else(|| names::symbol("UNNAMED"), |value| names::constant(&value.name.value));
+        quote!(Self::#constant)
+    };
+    let failure = values.iter().find(|value| value.value != 0);
+    let meaning = |meaning| constant(values.iter().find(|value| value.means == Some(meaning)).or(failure));
+    let success = constant(values.iter().find(|value| value.value == 0));
+    let invalid = meaning(Meaning::InvalidArgument);
+    let unsupported = meaning(Meaning::Unsupported);
+    let internal = meaning(Meaning::Internal);
+    quote! {
+        impl ::tenon::StatusCode for #name {
+            const SUCCESS: Self = #success;
+            const INVALID_ARGUMENT: Self = #invalid;
+            const UNSUPPORTED: Self = #unsupported;
+            const INTERNAL: Self = #internal;
+
+            fn code(self) -> i32 {
+                self.0
+            }
+        }
+    }
+}
+
+impl<'a> Context<'a> {
+    /// Returns the described type with an id.
+    pub fn spec_type(self, id: TypeId) -> &'a Type {
+        self.spec.ty(id)
+    }
+}

@@ -1,0 +1,8 @@
+//! Types: as in the ABI, and as in the Rust API.
+
+pub mod api_type;
+pub mod args;
+pub mod callbacks;
+pub mod declarations;
+pub mod ffi;
+pub mod raw_types;

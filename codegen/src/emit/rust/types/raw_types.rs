@@ -1,0 +1,162 @@
+//! The types of parameters and results as the ABI passes them.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::api_type::{is_by_pointer, scalar, type_path};
+use crate::emit::rust::{Context, names};
+use crate::model::{
+    Direction, Function, HandleForm, Length, Param, ReleaseId, ResultKind, Role, Ty, TypeId, TypeKind,
+};
+
+/// Returns the type of a pointer to a function in a release.
+pub fn function_pointer(context: Context, function: &Function, release: Option<ReleaseId>) -> TokenStream {
+    let convention = convention(context);
+    let inputs = raw_inputs(context, function, release);
+    let output = raw_result(context, function);
+    quote!(unsafe extern #convention fn(#(#inputs),*) #output)
+}
+
+/// Returns the types of a function's arguments in a release: its parameters, or the struct that contains them.
+pub fn raw_inputs(context: Context, function: &Function, release: Option<ReleaseId>) -> Vec<TokenStream> {
+    match &function.args {
+        Some(args) => {
+            let name = names::symbol(&args.c_name);
+            vec![quote!(*mut ffi::#name)]
+        }
+        None => function.params_in(release).map(|param| raw_param(context, param)).collect(),
+    }
+}
+
+/// Returns `"C"`, or `"C-unwind"` if calls may throw C++ exceptions.
+pub fn convention(context: Context) -> &'static str {
+    if context.interface.unwinds { "C-unwind" } else { "C" }
+}
+
+/// Returns the return type of a function in the ABI, with its arrow.
+pub fn raw_result(context: Context, function: &Function) -> TokenStream {
+    match &function.result {
+        ResultKind::Status => match context.interface.status {
+            Some(_) if context.interface.error.is_some() => {
+                let object = context.interface.error.map(|error| raw_handle(context, error.ty));
+                quote!(-> #object)
+            }
+            Some(status) => {
+                let path = type_path(context, status);
+                quote!(-> #path)
+            }
+            None => TokenStream::new(),
+        },
+        ResultKind::None => TokenStream::new(),
+        ResultKind::Value(result) => {
+            let ty = raw_param(context, result);
+            quote!(-> #ty)
+        }
+    }
+}
+
+/// Returns the raw type of a handle.
+fn raw_handle(context: Context, id: TypeId) -> TokenStream {
+    let path = ffi_path(context, id);
+    if is_by_pointer(&context.spec.ty(id).kind) { quote!(*mut #path) } else { path }
+}
+
+/// Returns the type that a function writes through a pointer: a value, or the address of a borrowed list.
+pub fn raw_written(context: Context, param: &Param) -> TokenStream {
+    let element = raw_element(context, param);
+    match param.ty {
+        _ if param.lent => quote!(*const #element),
+        Ty::Pointer => quote!(*mut ::core::ffi::c_void),
+        _ => element,
+    }
+}
+
+/// Returns a parameter as the ABI passes it.
+pub fn raw_param(context: Context, param: &Param) -> TokenStream {
+    if param.lent {
+        let list = raw_written(context, param);
+        return quote!(*mut #list);
+    }
+    let written = param.dir != Direction::In;
+    let pointer = |target: TokenStream, is_const: bool| {
+        if param.constness.unwrap_or(is_const) { quote!(*const #target) } else { quote!(*mut #target) }
+    };
+    let is_array = matches!(param.length, Some(Length::Count(_)))
+        || matches!(param.ty, Ty::Char if param.length.is_some());
+    if is_array {
+        let element = raw_element(context, param);
+        // For a handle, `const` applies to the object, not to the array.
+        return match context.spec.kind(param.ty) {
+            Some(TypeKind::Handle { .. }) if written => quote!(*mut #element),
+            Some(TypeKind::Handle { .. }) => quote!(*const #element),
+            _ => pointer(element, !written),
+        };
+    }
+    match param.ty {
+        Ty::Pointer if param.role == Role::Creates && written => {
+            let target = pointer(quote!(::core::ffi::c_void), false);
+            quote!(*mut #target)
+        }
+        Ty::Pointer => {
+            let read_only = !written && param.length.is_some() && param.role != Role::Destroys;
+            pointer(quote!(::core::ffi::c_void), read_only)
+        }
+        Ty::String => pointer(quote!(::core::ffi::c_char), !written),
+        Ty::Named(id) if is_by_pointer(&context.spec.ty(id).kind) => {
+            let target = ffi_path(context, id);
+            let is_made = written && param.role == Role::Creates;
+            match context.spec.points_to_const(param) {
+                _ if is_made => quote!(*mut *mut #target),
+                true => quote!(*const #target),
+                false => quote!(*mut #target),
+            }
+        }
+        Ty::Named(id) if param.by_pointer => pointer(ffi_path(context, id), !written),
+        Ty::Named(id) if matches!(context.spec.ty(id).kind, TypeKind::Id { .. }) => ffi_path(context, id),
+        _ => {
+            let ty = raw_element(context, param);
+            if written { quote!(*mut #ty) } else { ty }
+        }
+    }
+}
+
+/// Returns the type of an array element or of a single value.
+pub fn raw_element(context: Context, param: &Param) -> TokenStream {
+    if let (Ty::Named(id), Some(name)) = (param.ty, context.spec.const_handle_name(param)) {
+        return raw_path(context, id, name);
+    }
+    match param.ty {
+        Ty::Pointer if param.constness.unwrap_or(param.dir == Direction::In) => {
+            quote!(*const ::core::ffi::c_void)
+        }
+        Ty::Pointer => quote!(*mut ::core::ffi::c_void),
+        Ty::String => quote!(*const ::core::ffi::c_char),
+        Ty::Named(id) => match context.spec.ty(id).kind {
+            // Both sides pass an enum as its number.
+            TypeKind::Enum { .. } => type_path(context, id),
+            TypeKind::Handle { form: HandleForm::Pointee(_), .. } => {
+                let target = ffi_path(context, id);
+                quote!(*mut #target)
+            }
+            _ => ffi_path(context, id),
+        },
+        ty => scalar(context, ty),
+    }
+}
+
+/// Returns the path of the raw form of a type.
+pub fn ffi_path(context: Context, id: TypeId) -> TokenStream {
+    raw_path(context, id, &context.spec.ty(id).c_name)
+}
+
+/// Returns the path of an item of the raw ABI that a type defines: its C name or its tag.
+pub fn raw_path(context: Context, id: TypeId, name: &str) -> TokenStream {
+    let name = names::symbol(name);
+    let owner = &context.spec.interfaces[id.interface.0];
+    if std::ptr::eq(owner, context.interface) {
+        quote!(ffi::#name)
+    } else {
+        let module = owner.ident();
+        quote!(#module::ffi::#name)
+    }
+}

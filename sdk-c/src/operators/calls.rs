@@ -1,0 +1,113 @@
+//! Calls of the operators of a plugin.
+
+use std::ffi::CStr;
+
+use tenon::device::ffi::C_Device_st;
+use tenon::device::{DataType, DeviceId, Error, Status, Stream};
+use tenon::operators::by_name::{Argument, Call, Calls, RawLaunch, SYMBOL, Shape};
+
+use super::cpu;
+use crate::device_table::DeviceGuard;
+use crate::error::Failure;
+
+/// A call of a method of an operator.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub(super) stream: Stream,
+    pub(super) method: &'a CStr,
+    pub(super) data_type: DataType,
+    pub(super) arguments: &'a [Argument],
+    /// Null for a method that computes elements.
+    pub(super) shape: *mut Shape,
+}
+
+/// Returns the functions that call the operators of a device.
+pub(super) fn of(device: &DeviceGuard) -> Result<Calls, Failure> {
+    if device.plugin.is_built_in() {
+        return cpu::calls();
+    }
+    device.plugin.host.operators().ok_or_else(|| {
+        let message = format!(
+            "the plugin {} has no operators for libtenon: it does not export `{SYMBOL}`",
+            device.plugin.name()
+        );
+        unsupported(message)
+    })
+}
+
+/// Runs a method on a device.
+///
+/// # Safety
+/// The arguments and the place of the shape are as [`Call`] promises.
+pub(super) unsafe fn run(device: &DeviceGuard, request: Request<'_>) -> Result<(), Failure> {
+    let calls = of(device)?;
+    // SAFETY: the function of a plugin takes any string.
+    if !unsafe { (calls.provides)(request.method.as_ptr(), request.data_type) } {
+        let data_type = format!("{:?}", request.data_type).to_lowercase();
+        let method = request.method.to_string_lossy();
+        return Err(unsupported(format!("the device has no operator `{method}` for {data_type}")));
+    }
+    match device.plugin.origin.cpu() {
+        // SAFETY: the caller's promise.
+        Some(cpu) => unsafe { cpu::run(cpu, device.id, calls, request) },
+        // SAFETY: the caller's promise.
+        None => unsafe { call(calls, device.id, request.stream, request) }.map_err(failure),
+    }
+}
+
+/// Calls a method at once.
+///
+/// # Safety
+/// As for [`run`].
+pub(super) unsafe fn call(
+    calls: Calls,
+    device: DeviceId,
+    stream: Stream,
+    request: Request<'_>,
+) -> tenon::device::Result<()> {
+    let mut device = C_Device_st { id: device.0 };
+    let mut message = [0_u8; MESSAGE_SIZE];
+    let launch = RawLaunch {
+        device: &raw mut device,
+        stream: stream.as_raw(),
+        message: message.as_mut_ptr().cast(),
+        message_size: message.len(),
+    };
+    let call = Call {
+        size: size_of::<Call>(),
+        method: request.method.as_ptr(),
+        launch: &raw const launch,
+        arguments: request.arguments.as_ptr(),
+        count: request.arguments.len(),
+        shape: request.shape,
+    };
+    // SAFETY: the caller's promise.
+    let status = unsafe { (calls.call)(&raw const call) };
+    if status == Status::SUCCESS {
+        return Ok(());
+    }
+    let said = CStr::from_bytes_until_nul(&message).unwrap_or_default().to_string_lossy();
+    let method = request.method.to_string_lossy();
+    Err(match said.is_empty() {
+        true => {
+            Error::from_plugin(status, format!("the operator `{method}` failed with the status {status:?}"))
+        }
+        false => Error::from_plugin(status, format!("the operator `{method}`: {said}")),
+    })
+}
+
+/// The bytes that a plugin has for its message.
+const MESSAGE_SIZE: usize = 512;
+
+/// Returns the failure for an error of an operator. Its status says who is wrong: the caller or the device.
+pub(super) fn failure(error: Error) -> Failure {
+    match error.status {
+        Status::ERROR => Failure::invalid(error.message.to_string()),
+        Status::FAILED => unsupported(error.message.to_string()),
+        _ => Failure::from(error),
+    }
+}
+
+pub(super) fn unsupported(message: String) -> Failure {
+    Failure::new(crate::Status::UNSUPPORTED, message)
+}

@@ -1,0 +1,186 @@
+//! Rules for normalization of each channel of each example, and of vectors.
+
+use tenon::device::{Error, Result};
+
+use crate::compute::rules::optional::{Optional, elements, present};
+use crate::compute::rules::terms::{divide, multiply, scale};
+use crate::compute::{Call, FLOAT, INTEGER, Method, Tensor, wide};
+
+/// Returns a tensor with the channels as the second dimension.
+fn channels_second<'c>(tensor: &Tensor<'c>, axis: i64) -> Result<Tensor<'c>> {
+    match tensor.dimension(axis)? {
+        0 => Err(Error::invalid("the first dimension is that of the examples, not of the channels")),
+        channels => {
+            let mut order: Vec<usize> = (0..tensor.rank()).filter(|&dim| dim != channels).collect();
+            order.insert(1, channels);
+            tensor.permuted(&order)
+        }
+    }
+}
+
+/// Normalizes each channel of each example.
+pub(crate) fn instance_norm(
+    call: &Call,
+    output: &Tensor<'_>,
+    input: &Tensor<'_>,
+    axis: i64,
+    weight: Option<&Tensor<'_>>,
+    bias: Option<&Tensor<'_>>,
+    eps: f64,
+) -> Result<()> {
+    let (input, output) = (channels_second(input, axis)?, channels_second(output, axis)?);
+    instances(call, &output, [None, None], &input, weight, bias, eps)
+}
+
+fn instances(
+    call: &Call,
+    output: &Tensor<'_>,
+    statistics: [Option<&Tensor<'_>>; 2],
+    input: &Tensor<'_>,
+    weight: Option<&Tensor<'_>>,
+    bias: Option<&Tensor<'_>>,
+    eps: f64,
+) -> Result<()> {
+    let inputs = present([Some(input), weight, bias]);
+    let mut values = call.output(output, input.data_type(), &inputs)?;
+    let mut means = Optional::new(call, statistics[0], &inputs)?;
+    let mut deviations = Optional::new(call, statistics[1], &inputs)?;
+    call.run(&Method::new("instance_norm", FLOAT), input.data_type(), |device, launch| {
+        let (values, x) = (values.elements(), input.elements());
+        let (means, deviations) = (means.elements(), deviations.elements());
+        device.instance_norm(launch, values, means, deviations, x, elements(weight), elements(bias), eps)
+    })?;
+    values.finish()?;
+    means.finish()?;
+    deviations.finish()
+}
+
+/// Computes the gradients of [`instance_norm`].
+pub(crate) fn instance_norm_backward(
+    call: &Call,
+    grad_input: &Tensor<'_>,
+    grad_weight: Option<&Tensor<'_>>,
+    grad_bias: Option<&Tensor<'_>>,
+    grad_output: &Tensor<'_>,
+    input: &Tensor<'_>,
+    weight: Option<&Tensor<'_>>,
+    axis: i64,
+    eps: f64,
+) -> Result<()> {
+    let (input, grad_input) = (channels_second(input, axis)?, channels_second(grad_input, axis)?);
+    let grad_output = channels_second(&call.to_type(grad_output, input.data_type())?, axis)?;
+    let ty = wide(input.data_type());
+    let (mean, deviation) =
+        (call.temporary(ty, &input.dims()[..2])?, call.temporary(ty, &input.dims()[..2])?);
+    let unused = call.tensor_like(&input)?;
+    instances(call, &unused, [Some(&mean), Some(&deviation)], &input, None, None, eps)?;
+    let inputs = present([Some(&input), Some(&grad_output), weight]);
+    let mut dx = Optional::new(call, Some(&grad_input), &inputs)?;
+    let mut dscale = Optional::new(call, grad_weight, &inputs)?;
+    let mut dbias = Optional::new(call, grad_bias, &inputs)?;
+    call.run(&Method::new("instance_norm_grad", FLOAT), input.data_type(), |device, launch| {
+        device.instance_norm_grad(
+            launch,
+            dx.elements(),
+            dscale.elements(),
+            dbias.elements(),
+            input.elements(),
+            elements(weight),
+            mean.elements(),
+            deviation.elements(),
+            grad_output.elements(),
+        )
+    })?;
+    dx.finish()?;
+    dscale.finish()?;
+    dbias.finish()
+}
+
+/// Computes the norm of the vectors along a dimension, which is kept with the length one.
+fn norms<'c>(call: &'c Call, input: &Tensor<'_>, order: f64, axis: usize) -> Result<Tensor<'c>> {
+    let mut dims = input.dims().to_vec();
+    dims[axis] = 1;
+    let target = call.temporary(input.data_type(), &dims)?;
+    let mut out = call.output(&target, input.data_type(), &[input])?;
+    call.run(&Method::new("p_norm", FLOAT), input.data_type(), |device, launch| {
+        device.p_norm(launch, out.elements(), input.elements(), order, axis as i64, true, false)
+    })?;
+    out.finish()?;
+    Ok(target)
+}
+
+fn divisors<'c>(call: &'c Call, norms: &Tensor<'_>, eps: f64) -> Result<Tensor<'c>> {
+    call.formula(
+        &Method::new("maximum", FLOAT | INTEGER),
+        [norms.into(), eps.into()],
+        |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+    )
+}
+
+/// Divides vectors by their norm, or by `eps` if that is larger.
+pub(crate) fn normalize(
+    call: &Call,
+    output: &Tensor<'_>,
+    input: &Tensor<'_>,
+    order: f32,
+    axis: i64,
+    eps: f64,
+) -> Result<()> {
+    let axis = input.dimension(axis)?;
+    let norms = norms(call, input, order.into(), axis)?;
+    let divisors = divisors(call, &norms, eps)?;
+    call.write(
+        &Method::new("divide", FLOAT),
+        output,
+        [input.into(), (&divisors).into()],
+        |device, launch, out, [a, b]| device.divide(launch, out, a, b),
+    )
+}
+
+/// Computes the gradient of [`normalize`].
+///
+/// With `y = x / max(n, eps)`, the gradient of `n` is `-sum(dy * x) / n^2`, and 0 where `eps` is the divisor.
+pub(crate) fn normalize_backward(
+    call: &Call,
+    grad_input: &Tensor<'_>,
+    grad_output: &Tensor<'_>,
+    input: &Tensor<'_>,
+    order: f32,
+    axis: i64,
+    eps: f64,
+) -> Result<()> {
+    let (order, axis) = (f64::from(order), input.dimension(axis)?);
+    let ty = wide(input.data_type());
+    let (input, grad_output) = (call.to_type(input, ty)?, call.to_type(grad_output, ty)?);
+    let norms = norms(call, &input, order, axis)?;
+    let divisors = divisors(call, &norms, eps)?;
+    let products = multiply(call, &grad_output, &input)?;
+    let sums = call.tensor_like(&norms)?;
+    let mut out = call.output(&sums, ty, &[])?;
+    call.run(&Method::new("sum", FLOAT), ty, |device, launch| {
+        device.sum(launch, out.elements(), products.elements(), &[axis as i64], true, false)
+    })?;
+    out.finish()?;
+    let squares = multiply(call, &divisors, &divisors)?;
+    let of_norms = scale(call, &divide(call, &sums, &squares)?, -1.0, 0.0)?;
+    let is_divisor = call.formula(
+        &Method::new("greater_equal", FLOAT | INTEGER).yields_bool(),
+        [(&norms).into(), eps.into()],
+        |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+    )?;
+    let of_norms = multiply(call, &of_norms, &call.to_type(&is_divisor, ty)?)?;
+    let direct = divide(call, &grad_output, &divisors)?;
+    let through_norms = call.tensor_like(&input)?;
+    let mut dx = call.output(&through_norms, ty, &[])?;
+    call.run(&Method::new("p_norm_grad", FLOAT), ty, |device, launch| {
+        let (x, norms, dout) = (input.elements(), norms.elements(), of_norms.elements());
+        device.p_norm_grad(launch, dx.elements(), x, norms, dout, order, axis as i64, true, false)
+    })?;
+    dx.finish()?;
+    call.write(
+        &Method::new("add", FLOAT),
+        grad_input,
+        [(&direct).into(), (&through_norms).into()],
+        |device, launch, out, [a, b]| device.add(launch, out, a, b),
+    )
+}

@@ -1,0 +1,4 @@
+//! Rules for matrices.
+
+pub mod decomposition;
+pub mod matrix;

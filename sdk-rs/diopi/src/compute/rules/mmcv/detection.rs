@@ -1,0 +1,247 @@
+//! Rules for boxes, regions and losses of object detection. The semantics are those of MMCV's operators.
+
+#![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
+
+use tenon::device::{DataType, Error, Result};
+
+use crate::compute::rules::layers::vision;
+use crate::compute::rules::selection::indexing;
+use crate::compute::rules::shared::{fill, kernel};
+use crate::compute::rules::terms;
+use crate::compute::{BOOL, Call, FLOAT, INTEGER, Method, Number, Place, Tensor, wide};
+use crate::error::unsupported;
+
+/// Selects boxes that do not overlap a better box. Waits for the boxes.
+pub(crate) fn nms<'c>(
+    call: &'c Call,
+    out: Place,
+    boxes: &Tensor<'c>,
+    scores: &Tensor<'c>,
+    iou_threshold: f64,
+    offset: i64,
+) -> Result<()> {
+    if offset == 0 {
+        return vision::nms(call, out, boxes, scores, iou_threshold);
+    }
+    if boxes.rank() != 2 || boxes.dims()[1] != 4 {
+        return Err(Error::invalid(format!("`dets` has the shape {:?}", boxes.dims())));
+    }
+    // Moving the ends of the boxes by one pixel gives the widths and heights that the offset requires.
+    let moved = call.to_type(boxes, wide(boxes.data_type()))?;
+    let boxes = call.tensor_like(&moved)?;
+    call.copy(&boxes, &moved)?;
+    let ends = boxes.sliced(1, 2, 2, 1)?;
+    call.copy(&ends, &terms::scale(call, &ends, 1.0, offset as f64)?)?;
+    vision::nms(call, out, &boxes, scores, iou_threshold)
+}
+
+/// Computes the overlap of boxes.
+pub(crate) fn overlaps<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    x: &Tensor<'_>,
+    y: &Tensor<'_>,
+    mode: i64,
+    offset: i64,
+    aligned: bool,
+) -> Result<()> {
+    if !(0..=1).contains(&mode) {
+        return Err(Error::invalid(format!("`mode` is {mode}, neither 0 nor 1")));
+    }
+    // The result of aligned boxes may be a column.
+    let out =
+        if aligned && out.rank() == 2 && out.dims()[1] == 1 { out.selected(1, 0)? } else { out.clone() };
+    let method = Method::new("box_overlaps", FLOAT);
+    kernel(call, &out, x.data_type(), &[x, y], &method, |device, launch, out| {
+        device.box_overlaps(launch, out, x.elements(), y.elements(), mode == 1, offset as f64, aligned)
+    })
+}
+
+const MEAN: i64 = 1;
+
+fn expect_mean(pool_mode: i64) -> Result<()> {
+    match pool_mode {
+        MEAN => Ok(()),
+        other => Err(unsupported(format!("the mode {other} of RoI Align is not implemented, only 1"))),
+    }
+}
+
+/// Computes the mean of the samples in each cell of each region.
+pub(crate) fn roi_align<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    rows: &Tensor<'_>,
+    columns: &Tensor<'_>,
+    x: &Tensor<'_>,
+    boxes: &Tensor<'_>,
+    height: i64,
+    width: i64,
+    sampling_ratio: i64,
+    pool_mode: i64,
+    scale: f32,
+    aligned: bool,
+) -> Result<()> {
+    expect_mean(pool_mode)?;
+    for unused in [rows, columns] {
+        fill(call, unused, Number::Integer(0))?;
+    }
+    let scale = f64::from(scale);
+    let method = Method::new("roi_align", FLOAT);
+    kernel(call, out, x.data_type(), &[x, boxes], &method, |device, launch, out| {
+        let (x, boxes) = (x.elements(), boxes.elements());
+        device.roi_align(launch, out, x, boxes, None, height, width, scale, sampling_ratio, aligned)
+    })
+}
+
+/// Computes the gradient of [`roi_align`].
+pub(crate) fn roi_align_backward<'c>(
+    call: &'c Call,
+    gradient: &Tensor<'c>,
+    upstream: &Tensor<'c>,
+    boxes: &Tensor<'_>,
+    height: i64,
+    width: i64,
+    sampling_ratio: i64,
+    pool_mode: i64,
+    scale: f32,
+    aligned: bool,
+) -> Result<()> {
+    expect_mean(pool_mode)?;
+    let (ty, scale) = (gradient.data_type(), f64::from(scale));
+    let upstream = call.to_type(upstream, ty)?;
+    let method = Method::new("roi_align_grad", FLOAT);
+    kernel(call, gradient, ty, &[&upstream, boxes], &method, |device, launch, out| {
+        let (boxes, upstream) = (boxes.elements(), upstream.elements());
+        device.roi_align_grad(
+            launch,
+            out,
+            boxes,
+            None,
+            upstream,
+            height,
+            width,
+            scale,
+            sampling_ratio,
+            aligned,
+        )
+    })
+}
+
+/// Computes the focal loss of logits with class labels.
+pub(crate) fn sigmoid_focal_loss<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    x: &Tensor<'c>,
+    target: &Tensor<'c>,
+    weight: &Tensor<'c>,
+    gamma: f32,
+    alpha: f32,
+) -> Result<()> {
+    let ty = wide(x.data_type());
+    let (x, label) = (call.to_type(x, ty)?, labels(call, x, target, ty)?);
+    let (alpha, gamma) = (alpha.into(), gamma.into());
+    let each = call.formula(
+        &Method::new("sigmoid_focal_loss", FLOAT),
+        [(&x).into(), (&label).into()],
+        |device, launch, out, [x, label]| device.sigmoid_focal_loss(launch, out, x, label, alpha, gamma),
+    )?;
+    call.copy(out, &weighted(call, each, target, weight)?)
+}
+
+/// Computes the gradient of the sum of the losses of [`sigmoid_focal_loss`].
+pub(crate) fn sigmoid_focal_loss_backward<'c>(
+    call: &'c Call,
+    gradient: &Tensor<'c>,
+    x: &Tensor<'c>,
+    target: &Tensor<'c>,
+    weight: &Tensor<'c>,
+    gamma: f32,
+    alpha: f32,
+) -> Result<()> {
+    let ty = wide(x.data_type());
+    let (x, label) = (call.to_type(x, ty)?, labels(call, x, target, ty)?);
+    let one = call.scalar(Number::Float(1.0), ty)?;
+    let (alpha, gamma) = (alpha.into(), gamma.into());
+    let each = call.formula(
+        &Method::new("sigmoid_focal_loss_dx", FLOAT),
+        [(&x).into(), (&label).into(), (&one).into()],
+        |device, launch, dx, [x, label, dout]| {
+            device.sigmoid_focal_loss_dx(launch, dx, x, label, dout, alpha, gamma)
+        },
+    )?;
+    call.copy(gradient, &weighted(call, each, target, weight)?)
+}
+
+/// Returns one-hot rows: 1 for the class of each row, and 0 for the others. The label after the last class is
+/// the background.
+fn labels<'c>(call: &'c Call, x: &Tensor<'_>, target: &Tensor<'c>, ty: DataType) -> Result<Tensor<'c>> {
+    let &[_, classes] = x.dims() else {
+        return Err(Error::invalid(format!("`input` has the shape {:?}", x.dims())));
+    };
+    let numbers: Vec<u8> = (0..classes as i64).flat_map(i64::to_ne_bytes).collect();
+    let numbers = call.upload(DataType::INT64, &[classes], &numbers)?;
+    let target = call.to_type(target, DataType::INT64)?;
+    let target = target.unsqueezed(target.rank())?;
+    let is_class = call.formula(
+        &Method::new("equal", INTEGER | BOOL).yields_bool(),
+        [(&target).into(), (&numbers).into()],
+        |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+    )?;
+    call.to_type(&is_class, ty)
+}
+
+/// Multiplies each row by the weight of its class, if weights are given.
+fn weighted<'c>(
+    call: &'c Call,
+    each: Tensor<'c>,
+    target: &Tensor<'c>,
+    weight: &Tensor<'c>,
+) -> Result<Tensor<'c>> {
+    if weight.len() == 0 {
+        return Ok(each);
+    }
+    let of_rows = call.temporary(weight.data_type(), target.dims())?;
+    indexing::gather(call, &of_rows, weight, 0, target)?;
+    terms::multiply(call, &each, &call.to_type(&of_rows, each.data_type())?.unsqueezed(1)?)
+}
+
+/// Computes the focal loss of probabilities. An empty weight counts as absent.
+pub(crate) fn softmax_focal_loss<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    x: &Tensor<'_>,
+    target: &Tensor<'_>,
+    weight: &Tensor<'_>,
+    gamma: f32,
+    alpha: f32,
+) -> Result<()> {
+    let inputs = [x, target, weight];
+    let method = Method::new("softmax_focal_loss", FLOAT);
+    kernel(call, out, x.data_type(), &inputs, &method, |device, launch, out| {
+        let weight = (weight.len() > 0).then(|| weight.elements());
+        let (x, target) = (x.elements(), target.elements());
+        device.softmax_focal_loss(launch, out, x, target, weight, alpha.into(), gamma.into())
+    })
+}
+
+/// Computes the gradient of [`softmax_focal_loss`] with respect to the logits.
+pub(crate) fn softmax_focal_loss_backward<'c>(
+    call: &'c Call,
+    gradient: &Tensor<'c>,
+    slopes: &Tensor<'c>,
+    x: &Tensor<'_>,
+    target: &Tensor<'_>,
+    weight: &Tensor<'_>,
+    gamma: f32,
+    alpha: f32,
+) -> Result<()> {
+    let inputs = [x, target, weight];
+    let mut of_rows = call.output(slopes, slopes.data_type(), &inputs)?;
+    let method = Method::new("softmax_focal_loss_grad", FLOAT);
+    kernel(call, gradient, x.data_type(), &inputs, &method, |device, launch, out| {
+        let weight = (weight.len() > 0).then(|| weight.elements());
+        let (x, target, slopes) = (x.elements(), target.elements(), of_rows.elements());
+        device.softmax_focal_loss_grad(launch, out, slopes, x, target, weight, alpha.into(), gamma.into())
+    })?;
+    of_rows.finish()
+}

@@ -1,0 +1,6 @@
+//! Rules for operators of MMCV.
+
+pub mod deformable;
+pub mod detection;
+pub mod filters;
+pub mod points;

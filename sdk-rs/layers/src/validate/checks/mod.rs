@@ -1,0 +1,7 @@
+//! The checks of calls: of their arguments, of memory, and of order.
+
+pub mod arguments;
+pub mod early_wait;
+pub mod functions;
+pub mod memory;
+pub mod order;
