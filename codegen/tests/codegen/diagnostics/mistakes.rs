@@ -230,7 +230,7 @@ fn a_damaged_base_is_told() {
     let mut tried = 0;
     for path in base.0.keys() {
         tried += endure_lines(&base, path);
-        tried += endure_damage(&base, path, 0..200 * rounds(), &mut shift);
+        tried += endure_damage(&base, path, 0..100 * rounds(), &mut shift);
     }
     println!("{tried} damaged specs");
 }
@@ -244,7 +244,7 @@ fn a_damaged_fixture_is_told() {
         let patched = patched(&base, &text);
         let changed = patched.0.keys().filter(|path| patched.0.get(*path) != base.0.get(*path));
         for path in changed.filter(|path| !patched.0[*path].trim().is_empty()) {
-            tried += endure_damage(&patched, path, 0..8 * rounds(), &mut shift);
+            tried += endure_damage(&patched, path, 0..4 * rounds(), &mut shift);
         }
     }
     println!("{tried} damaged specs");
@@ -255,8 +255,8 @@ fn a_damaged_real_spec_is_told() {
     let spec = Texts::of_folder(&root().join("spec"));
     let mut shift = Shift(0x5eed_5eed_5eed_5eed);
     let mut tried = 0;
-    // Reading the whole spec takes most of a second. With `ROUNDS=16`, each file is damaged.
-    for (index, path) in spec.0.keys().enumerate().step_by(16_usize.div_ceil(rounds())) {
+    // Reading the whole spec takes most of a second. With `ROUNDS=24`, each file is damaged.
+    for (index, path) in spec.0.keys().enumerate().step_by(24_usize.div_ceil(rounds())) {
         tried += endure_damage(&spec, path, index..index + rounds(), &mut shift);
     }
     println!("{tried} damaged specs");

@@ -22,7 +22,8 @@ pub enum When {
 /// Parts of one lane run one after the other, in the order of the table. Both lanes run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Uses cargo's debug builds, which are locked during a build, or writes generated files.
+    /// Uses cargo's debug builds, which are locked during a build, or writes generated files; then what the other lane has
+    /// built, so that both take about as long.
     Sources,
     /// Uses release builds, wheels and Python environments.
     Packages,
@@ -59,7 +60,6 @@ impl Part {
 }
 
 const DOWNLOADS: &str = "downloads";
-const BOOK: &str = "the book";
 const EXAMPLES: &str = "the examples for PaddlePaddle";
 /// The name of the part that `cargo xtask sdk` runs alone.
 pub const C_SDK: &str = "the C SDK";
@@ -81,7 +81,7 @@ pub const PARTS: &[Part] = &[
     })
     .after(&[DOWNLOADS]),
     Part::new(When::Full, Lane::Sources, EXAMPLES, |_| examples::build()),
-    Part::new(When::Full, Lane::Packages, "the DIOPI library", |_| diopi::test()),
+    Part::new(When::Full, Lane::Sources, "the DIOPI library", |_| diopi::test()).after(&[C_SDK]),
     Part::new(When::Full, Lane::Packages, "the Python SDK", |options| {
         sdk::python::test(options.all_releases)
     }),
@@ -89,7 +89,7 @@ pub const PARTS: &[Part] = &[
     Part::new(When::Full, Lane::Sources, "every interleaving of streams and events", |_| {
         rust::interleavings()
     }),
-    Part::new(When::Full, Lane::Sources, BOOK, |_| docs::check()),
+    Part::new(When::Full, Lane::Sources, "the book", |_| docs::check()),
     Part::new(When::Full, Lane::Packages, "the plugin in PaddlePaddle", |options| {
         paddle::test(options.all_releases)
     })
@@ -97,8 +97,7 @@ pub const PARTS: &[Part] = &[
     Part::new(When::Full, Lane::Packages, "the Python SDK beside PaddlePaddle", |_| {
         sdk::python::test_with_paddle(&paddle::newest()?)
     }),
-    Part::new(When::Full, Lane::Packages, "formulas and their references", |_| docs::formulas())
-        .after(&[BOOK]),
+    Part::new(When::Full, Lane::Sources, "formulas and their references", |_| docs::formulas()),
     Part::new(When::Complete, Lane::Sources, "the README's commands on a bare machine", |_| bare::test()),
 ];
 
