@@ -111,9 +111,10 @@ fn handles_in_cxx_are_given_back_once() {
     let handles = program("sdk-c/tests/users/handles.cpp");
     let (out, err) = run(&mut validated(&handles));
     assert_eq!(out, "all as promised\n");
-    // The one address that it makes up.
-    assert_eq!(err.matches("tenon: ").count(), 1, "{err}");
+    // The one address that it makes up, and the one callback that throws.
+    assert_eq!(err.matches("tenon: ").count(), 2, "{err}");
     assert!(err.contains("V020"), "{err}");
+    assert!(err.contains("tenon: a callback of a stream failed: not today\n"), "{err}");
     run(Command::new(&handles).env_remove("TENON_LAYERS"));
 }
 

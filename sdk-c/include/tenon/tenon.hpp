@@ -28,6 +28,8 @@
 #endif
 
 #include <cstddef>
+#include <cstdio>
+#include <exception>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -333,8 +335,8 @@ class Stream {
   /**
    * @brief Queues a host function, which a thread of the device calls once, after the work before it.
    *
-   * It must not call functions that reach a device, and cannot open or close anything (#TENON_BUSY). An exception that
-   * leaves it becomes the callback's failure.
+   * It must not call functions that reach a device, and cannot open or close anything (#TENON_BUSY). If an exception
+   * leaves it, its text is printed on standard error, and the callback fails.
    */
   template <class Function>
   void call(Function&& function) const {
@@ -361,7 +363,11 @@ class Stream {
     const std::unique_ptr<Work> work(static_cast<Work*>(user_data));
     try {
       (*work)();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "tenon: a callback of a stream failed: %s\n", error.what());
+      *status = TENON_FAILED;
     } catch (...) {
+      std::fprintf(stderr, "tenon: a callback of a stream failed\n");
       *status = TENON_FAILED;
     }
   }
