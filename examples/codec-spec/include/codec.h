@@ -420,6 +420,22 @@ static_assert(offsetof(CodecApi_v1_0, tile_count) == 80, "CodecApi_v1_0.tile_cou
 static_assert(offsetof(CodecApi_v1_0, image_tiles) == 88, "CodecApi_v1_0.image_tiles");
 static_assert(offsetof(CodecApi_v1_0, tile_rows) == 96, "CodecApi_v1_0.tile_rows");
 
+// A plugin that supports only hosts from one release on may define `IMAGING_CODEC_SINCE` as that release, such as
+// `1_1`, before it includes this header. A function that came later is then an error of the compiler.
+#ifdef IMAGING_CODEC_SINCE
+#define IMAGING_CODEC_SIZE_JOIN_(prefix, release) prefix##release
+#define IMAGING_CODEC_SIZE_OF_(release) IMAGING_CODEC_SIZE_JOIN_(IMAGING_CODEC_SIZE_, release)
+#define IMAGING_CODEC_SINCE_SIZE_ IMAGING_CODEC_SIZE_OF_(IMAGING_CODEC_SINCE)
+
+#if IMAGING_CODEC_SINCE_SIZE_ == 0
+#error "IMAGING_CODEC_SINCE must be one of 1_0, 1_1"
+#endif
+
+#if IMAGING_CODEC_SINCE_SIZE_ < IMAGING_CODEC_SIZE_1_1
+#define read_metadata read_metadata_came_with_release_1_1_after_IMAGING_CODEC_SINCE
+#endif
+#endif
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

@@ -442,6 +442,22 @@ static inline FieldworkSensorBusRelease fieldwork_sensor_bus_fill(DriverParams* 
   return release;
 }
 
+// A plugin that supports only hosts from one release on may define `FIELDWORK_SENSOR_BUS_SINCE` as that release, such as
+// `1_1`, before it includes this header. A function that came later is then an error of the compiler.
+#ifdef FIELDWORK_SENSOR_BUS_SINCE
+#define FIELDWORK_SENSOR_BUS_SIZE_JOIN_(prefix, release) prefix##release
+#define FIELDWORK_SENSOR_BUS_SIZE_OF_(release) FIELDWORK_SENSOR_BUS_SIZE_JOIN_(FIELDWORK_SENSOR_BUS_SIZE_, release)
+#define FIELDWORK_SENSOR_BUS_SINCE_SIZE_ FIELDWORK_SENSOR_BUS_SIZE_OF_(FIELDWORK_SENSOR_BUS_SINCE)
+
+#if FIELDWORK_SENSOR_BUS_SINCE_SIZE_ == 0
+#error "FIELDWORK_SENSOR_BUS_SINCE must be one of 1_0, 1_1"
+#endif
+
+#if FIELDWORK_SENSOR_BUS_SINCE_SIZE_ < FIELDWORK_SENSOR_BUS_SIZE_1_1
+#define set_range set_range_came_with_release_1_1_after_FIELDWORK_SENSOR_BUS_SINCE
+#endif
+#endif
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

@@ -10,6 +10,8 @@ pub struct Attribute {
     pub device_type: Option<LitStr>,
     /// True if absent optional functions are filled with the spec's fallbacks.
     pub fallbacks: bool,
+    /// The oldest release of the host that the device is made for. Functions that came later are refused.
+    pub since: Option<LitStr>,
     /// The spec of the trait: its folder, relative to the manifest.
     pub spec: Option<LitStr>,
     /// The module of the interface, if it is not Tenon's.
@@ -48,6 +50,7 @@ impl Attribute {
             match name.to_string().as_str() {
                 "device_type" => attribute.device_type = Some(input.parse()?),
                 "fallbacks" => attribute.fallbacks = input.parse::<LitBool>()?.value,
+                "since" => attribute.since = Some(input.parse()?),
                 "module" => attribute.module = Some(input.parse()?),
                 "new" => attribute.new = Some(input.parse()?),
                 "operators" if specs == Specs::Own => attribute.operators = Some(input.parse()?),
@@ -66,8 +69,8 @@ impl Attribute {
 /// Returns a message for an argument that an attribute does not have.
 fn unknown(specs: Specs, name: &str) -> String {
     let known = match specs {
-        Specs::Own => "`device_type`, `fallbacks`, `operators`, `new` or `module`",
-        Specs::Named => "`spec`, `module`, `device_type`, `fallbacks`, `new` or `complete`",
+        Specs::Own => "`device_type`, `fallbacks`, `since`, `operators`, `new` or `module`",
+        Specs::Named => "`spec`, `module`, `device_type`, `fallbacks`, `since`, `new` or `complete`",
     };
     let elsewhere = match (specs, name) {
         (Specs::Own, "spec" | "complete") => {

@@ -10,7 +10,7 @@ mod entry;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::spanned::Spanned;
-use syn::{Ident, ImplItem, ItemImpl};
+use syn::{Ident, ImplItem, ItemImpl, LitStr};
 
 pub use arguments::{Attribute, Specs};
 
@@ -25,8 +25,17 @@ pub struct Trait<'a> {
     pub entry: Option<Entry<'a>>,
     /// The second table that a plugin exports.
     pub extension: Option<Extension<'a>>,
+    /// The releases of the host, oldest first.
+    pub releases: &'a [&'a str],
     /// Its methods, in the order of the spec.
     pub functions: &'a [Function<'a>],
+}
+
+impl Trait<'_> {
+    /// Returns the position of a release among those of the host.
+    fn position(self, release: &str) -> Option<usize> {
+        self.releases.iter().position(|known| *known == release)
+    }
 }
 
 /// A table for the functions that the host's table has no slot for.
@@ -47,6 +56,8 @@ pub struct Function<'a> {
     pub variant: &'a str,
     /// The reason for which the `impl` of a trait must have it, for a message; `None`: it is optional.
     pub missing: Option<&'a str>,
+    /// The first release that has it; `None`: all releases have it.
+    pub since: Option<&'a str>,
     /// True if its slot is in the extension.
     pub is_in_extension: bool,
 }
@@ -87,7 +98,8 @@ pub fn expand(
     let implemented = find_trait(traits, item)?;
     let entry_of = entry::Context { implemented, purpose, attribute };
     entry_of.check()?;
-    let provided = check(implemented, item)?;
+    let oldest = attribute.since.as_ref().map(|since| release(implemented, since)).transpose()?;
+    let provided = check(implemented, oldest, item)?;
     let extension = entry_of.extension(&provided);
     let module = match &attribute.module {
         Some(module) => quote!(#module),
@@ -148,8 +160,30 @@ fn find_trait<'a>(traits: &'a [Trait<'a>], item: &ItemImpl) -> syn::Result<Trait
     })
 }
 
-/// Returns the functions that an `impl` has; an error for each method that the spec does not have or that is missing.
-fn check<'a>(implemented: Trait<'a>, item: &ItemImpl) -> syn::Result<Vec<&'a Function<'a>>> {
+/// Returns the position of the release that the attribute names.
+fn release(implemented: Trait, name: &LitStr) -> syn::Result<usize> {
+    let text = name.value();
+    implemented.position(&text).ok_or_else(|| {
+        let message = match implemented.releases {
+            [] => format!("`{}` has no releases: leave `since` out", implemented.name),
+            known => format!("there is no release `{text}`; the spec has {}", known.join(", ")),
+        };
+        syn::Error::new(name.span(), message)
+    })
+}
+
+/// Returns the functions that an `impl` has; an error for each method that the spec does not have, that is missing, or
+/// that came after the oldest release.
+fn check<'a>(
+    implemented: Trait<'a>,
+    oldest: Option<usize>,
+    item: &ItemImpl,
+) -> syn::Result<Vec<&'a Function<'a>>> {
+    // The release with which a function came, and the oldest one, if the function came later.
+    let came_later = |function: &Function<'a>| -> Option<(&str, &str)> {
+        let (since, oldest) = (function.since?, oldest?);
+        (implemented.position(since)? > oldest).then(|| (since, implemented.releases[oldest]))
+    };
     let mut errors: Option<syn::Error> = None;
     let mut report = |error: syn::Error| match &mut errors {
         Some(errors) => errors.combine(error),
@@ -161,7 +195,16 @@ fn check<'a>(implemented: Trait<'a>, item: &ItemImpl) -> syn::Result<Vec<&'a Fun
         let name = method.sig.ident.to_string();
         let name = name.strip_prefix("r#").unwrap_or(&name);
         match implemented.functions.iter().find(|function| function.name == name) {
-            Some(function) => provided.push(function),
+            Some(function) => {
+                if let Some((since, oldest)) = came_later(function) {
+                    let message = format!(
+                        "`{name}` came with release {since}, and this device is made for {oldest} and later\n  \
+                         help: leave the function out, or write `since = \"{since}\"`"
+                    );
+                    report(syn::Error::new(method.sig.ident.span(), message));
+                }
+                provided.push(function);
+            }
             None => {
                 let hint = nearest(name, implemented.functions.iter().map(|function| function.name));
                 let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();

@@ -56,8 +56,8 @@ pub fn exports(input: TokenStream) -> TokenStream {
 ///
 /// Arguments: `spec` is the spec's folder, relative to the crate's manifest; `module` is the module that the interface
 /// was expanded in; `device_type` names the device and exports the entry point; `fallbacks = true` fills absent
-/// optional functions with the spec's fallbacks; `new = …` makes the instance, `Default::default()` if left out. A
-/// plugin that owns its table has no `device_type`; `complete = …` names a function that takes the table by reference
+/// optional functions with the spec's fallbacks; `since = "…"` names the oldest release that the plugin is made for, and
+/// refuses functions that came later; `new = …` makes the instance, `Default::default()` if left out. A plugin that owns its table has no `device_type`; `complete = …` names a function that takes the table by reference
 /// and sets what the spec leaves open.
 #[proc_macro_attribute]
 pub fn plugin(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -83,18 +83,25 @@ fn expand_attribute(purpose: Purpose, arguments: TokenStream, item: TokenStream)
         let (loaded, _) = load_spec(spec)?;
         let tables = codegen::emit::rust::traits(&loaded.spec);
         let functions: Vec<Vec<Function>> = tables.iter().map(functions).collect();
-        let traits = tables.iter().zip(&functions).map(|(table, functions)| Trait {
-            name: &table.name,
-            module: &table.module,
-            entry: table.entry.as_ref().map(entry),
-            extension: table
-                .extension
-                .as_ref()
-                .map(|extension| Extension { symbol: &extension.symbol, table: &extension.table }),
-            functions,
-        });
+        let releases: Vec<Vec<&str>> = tables.iter().map(releases).collect();
+        let traits =
+            tables.iter().zip(&releases).zip(&functions).map(|((table, releases), functions)| Trait {
+                name: &table.name,
+                module: &table.module,
+                entry: table.entry.as_ref().map(entry),
+                extension: table
+                    .extension
+                    .as_ref()
+                    .map(|extension| Extension { symbol: &extension.symbol, table: &extension.table }),
+                releases,
+                functions,
+            });
         tenon_attribute::expand(&traits.collect::<Vec<_>>(), purpose, &attribute, &item)
     }))
+}
+
+fn releases(table: &TraitTable) -> Vec<&str> {
+    table.releases.iter().map(String::as_str).collect()
 }
 
 fn functions(table: &TraitTable) -> Vec<Function<'_>> {
@@ -102,6 +109,7 @@ fn functions(table: &TraitTable) -> Vec<Function<'_>> {
         name: &function.name,
         variant: &function.variant,
         missing: function.missing.as_deref(),
+        since: function.since.as_deref(),
         is_in_extension: function.is_in_extension,
     });
     functions.collect()

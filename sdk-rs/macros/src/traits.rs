@@ -7,6 +7,7 @@ const fn optional(name: &'static str, variant: &'static str) -> Function<'static
         name,
         variant,
         missing: None,
+        since: None,
         is_in_extension: false,
     }
 }
@@ -16,6 +17,7 @@ const fn in_extension(name: &'static str, variant: &'static str) -> Function<'st
         name,
         variant,
         missing: None,
+        since: None,
         is_in_extension: true,
     }
 }
@@ -29,7 +31,15 @@ const fn required(
         name,
         variant,
         missing: Some(missing),
+        since: None,
         is_in_extension: false,
+    }
+}
+
+const fn later(since: &'static str, function: Function<'static>) -> Function<'static> {
+    Function {
+        since: Some(since),
+        ..function
     }
 }
 
@@ -43,6 +53,7 @@ pub(crate) const TRAITS: &[Trait] = &[
             symbol: "tenon_device_extension",
             table: "TenonDeviceExtension",
         }),
+        releases: &["2.6", "3.0", "3.1", "3.2", "3.3"],
         functions: &[
             optional("initialize", "Initialize"),
             optional("finalize", "Finalize"),
@@ -143,17 +154,17 @@ pub(crate) const TRAITS: &[Trait] = &[
                 "`synchronize_event` is missing: a host refuses a plugin without it\n  Waits for an event\n  without it: The host refuses the plugin.\n  help: fn synchronize_event(&self, device: DeviceId, event: Event) -> Result<()>;",
             ),
             in_extension("event_elapsed_time", "EventElapsedTime"),
-            optional("get_device_properties", "GetDeviceProperties"),
-            optional("get_multi_process", "GetMultiProcess"),
-            optional("get_max_threads_per_mp", "GetMaxThreadsPerMp"),
-            optional("get_max_threads_per_block", "GetMaxThreadsPerBlock"),
-            optional("get_max_grid_dim_size", "GetMaxGridDimSize"),
-            optional("is_float16_supported", "IsFloat16Supported"),
-            optional("is_bfloat16_supported", "IsBfloat16Supported"),
-            optional("is_dnn_supported", "IsDnnSupported"),
-            optional("init_eigen_device", "InitEigenDevice"),
-            optional("destroy_eigen_device", "DestroyEigenDevice"),
-            optional("xccl_get_comm_name", "XcclGetCommName"),
+            later("3.1", optional("get_device_properties", "GetDeviceProperties")),
+            later("3.1", optional("get_multi_process", "GetMultiProcess")),
+            later("3.1", optional("get_max_threads_per_mp", "GetMaxThreadsPerMp")),
+            later("3.1", optional("get_max_threads_per_block", "GetMaxThreadsPerBlock")),
+            later("3.1", optional("get_max_grid_dim_size", "GetMaxGridDimSize")),
+            later("3.2", optional("is_float16_supported", "IsFloat16Supported")),
+            later("3.2", optional("is_bfloat16_supported", "IsBfloat16Supported")),
+            later("3.3", optional("is_dnn_supported", "IsDnnSupported")),
+            later("3.1", optional("init_eigen_device", "InitEigenDevice")),
+            later("3.1", optional("destroy_eigen_device", "DestroyEigenDevice")),
+            later("3.0", optional("xccl_get_comm_name", "XcclGetCommName")),
             optional("xccl_get_unique_id_size", "XcclGetUniqueIdSize"),
             optional("xccl_get_unique_id", "XcclGetUniqueId"),
             optional("xccl_comm_init_rank", "XcclCommInitRank"),
@@ -174,28 +185,40 @@ pub(crate) const TRAITS: &[Trait] = &[
             optional("profiler_start_tracing", "ProfilerStartTracing"),
             optional("profiler_stop_tracing", "ProfilerStopTracing"),
             optional("profiler_collect_trace_data", "ProfilerCollectTraceData"),
-            optional("init_blas_handle", "InitBlasHandle"),
-            optional("blas_set_math_mode", "BlasSetMathMode"),
-            optional("init_blaslt_handle", "InitBlasltHandle"),
-            optional("destroy_blas_handle", "DestroyBlasHandle"),
-            optional("destroy_blaslt_handle", "DestroyBlasltHandle"),
+            later("3.2", optional("init_blas_handle", "InitBlasHandle")),
+            later("3.2", optional("blas_set_math_mode", "BlasSetMathMode")),
+            later("3.2", optional("init_blaslt_handle", "InitBlasltHandle")),
+            later("3.2", optional("destroy_blas_handle", "DestroyBlasHandle")),
+            later("3.2", optional("destroy_blaslt_handle", "DestroyBlasltHandle")),
             optional("blas_axpby", "BlasAxpby"),
-            optional("cuda_stream_begin_capture", "CudaStreamBeginCapture"),
-            optional("cuda_stream_end_capture", "CudaStreamEndCapture"),
-            optional("cuda_graph_launch", "CudaGraphLaunch"),
-            optional("cuda_graph_destroy", "CudaGraphDestroy"),
-            optional("cuda_graph_exec_destroy", "CudaGraphExecDestroy"),
-            optional("cuda_graph_instantiate", "CudaGraphInstantiate"),
-            optional("cuda_graph_get_nodes", "CudaGraphGetNodes"),
-            optional("cuda_stream_capture_info", "CudaStreamCaptureInfo"),
-            optional(
-                "get_parameter_setter_for_exec_graph",
-                "GetParameterSetterForExecGraph",
+            later(
+                "3.3",
+                optional("cuda_stream_begin_capture", "CudaStreamBeginCapture"),
             ),
-            optional("cuda_graph_debug_dot_print", "CudaGraphDebugDotPrint"),
-            optional(
-                "cuda_thread_exchange_stream_capture_mode",
-                "CudaThreadExchangeStreamCaptureMode",
+            later("3.3", optional("cuda_stream_end_capture", "CudaStreamEndCapture")),
+            later("3.3", optional("cuda_graph_launch", "CudaGraphLaunch")),
+            later("3.3", optional("cuda_graph_destroy", "CudaGraphDestroy")),
+            later("3.3", optional("cuda_graph_exec_destroy", "CudaGraphExecDestroy")),
+            later("3.3", optional("cuda_graph_instantiate", "CudaGraphInstantiate")),
+            later("3.3", optional("cuda_graph_get_nodes", "CudaGraphGetNodes")),
+            later("3.3", optional("cuda_stream_capture_info", "CudaStreamCaptureInfo")),
+            later(
+                "3.3",
+                optional(
+                    "get_parameter_setter_for_exec_graph",
+                    "GetParameterSetterForExecGraph",
+                ),
+            ),
+            later(
+                "3.3",
+                optional("cuda_graph_debug_dot_print", "CudaGraphDebugDotPrint"),
+            ),
+            later(
+                "3.3",
+                optional(
+                    "cuda_thread_exchange_stream_capture_mode",
+                    "CudaThreadExchangeStreamCaptureMode",
+                ),
             ),
         ],
     },

@@ -38,14 +38,14 @@ impl<'a> Names<'a> {
 
     /// Returns the name of a struct in an older release: `C_DeviceInterface_v2_6`. C has no namespaces.
     pub fn versioned(self, c_name: &str, release: ReleaseId) -> String {
-        format!("{c_name}_v{}", self.release(release))
+        format!("{c_name}_v{}", self.release_suffix(release))
     }
 
     /// Returns the macro for a size: `TENON_DEVICE_SIZE_2_6`; without a release, the size of the only layout,
     /// `TENON_DEVICE_SIZE`.
     pub fn size_macro(self, release: Option<ReleaseId>) -> String {
         match release {
-            Some(release) => format!("{}_SIZE_{}", self.constant_prefix(), self.release(release)),
+            Some(release) => format!("{}_SIZE_{}", self.constant_prefix(), self.release_suffix(release)),
             None => format!("{}_SIZE", self.constant_prefix()),
         }
     }
@@ -57,7 +57,7 @@ impl<'a> Names<'a> {
 
     /// Returns the name of the constant for a release: `TENON_DEVICE_RELEASE_2_6`.
     pub fn release_constant(self, release: ReleaseId) -> String {
-        format!("{}_RELEASE_{}", self.constant_prefix(), self.release(release))
+        format!("{}_RELEASE_{}", self.constant_prefix(), self.release_suffix(release))
     }
 
     /// Returns the name of the constant for an unknown release: `TENON_DEVICE_RELEASE_UNKNOWN`.
@@ -78,6 +78,16 @@ impl<'a> Names<'a> {
     /// Returns the name of the macro that a plugin defines if it supports a single release: `TENON_DEVICE_NEWEST_ONLY`.
     pub fn newest_only_macro(self) -> String {
         format!("{}_NEWEST_ONLY", self.constant_prefix())
+    }
+
+    /// Returns the name of the macro that a plugin defines as the oldest release that it supports: `TENON_DEVICE_SINCE`.
+    pub fn since_macro(self) -> String {
+        format!("{}_SINCE", self.constant_prefix())
+    }
+
+    /// Returns a release as a plugin writes it for that macro: `3_0`.
+    pub fn release_suffix(self, id: ReleaseId) -> String {
+        self.interface.releases[id.0].name.value.replace('.', "_")
     }
 
     /// Returns the name of the macro that states the plugin's version: `TENON_DEVICE_STATE_VERSION`.
@@ -112,10 +122,6 @@ impl<'a> Names<'a> {
 
     fn constant_prefix(self) -> String {
         format!("{}_{}", self.spec.project, self.interface.name.value).to_uppercase()
-    }
-
-    fn release(self, id: ReleaseId) -> String {
-        self.interface.releases[id.0].name.value.replace('.', "_")
     }
 }
 

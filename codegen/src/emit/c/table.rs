@@ -185,8 +185,12 @@ impl Builder<'_> {
         let mut cases: Vec<(u64, Value)> = Vec::new();
         for (id, release) in self.interface.release_ids() {
             let size = abi::table_layout(self.interface, table, Some(id)).size;
+            let came = table.slot_owners().map(|slot| self.interface.function(slot.value));
+            let came = came.filter(|function| function.availability.since == Some(id));
             let item = context! {
                 release => &release.name.value,
+                suffix => self.names.release_suffix(id),
+                functions => came.map(|function| function.c_name.clone()).collect::<Vec<_>>(),
                 constant => self.names.release_constant(id),
                 size_macro => self.names.size_macro(Some(id)),
                 size,
@@ -200,6 +204,8 @@ impl Builder<'_> {
             type_name => self.names.release_type(),
             unknown => self.names.unknown_release(),
             function => self.names.release_function(),
+            since => self.names.since_macro(),
+            size_prefix => format!("{}_", self.names.size_macro(None)),
             constants,
             cases => cases.into_iter().map(|(_, case)| case).collect::<Value>(),
         })

@@ -205,6 +205,30 @@ fn a_plugin_for_one_release_is_told_so_when_it_is_compiled() {
 }
 
 #[test]
+fn function_later_than_the_oldest_release_is_an_error() {
+    let include = generate("spec", "headers-for-since");
+    let compile = |compiler: &str, standard: &str, more: &[&str]| {
+        let mut command = Command::new(compiler);
+        command.args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I"]);
+        let output = command.arg(&include).args(more).arg(data("c/later.c")).output();
+        let output = output.expect("a compiler is installed");
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (compiler, standard) in [("cc", "-std=c11"), ("c++", "-std=c++17")] {
+        for oldest in ["3_2", "3_3"] {
+            let (accepted, said) = compile(compiler, standard, &[&format!("-DTENON_DEVICE_SINCE={oldest}")]);
+            assert!(accepted, "{oldest}: {said}");
+        }
+        let (accepted, said) = compile(compiler, standard, &["-DTENON_DEVICE_SINCE=3_1"]);
+        let named = "is_float16_supported_came_with_release_3_2_after_TENON_DEVICE_SINCE";
+        assert!(!accepted && said.contains(named), "{said}");
+        let (accepted, said) = compile(compiler, standard, &["-DTENON_DEVICE_SINCE=3_9"]);
+        let known = "TENON_DEVICE_SINCE must be one of 2_6, 3_0, 3_1, 3_2, 3_3";
+        assert!(!accepted && said.contains(known), "{said}");
+    }
+}
+
+#[test]
 fn the_driver_of_the_example_serves_every_station() {
     let include = generate("examples/custom-spec/spec", "example-for-driver");
     let example = root().join("examples/custom-spec/driver");

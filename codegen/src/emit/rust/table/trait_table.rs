@@ -18,6 +18,8 @@ pub struct TraitTable {
     pub entry: Option<TraitEntry>,
     /// The second table that a plugin exports.
     pub extension: Option<TraitExtension>,
+    /// The releases of the host, oldest first.
+    pub releases: Vec<String>,
     /// Its methods, in the order of the spec.
     pub functions: Vec<TraitFunction>,
 }
@@ -40,6 +42,8 @@ pub struct TraitFunction {
     pub variant: String,
     /// The reason for which it is required; `None`: it is optional.
     pub missing: Option<String>,
+    /// The first release that has it; `None`: all releases have it.
+    pub since: Option<String>,
     /// True if its slot is in the extension.
     pub is_in_extension: bool,
 }
@@ -81,6 +85,7 @@ fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
         name: function.name.value.clone(),
         variant: function.variant().to_string(),
         missing: (!function.is_optional()).then(|| missing(spec, interface, function)),
+        since: function.availability.since.map(|id| interface.releases[id.0].name.value.clone()),
         is_in_extension: in_extension(function),
     });
     TraitTable {
@@ -91,6 +96,7 @@ fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
             symbol: names::symbol(&extension.entry).to_string(),
             table: names::symbol(&extension.c_name).to_string(),
         }),
+        releases: interface.releases.iter().map(|release| release.name.value.clone()).collect(),
         functions: functions.collect(),
     }
 }
@@ -117,7 +123,7 @@ fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
 pub fn source(spec: &Spec) -> TokenStream {
     let operators = spec.operators.as_ref().map(operators::table);
     let entries = traits(spec).into_iter().map(|table| {
-        let TraitTable { name, module, entry, extension, functions } = table;
+        let TraitTable { name, module, entry, extension, releases, functions } = table;
         let entry = match entry {
             None => quote!(None),
             Some(TraitEntry::TakesParams(symbol)) => quote!(Some(Entry::TakesParams(#symbol))),
@@ -132,12 +138,13 @@ pub fn source(spec: &Spec) -> TokenStream {
             }
         };
         let functions =
-            functions.into_iter().map(|TraitFunction { name, variant, missing, is_in_extension }| {
-                match missing {
+            functions.into_iter().map(|TraitFunction { name, variant, missing, since, is_in_extension }| {
+                let function = match missing {
                     Some(missing) => quote!(required(#name, #variant, #missing)),
                     None if is_in_extension => quote!(in_extension(#name, #variant)),
                     None => quote!(optional(#name, #variant)),
-                }
+                };
+                since.map(|since| quote!(later(#since, #function))).unwrap_or(function)
             });
         quote! {
             Trait {
@@ -145,6 +152,7 @@ pub fn source(spec: &Spec) -> TokenStream {
                 module: #module,
                 entry: #entry,
                 extension: #extension,
+                releases: &[#(#releases),*],
                 functions: &[#(#functions),*],
             }
         }
@@ -153,11 +161,11 @@ pub fn source(spec: &Spec) -> TokenStream {
         use tenon_attribute::{Entry, Extension, Function, Trait};
 
         const fn optional(name: &'static str, variant: &'static str) -> Function<'static> {
-            Function { name, variant, missing: None, is_in_extension: false }
+            Function { name, variant, missing: None, since: None, is_in_extension: false }
         }
 
         const fn in_extension(name: &'static str, variant: &'static str) -> Function<'static> {
-            Function { name, variant, missing: None, is_in_extension: true }
+            Function { name, variant, missing: None, since: None, is_in_extension: true }
         }
 
         const fn required(
@@ -165,7 +173,11 @@ pub fn source(spec: &Spec) -> TokenStream {
             variant: &'static str,
             missing: &'static str,
         ) -> Function<'static> {
-            Function { name, variant, missing: Some(missing), is_in_extension: false }
+            Function { name, variant, missing: Some(missing), since: None, is_in_extension: false }
+        }
+
+        const fn later(since: &'static str, function: Function<'static>) -> Function<'static> {
+            Function { since: Some(since), ..function }
         }
 
         /// The traits of the spec.
