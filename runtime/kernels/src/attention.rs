@@ -7,13 +7,13 @@
 //! Scores are computed for one block of queries at a time, so the memory needed grows only with the number of
 //! keys.
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
-use crate::lines::{largest, sum};
-use crate::product::{Matrix, MatrixMut};
-use crate::simd::wide;
-use crate::slices::{lend, with_optional_slices};
+use crate::loops::lines::{largest, sum};
+use crate::loops::simd::wide;
+use crate::loops::slices::{lend, with_optional_slices};
+use crate::matmul::product::{Matrix, MatrixMut};
 use crate::tensor::{View, ViewMut};
 
 /// The number of queries whose scores are computed at a time.

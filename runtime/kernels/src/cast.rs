@@ -8,12 +8,12 @@ use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use crate::accumulate::with_number;
-use crate::convert::convert_directly;
-use crate::dtype::DType;
-use crate::element::{Bool, FromNumber, Number};
+use crate::elements::accumulate::with_number;
+use crate::elements::dtype::DType;
+use crate::elements::element::{Bool, FromNumber, Number};
 use crate::error::{Error, Result};
 use crate::formulas;
+use crate::loops::convert::convert_directly;
 use crate::tensor::{View, ViewMut};
 
 /// Casts each element to the element type of the output. The output has the shape of the input and may share

@@ -3,10 +3,10 @@
 //! The last two dimensions are the matrices, and the dimensions before them are the batch. Half precision is
 //! computed in float32.
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
-use crate::slices::{lend, store_integers, with_optional_slices, with_slices};
+use crate::loops::slices::{lend, store_integers, with_optional_slices, with_slices};
 use crate::tensor::{View, ViewMut};
 
 /// Computes the Cholesky factor: the triangular matrix whose product with its own transpose is the input.

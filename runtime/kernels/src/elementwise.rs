@@ -31,10 +31,10 @@
 
 use std::num::Wrapping;
 
-use crate::convert::{Compute, Reader, TILE, Writer};
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 use crate::error::{Error, Result};
-use crate::simd::wide;
+use crate::loops::convert::{Compute, Reader, TILE, Writer};
+use crate::loops::simd::wide;
 use crate::tensor::{View, ViewMut};
 
 /// The row length from which calling a function for each row is faster than repeating the row in a tile.

@@ -1,10 +1,10 @@
 //! Embedding: looks up rows of a table by their indices. Includes the gradient of the table.
 
-use crate::accumulate::with_number;
-use crate::convert::Reader;
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
+use crate::loops::convert::Reader;
+use crate::loops::slices::{Slot, integers, with_slices};
 use crate::numeric::Numeric;
-use crate::slices::{Slot, integers, with_slices};
 use crate::tensor::{View, ViewMut};
 
 /// Writes, for each element of `x`, the row of `weight` with that index. The row `padding_idx` is read as

@@ -2,7 +2,7 @@
 
 use thiserror::Error as ThisError;
 
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 
 /// The result of an operator.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -16,37 +16,29 @@
 //! Operators that frameworks run in place take `&mut` slices and change them. Loops are simple,
 //! single-threaded, and written so that the compiler vectorises them.
 
-mod accumulate;
 pub mod attention;
-mod axis;
-mod buffer;
 pub mod cast;
 pub mod conv;
-mod convert;
 pub mod decomposition;
 pub mod deformable;
-mod dtype;
-mod element;
+mod elements;
 pub mod elementwise;
 pub mod embedding;
 mod error;
-mod float;
 #[rustfmt::skip]
 #[expect(clippy::redundant_closure, reason = "the shim that calls a function instead is not inlined into `simd::wide`")]
 pub mod formulas;
 pub mod images;
 pub mod indexing;
 pub mod interpolate;
-mod lines;
+mod loops;
 pub mod loss;
 pub mod matmul;
-mod movement;
 pub mod norm;
 pub mod numeric;
 pub mod optimizer;
 pub mod points;
 pub mod pool;
-mod product;
 pub mod provider;
 pub mod random;
 pub mod reduce;
@@ -54,24 +46,18 @@ pub mod reduction;
 pub mod rnn;
 pub mod scan;
 pub mod shape;
-mod simd;
-mod slices;
 pub mod softmax;
 pub mod sorting;
 pub mod special;
-mod strided;
 pub mod swiglu;
 mod tensor;
-mod tiles;
 pub mod vision;
-mod walk;
-mod window;
 
-pub use buffer::Buffer;
 pub use bytemuck::Pod;
-pub use dtype::{DType, Element};
-pub use element::{Bool, FromNumber, Number, Real};
+pub use elements::dtype::{DType, Element};
+pub use elements::element::{Bool, FromNumber, Number, Real};
 pub use error::{Error, Result, expect_length};
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
+pub use tensor::buffer::Buffer;
 pub use tensor::{TensorMeta, View, ViewMut};

@@ -5,11 +5,11 @@
 
 use std::sync::OnceLock;
 
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 use crate::tensor::{View, ViewMut};
 
 pub use crate::conv::{Geometry, Pass};
-pub use crate::product::Factor;
+pub use crate::matmul::product::Factor;
 
 /// Computes the operations at which it is faster than the kernels of this crate. The defaults decline
 /// everything.

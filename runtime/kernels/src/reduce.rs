@@ -16,13 +16,13 @@
 
 use std::num::Wrapping;
 
-use crate::buffer::Buffer;
 use crate::cast::Cast;
-use crate::convert::{Compute, Reader, TILE, Writer};
-use crate::dtype::Element;
+use crate::elements::dtype::Element;
 use crate::error::{Error, Result};
+use crate::loops::convert::{Compute, Reader, TILE, Writer};
+use crate::loops::simd::wide;
 use crate::numeric::Numeric;
-use crate::simd::wide;
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{PerDimension, View, ViewMut};
 
 /// The number of independent partial results, so that the compiler vectorises the loop.

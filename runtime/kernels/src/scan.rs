@@ -5,12 +5,12 @@
 //! is not part of its own result. With `flatten`, the elements form a single row in row-major order, and the
 //! output has one dimension.
 
-use crate::accumulate::{with_float, with_number};
-use crate::axis::{Around, axis_or_scalar};
-use crate::convert::Compute;
+use crate::elements::accumulate::{with_float, with_number};
 use crate::error::{Error, Result, expect_shape};
+use crate::loops::convert::Compute;
+use crate::loops::slices::{Slot, integers, store_integers, with_slices};
 use crate::numeric::{Floating, Numeric};
-use crate::slices::{Slot, integers, store_integers, with_slices};
+use crate::tensor::axis::{Around, axis_or_scalar};
 use crate::tensor::{View, ViewMut};
 
 /// Returns the layout of the rows of a tensor.
@@ -271,8 +271,10 @@ pub fn cumextremum_grad(dx: &mut ViewMut<'_>, indices: &View<'_>, dout: &View<'_
     let around = shape(dx.dims(), dout.dims(), axis, false)?;
     expect_shape(dout.dims(), indices.dims())?;
     let places = integers(indices)?;
-    let places: Vec<usize> =
-        places.into_iter().map(|place| crate::axis::index(place, around.len)).collect::<Result<_>>()?;
+    let places: Vec<usize> = places
+        .into_iter()
+        .map(|place| crate::tensor::axis::index(place, around.len))
+        .collect::<Result<_>>()?;
     with_float!(dx.dtype(), T => {
         with_slices::<T, 1, 1>([dx.reborrow()], [dout], |[dx], [dout]| {
             dx.fill(0.0);

@@ -3,13 +3,13 @@
 //! A tensor without dimensions counts as having a single element. The largest element is subtracted before
 //! exponentiation, so finite elements never overflow. NaN or positive infinity makes its whole line NaN.
 
-use crate::accumulate::with_float;
-use crate::axis::{Around, axis_or_scalar};
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
-use crate::float::Float;
-use crate::lines::{each_line, largest, sum};
-use crate::simd::wide;
-use crate::slices::with_slices;
+use crate::loops::lines::{each_line, largest, sum};
+use crate::loops::simd::wide;
+use crate::loops::slices::with_slices;
+use crate::tensor::axis::{Around, axis_or_scalar};
 use crate::tensor::{View, ViewMut};
 
 /// Computes `exp(x) / sum(exp(x))` along a dimension.

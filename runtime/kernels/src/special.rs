@@ -2,9 +2,9 @@
 
 use std::f64::consts::PI;
 
-use crate::axis;
 use crate::error::{Result, expect_shape};
-use crate::slices::with_slices;
+use crate::loops::slices::with_slices;
+use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
 
 fn map(out: &mut ViewMut<'_>, x: &View<'_>, function: impl Fn(f64) -> f64) -> Result<()> {

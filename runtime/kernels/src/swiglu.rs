@@ -1,10 +1,10 @@
 //! SwiGLU, the gated linear unit, and its gradient.
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
+use crate::loops::slices::{lend, with_optional_slices};
 use crate::numeric::Floating;
-use crate::slices::{lend, with_optional_slices};
 use crate::tensor::{View, ViewMut};
 
 /// Computes `x * sigmoid(x) * y`. Without `y`, the first half of `x` along the last dimension is `x`, and the

@@ -5,9 +5,9 @@
 //! pass, the gradient of the image and the gradient of the kernels.
 
 use crate::conv::geometry::{Geometry, Pass, Segment};
-use crate::float::Float;
-use crate::lines::sum;
-use crate::product::{Matrix, MatrixMut};
+use crate::elements::float::Float;
+use crate::loops::lines::sum;
+use crate::matmul::product::{Matrix, MatrixMut};
 use crate::provider;
 
 /// The number of elements of a block of columns: few enough for the caches, and enough for efficient matrix

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::window::{Spatial, inside};
+use crate::loops::window::{Spatial, inside};
 
 /// A convolution from a large image to a small image. Each image has three dimensions; missing leading
 /// dimensions have the length one.

@@ -2,8 +2,8 @@
 
 use crate::conv::geometry::{Geometry, Pass};
 use crate::error::Result;
+use crate::loops::slices::with_slices;
 use crate::provider;
-use crate::slices::with_slices;
 use crate::tensor::{View, ViewMut};
 
 impl Geometry {

@@ -13,15 +13,15 @@ mod engine;
 mod geometry;
 mod half;
 
-use crate::accumulate::with_float;
 pub use crate::conv::geometry::{Geometry, Pass};
+use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
-use crate::slices::{lend, with_optional_slices, with_slices};
-use crate::tensor::{View, ViewMut};
-use crate::window::{
+use crate::loops::slices::{lend, with_optional_slices, with_slices};
+use crate::loops::window::{
     SPACE, Spatial, attribute, channels_first, channels_first_mut, channels_last, paddings as read_paddings,
     space,
 };
+use crate::tensor::{View, ViewMut};
 
 /// Convolves an image: each element of the output is the sum of the products of the elements in a window and
 /// those of the filter.

@@ -1,9 +1,9 @@
 //! Windows around some pixels of an image.
 
 use super::{image, size};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
-use crate::slices::{integers, with_slices};
+use crate::loops::slices::{integers, with_slices};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`masked_im2col`].

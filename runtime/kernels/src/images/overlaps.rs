@@ -1,9 +1,9 @@
 //! The overlaps of boxes.
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
-use crate::float::Float;
-use crate::slices::with_slices;
+use crate::loops::slices::with_slices;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`box_overlaps`].

@@ -1,9 +1,9 @@
 //! Attention masks of pixels (Zhao et al., "PSANet", 2018).
 
 use super::{image, size};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
-use crate::slices::with_slices;
+use crate::loops::slices::with_slices;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`psa_mask`].

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::{image, size};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
-use crate::slices::{Slot, elements, integers, store_integers};
+use crate::loops::slices::{Slot, elements, integers, store_integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the outputs of [`roi_pool`].

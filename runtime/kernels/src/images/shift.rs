@@ -1,9 +1,9 @@
 //! Frames of a video, shifted in time (Shao et al., "Temporal Interlacing Network", 2020).
 
 use super::image;
-use crate::accumulate::with_number;
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
-use crate::slices::{Slot, integers, with_slices};
+use crate::loops::slices::{Slot, integers, with_slices};
 use crate::tensor::{View, ViewMut};
 
 /// Shifts the frames of groups of channels: `x` is `[batch, frames, channels, pixels]`, `shifts` `[batch, groups]`.

@@ -1,10 +1,10 @@
 //! Upsampling with zeros, FIR filtering and downsampling of images (Karras et al., "StyleGAN 2", 2020).
 
 use super::image;
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
-use crate::float::Float;
-use crate::slices::with_slices;
+use crate::loops::slices::with_slices;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`upfirdn`].

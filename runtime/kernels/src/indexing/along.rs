@@ -3,12 +3,12 @@
 use std::num::Wrapping;
 
 use super::places::Places;
-use crate::accumulate::{with_float, with_number};
-use crate::convert::Compute;
+use crate::elements::accumulate::{with_float, with_number};
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
+use crate::loops::convert::Compute;
+use crate::loops::movement;
+use crate::loops::slices::{Slot, with_slices};
 use crate::numeric::Numeric;
-use crate::slices::{Slot, with_slices};
 use crate::tensor::{View, ViewMut};
 
 /// Takes the elements of `x` at indices along a dimension.

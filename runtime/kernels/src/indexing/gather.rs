@@ -1,9 +1,9 @@
 //! Elements selected by indices.
 
 use super::places::Places;
-use crate::axis;
 use crate::error::{Error, Result, expect_shape};
-use crate::slices::{Slot, integers};
+use crate::loops::slices::{Slot, integers};
+use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
 
 /// Locates the parts of `x` at indices along a dimension. A column of indices counts as a vector if `parts`

@@ -2,10 +2,10 @@
 
 use super::places::broadcast;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement::{self, with_word};
+use crate::loops::movement::{self, with_word};
+use crate::loops::slices::{Slot, integers, store_integers};
 use crate::numeric::Numeric;
 use crate::reduce;
-use crate::slices::{Slot, integers, store_integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Returns for each element, in row-major order, whether it is nonzero.

@@ -1,12 +1,12 @@
 //! Positions of selected elements.
 
-use crate::accumulate::with_number;
-use crate::axis::{self, Around};
-use crate::convert::Compute;
-use crate::dtype::DType;
+use crate::elements::accumulate::with_number;
+use crate::elements::dtype::DType;
 use crate::error::{Error, Result};
-use crate::movement::with_word;
-use crate::slices::{Slot, integers, with_slices};
+use crate::loops::convert::Compute;
+use crate::loops::movement::with_word;
+use crate::loops::slices::{Slot, integers, with_slices};
+use crate::tensor::axis::{self, Around};
 use crate::tensor::{View, ViewMut};
 
 /// Parts of a tensor in row-major order, listed in the order in which they are selected.

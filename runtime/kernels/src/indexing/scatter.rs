@@ -2,7 +2,7 @@
 
 use super::places::Places;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
+use crate::loops::movement;
 use crate::reduce;
 use crate::tensor::{View, ViewMut};
 

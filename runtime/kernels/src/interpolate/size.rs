@@ -2,9 +2,9 @@
 
 use super::{interpolate, interpolate_grad};
 use crate::error::{Error, Result};
-use crate::slices::{Slot, integers};
+use crate::loops::slices::{Slot, integers};
+use crate::loops::window::channels_last;
 use crate::tensor::{TensorMeta, View, ViewMut};
-use crate::window::channels_last;
 
 /// Computes the shape of the result of [`resize`].
 ///

@@ -5,15 +5,15 @@
 //! probability for each logit. `loss` has the shape of the logits with the length one for the dimension of
 //! the classes.
 
-use crate::accumulate::with_float;
-use crate::axis::{Around, axis_or_scalar};
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
-use crate::lines::each_line;
+use crate::loops::lines::each_line;
+use crate::loops::slices::{lend, with_optional_slices, with_slices};
 use crate::loss::classes;
 use crate::numeric::Floating;
-use crate::slices::{lend, with_optional_slices, with_slices};
 use crate::softmax::{log_sum_exp, softmax_line};
+use crate::tensor::axis::{Around, axis_or_scalar};
 use crate::tensor::{View, ViewMut};
 
 /// Computes the softmax and the loss: `-log(softmax(logits)[label])` for each hard label, or `-sum(label *

@@ -1,10 +1,10 @@
 //! The focal loss of probabilities (Lin et al., "Focal Loss for Dense Object Detection", 2017).
 
 use super::classes;
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
-use crate::slices::{lend, with_optional_slices};
+use crate::loops::slices::{lend, with_optional_slices};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`softmax_focal_loss`].
@@ -118,6 +118,6 @@ fn labels(x: &View<'_>, label: &View<'_>, weight: Option<&View<'_>>) -> Result<V
     if let Some(weight) = weight {
         expect_shape(&[count], weight.dims())?;
     }
-    let negative = crate::slices::integers(label)?.into_iter().find(|&label| label < 0);
+    let negative = crate::loops::slices::integers(label)?.into_iter().find(|&label| label < 0);
     classes(label, count, negative.unwrap_or(-1))
 }

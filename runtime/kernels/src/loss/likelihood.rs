@@ -3,12 +3,12 @@
 //! `x` has the shape `[batch, classes, …]` and `label` the same shape without the classes. Each label is a
 //! class, whose weight is one unless weights are given. The weight of an ignored label is zero.
 
-use crate::accumulate::with_float;
-use crate::axis::Around;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
+use crate::loops::slices::{lend, with_optional_slices};
 use crate::loss::classes;
-use crate::slices::{lend, with_optional_slices};
+use crate::tensor::axis::Around;
 use crate::tensor::{View, ViewMut};
 
 /// Computes `-weight[label] * x[label]` for each label. The reduction `"sum"` computes the sum of these, and

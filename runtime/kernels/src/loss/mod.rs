@@ -15,9 +15,9 @@ pub use focal::{softmax_focal_loss, softmax_focal_loss_grad, softmax_focal_loss_
 pub use likelihood::{nll_loss, nll_loss_grad};
 pub use smoothing::label_smooth;
 
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 use crate::error::{Error, Result};
-use crate::slices::integers;
+use crate::loops::slices::integers;
 use crate::tensor::View;
 
 /// Reads the class of each label, `None` for an ignored label.

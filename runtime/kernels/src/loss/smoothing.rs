@@ -1,8 +1,8 @@
 //! Label smoothing.
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::{Result, expect_length, expect_shape};
-use crate::slices::Slot;
+use crate::loops::slices::Slot;
 use crate::tensor::{View, ViewMut};
 
 /// Computes `(1 - epsilon) * label + epsilon * prior`. `prior_dist` has a probability for each class, the

@@ -1,11 +1,11 @@
 //! Matrix products that are added to a tensor.
 
 use super::Plan;
-use crate::accumulate::with_float;
-use crate::buffer::Buffer;
+use crate::elements::accumulate::with_float;
 use crate::error::{Result, expect_shape};
+use crate::loops::slices::{Slot, lend};
 use crate::reduce;
-use crate::slices::{Slot, lend};
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
 
 /// Computes `beta * input + alpha * (x @ y)` for matrices or batches of them; `input` is broadcast to the

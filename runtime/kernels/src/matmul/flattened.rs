@@ -1,9 +1,9 @@
 //! Products of tensors that are flattened to matrices.
 
 use super::Plan;
-use crate::accumulate::with_number;
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
-use crate::slices::{lend, with_optional_slices, with_slices};
+use crate::loops::slices::{lend, with_optional_slices, with_slices};
 use crate::tensor::{View, ViewMut};
 
 /// Multiplies matrices whose rows are the first `x_num_col_dims` and `y_num_col_dims` dimensions of `x` and

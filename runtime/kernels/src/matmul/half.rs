@@ -2,9 +2,9 @@
 
 use super::Plan;
 use crate::error::Result;
-use crate::product::{Matrix, MatrixMut, is_provided};
+use crate::loops::slices::with_slices;
+use crate::matmul::product::{Matrix, MatrixMut, is_provided};
 use crate::provider;
-use crate::slices::with_slices;
 use crate::tensor::{View, ViewMut};
 
 impl Plan {

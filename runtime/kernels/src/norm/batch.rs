@@ -5,10 +5,10 @@
 
 use super::operators::{expect_lengths, narrow, reciprocal_deviations};
 use super::plan::{Gradient, Parameters, Plan, Statistics};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::{Result, expect_length, expect_shape};
+use crate::loops::slices::{lend, with_optional_slices};
 use crate::numeric::Numeric;
-use crate::slices::{lend, with_optional_slices};
 use crate::tensor::{View, ViewMut};
 
 /// Normalises each channel by the mean and the variance of its samples, or by `mean` and `variance` with

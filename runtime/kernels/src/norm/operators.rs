@@ -5,10 +5,10 @@
 //! bias, mean and variance may have a different type than `x`.
 
 use super::plan::{Gradient, Parameters, Plan, Statistics};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
-use crate::float::Float;
-use crate::slices::{lend, with_optional_slices};
+use crate::loops::slices::{lend, with_optional_slices};
 use crate::tensor::{View, ViewMut};
 
 /// Normalises over the dimensions from `begin_norm_axis` to the last.

@@ -1,6 +1,6 @@
 //! The common part of all normalisations: sets of elements that are normalised together, and parameters.
 
-use crate::float::Float;
+use crate::elements::float::Float;
 
 /// A dense tensor as blocks of `outer × middle × run` elements, of which the last dimension is contiguous.
 ///

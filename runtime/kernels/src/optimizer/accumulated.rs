@@ -1,11 +1,11 @@
 //! Optimizers whose step size depends on accumulated gradients.
 
 use super::operand::{masters, state};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::Result;
-use crate::slices::scalar;
+use crate::loops::slices::scalar;
+use crate::loops::tiles::update;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// Updates a parameter by Adagrad (Duchi et al., 2011): `moment += grad²`, `param -= learning_rate * grad /
 /// (sqrt(moment) + epsilon)`.

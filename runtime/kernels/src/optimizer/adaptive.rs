@@ -1,12 +1,12 @@
 //! The Adam and AdamW optimizers.
 
 use super::operand::{Output, all, expect_lists, keep, masters, nth, put, shorts, skips, state};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float as _;
 use crate::error::Result;
-use crate::float::Float as _;
-use crate::slices::{lend, scalar};
+use crate::loops::slices::{lend, scalar};
+use crate::loops::tiles::update;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// The tensors of a step.
 struct Step<'a> {

@@ -1,11 +1,11 @@
 //! Sums of parameters over a window of steps, for averaging.
 
 use super::operand::put;
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result};
-use crate::slices::integers;
+use crate::loops::slices::integers;
+use crate::loops::tiles::update;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// The number of steps after which a sum is added to the next, so that precision is not lost.
 const MAX_ACCUMULATES: i64 = 16_384;

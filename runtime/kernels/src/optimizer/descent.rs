@@ -1,12 +1,12 @@
 //! Gradient descent, with or without momentum.
 
 use super::operand::{all, expect_lists, masters, nth};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float as _;
 use crate::error::{Error, Result};
-use crate::float::Float as _;
-use crate::slices::{Slot, scalar};
+use crate::loops::slices::{Slot, scalar};
+use crate::loops::tiles::update;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// Updates a parameter by gradient descent: `param_out = param - learning_rate * grad`.
 ///

@@ -1,12 +1,12 @@
 //! The loss scale of mixed-precision training.
 
 use super::operand::{all, put};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::Result;
-use crate::movement;
-use crate::slices::{Slot, integers, scalar};
+use crate::loops::movement;
+use crate::loops::slices::{Slot, integers, scalar};
+use crate::loops::tiles::update;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// Divides gradients by a one-element loss scale, and tests whether any element of a gradient is infinite or
 /// NaN.

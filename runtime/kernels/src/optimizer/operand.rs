@@ -1,8 +1,8 @@
 //! Arguments that all optimizers share.
 
 use crate::error::{Error, Result};
-use crate::movement;
-use crate::slices::{Slot, scalar};
+use crate::loops::movement;
+use crate::loops::slices::{Slot, scalar};
 use crate::tensor::{View, ViewMut};
 
 /// An optional output.

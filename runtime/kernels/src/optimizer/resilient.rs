@@ -1,11 +1,11 @@
 //! Rprop and stochastic average gradient.
 
 use super::operand::masters;
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::Result;
-use crate::slices::{Slot, scalar};
+use crate::loops::slices::{Slot, scalar};
+use crate::loops::tiles::update;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// Updates a parameter by Rprop (Riedmiller and Braun, 1993): each element has its own learning rate.
 ///

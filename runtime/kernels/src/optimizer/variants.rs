@@ -2,13 +2,13 @@
 
 use super::descent::norm;
 use super::operand::{first, keep, masters, put, skips};
-use crate::accumulate::with_float;
-use crate::buffer::Buffer;
+use crate::elements::accumulate::with_float;
 use crate::error::Result;
-use crate::movement::fill;
-use crate::slices::{lend, scalar};
+use crate::loops::movement::fill;
+use crate::loops::slices::{lend, scalar};
+use crate::loops::tiles::update;
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// Updates a parameter by LAMB (You et al., 2020): Adam with decay, whose step has the norm of the parameter
 /// times the learning rate.

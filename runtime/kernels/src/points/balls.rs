@@ -1,10 +1,10 @@
 //! Points inside balls.
 
 use super::{cloud, count, squared_distance};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
-use crate::float::Float;
-use crate::slices::{elements, integers, store_integers};
+use crate::loops::slices::{elements, integers, store_integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`ball_query`].

@@ -1,10 +1,10 @@
 //! Points in rotated boxes.
 
 use super::cloud;
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
-use crate::float::Float;
-use crate::slices::{elements, store_integers};
+use crate::loops::slices::{elements, store_integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`points_in_boxes`].

@@ -1,10 +1,10 @@
 //! Farthest point sampling.
 
 use super::{cloud, count, squared_distance};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
-use crate::slices::{Slot, elements, store_integers};
+use crate::loops::slices::{Slot, elements, store_integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the indices of [`farthest_points`].

@@ -1,9 +1,9 @@
 //! Points in quadrangles.
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
-use crate::float::Float;
-use crate::slices::with_slices;
+use crate::loops::slices::with_slices;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`points_in_polygons`].

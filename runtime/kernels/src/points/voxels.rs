@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
-use crate::float::Float;
-use crate::slices::{Slot, elements, store_integers};
+use crate::loops::slices::{Slot, elements, store_integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`voxel_coordinates`].

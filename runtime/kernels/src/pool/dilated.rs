@@ -1,11 +1,11 @@
 //! Max pooling with dilated windows.
 
-use crate::accumulate::with_number;
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
+use crate::loops::slices::{Slot, store_integers};
+use crate::loops::window::{SPACE, Spatial, attribute, paddings as explicit, space};
 use crate::numeric::Numeric;
-use crate::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
-use crate::window::{SPACE, Spatial, attribute, paddings as explicit, space};
 
 /// Computes the largest element of each window, and its index in its image.
 ///

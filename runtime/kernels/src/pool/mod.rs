@@ -13,15 +13,15 @@ use std::ops::Range;
 
 pub use dilated::dilated_max_pool;
 
-use crate::accumulate::{with_float, with_number};
+use crate::elements::accumulate::{with_float, with_number};
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
+use crate::loops::simd::wide;
+use crate::loops::slices::{Slot, integers, store_integers, with_slices};
+use crate::loops::window::{channels_first, channels_first_mut, channels_last};
 use crate::numeric::Numeric;
 use crate::pool::plan::{Attributes, Plan};
-use crate::simd::wide;
-use crate::slices::{Slot, integers, store_integers, with_slices};
 use crate::tensor::{View, ViewMut};
-use crate::window::{channels_first, channels_first_mut, channels_last};
 
 /// Computes the largest element of each window, or with the type `"avg"` the mean.
 ///

@@ -1,7 +1,7 @@
 //! The positions of the windows of a pooling operator.
 
 use crate::error::{Error, Result, expect_shape};
-use crate::window::{SPACE, Spatial, attribute, paddings, space};
+use crate::loops::window::{SPACE, Spatial, attribute, paddings, space};
 
 /// A window along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

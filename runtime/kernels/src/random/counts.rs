@@ -4,7 +4,7 @@ use super::Numbers;
 use super::distributions::{refused, store};
 use super::sequence::Sequence;
 use crate::error::{Result, expect_shape};
-use crate::slices::{Slot, store_integers};
+use crate::loops::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
 /// The mean from which counts are drawn by rejection; for smaller means, events are counted one by one.

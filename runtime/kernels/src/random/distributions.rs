@@ -5,10 +5,10 @@ use std::f64::consts::TAU;
 use super::Numbers;
 use super::philox::fraction;
 use super::quantile::{probability, quantile};
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
-use crate::slices::{Slot, store_integers};
+use crate::loops::movement;
+use crate::loops::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
 pub(super) fn expect_float(out: &ViewMut<'_>) -> Result<()> {

@@ -1,12 +1,12 @@
 //! Dropout.
 
 use super::Numbers;
-use crate::accumulate::with_float;
-use crate::axis;
+use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
+use crate::loops::movement;
+use crate::loops::tiles::update;
+use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// Returns the factor of kept elements in training, and the factor of all elements in inference.
 fn factors(p: f64, mode: &str) -> Result<[f64; 2]> {

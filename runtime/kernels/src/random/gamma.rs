@@ -4,7 +4,7 @@ use super::Numbers;
 use super::distributions::{expect_float, refused, store};
 use super::sequence::Sequence;
 use crate::error::{Result, expect_shape};
-use crate::slices::Slot;
+use crate::loops::slices::Slot;
 use crate::tensor::{View, ViewMut};
 
 /// Draws from gamma distributions with the shapes of the input and the scale 1 (Marsaglia and Tsang, "A

@@ -1,6 +1,6 @@
 //! The random number generator.
 
-use crate::simd::wide;
+use crate::loops::simd::wide;
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];

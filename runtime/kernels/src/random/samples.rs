@@ -3,7 +3,7 @@
 use super::Numbers;
 use super::distributions::scaled;
 use crate::error::{Error, Result};
-use crate::slices::{Slot, store_integers};
+use crate::loops::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
 /// Writes a random permutation of the integers from zero (inclusive) to the number of elements (exclusive).

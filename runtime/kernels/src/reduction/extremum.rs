@@ -1,17 +1,17 @@
 //! Maxima and minima, and their indices.
 
 use super::{resolve, rows_last, spread};
-use crate::accumulate::{with_float, with_number};
-use crate::buffer::Buffer;
-use crate::dtype::{DType, Element};
+use crate::elements::accumulate::{with_float, with_number};
+use crate::elements::dtype::{DType, Element};
 use crate::error::{Error, Result, expect_shape};
-use crate::lines::in_pairs;
+use crate::loops::lines::in_pairs;
+use crate::loops::simd::wide;
+use crate::loops::slices::{Slot, store_integers};
+use crate::loops::tiles::update;
 use crate::numeric::Numeric;
 use crate::reduce;
-use crate::simd::wide;
-use crate::slices::{Slot, store_integers};
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 macro_rules! extrema {
     ($($(#[$doc:meta])* $name:ident = $reduce:path;)*) => {$(

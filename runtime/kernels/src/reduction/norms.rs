@@ -1,12 +1,12 @@
 //! Norms of vectors.
 
 use super::{first_element, resolve, rowwise, spread};
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::{Result, expect_shape};
+use crate::loops::slices::{Slot, scalar};
+use crate::loops::tiles::update;
 use crate::numeric::Numeric;
-use crate::slices::{Slot, scalar};
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// Computes the `porder`-norm along a dimension, or of all elements with `asvector`.
 ///

@@ -1,7 +1,7 @@
 //! The cells of recurrent networks: one step of one hidden unit, and its gradient.
 
+use crate::elements::float::Float;
 use crate::error::{Error, Result};
-use crate::float::Float;
 
 /// A kind of cell. `x` stands for `W_ih x + b_ih`, and `h` for `W_hh h + b_hh`, each with a part for each gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

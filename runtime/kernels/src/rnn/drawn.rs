@@ -1,11 +1,12 @@
 //! A recurrent network that draws the random numbers for dropout itself.
 
 use super::{Plan, rnn};
-use crate::buffer::Buffer;
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 use crate::error::Result;
+use crate::loops::movement;
+use crate::random;
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{TensorMeta, View, ViewMut};
-use crate::{movement, random};
 
 /// Computes the shape of the random numbers that [`rnn_drawn`] draws. Without dropout there are none.
 ///

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::float::Float;
-use crate::product::{Matrix, MatrixMut};
+use crate::elements::float::Float;
+use crate::loops::tiles::in_blocks;
+use crate::matmul::product::{Matrix, MatrixMut};
 use crate::rnn::cell::{Cell, GATES};
-use crate::tiles::in_blocks;
 
 /// The sizes of a layer, and the order of its steps.
 #[derive(Clone, Copy, Debug)]

@@ -18,13 +18,13 @@ pub use drawn::{reserve_shape, rnn_drawn, uniform_shape};
 
 use std::borrow::Cow;
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
-use crate::float::Float;
+use crate::loops::slices::{Slot, integers};
 use crate::rnn::cell::Cell;
 use crate::rnn::layer::{Layer, TRACED};
 use crate::rnn::network::Network;
-use crate::slices::{Slot, integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Runs a recurrent network.

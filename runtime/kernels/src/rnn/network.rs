@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::{Dropout, Plan};
+use crate::elements::float::Float;
 use crate::error::Result;
-use crate::float::Float;
+use crate::loops::slices::elements;
 use crate::rnn::layer::Weights;
-use crate::slices::elements;
 use crate::tensor::View;
 
 /// The values of a network.

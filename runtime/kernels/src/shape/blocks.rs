@@ -1,11 +1,11 @@
 //! Conversions between blocks of images and channels.
 
 use super::expect_type;
-use crate::accumulate::with_number;
-use crate::convert::Compute;
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement::{self, with_word};
-use crate::slices::{Slot, with_slices};
+use crate::loops::convert::Compute;
+use crate::loops::movement::{self, with_word};
+use crate::loops::slices::{Slot, with_slices};
 use crate::tensor::{View, ViewMut};
 
 /// The sizes of a sliding window: of the image, of the window, and so on. Vertical sizes come before

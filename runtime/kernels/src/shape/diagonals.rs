@@ -1,10 +1,10 @@
 //! Diagonals and triangles of matrices.
 
 use super::expect_type;
-use crate::axis;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
+use crate::loops::movement;
 use crate::reduce;
+use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
 
 fn diagonal_of<'v>(x: &View<'v>, offset: i64, axis1: i64, axis2: i64) -> Result<View<'v>> {

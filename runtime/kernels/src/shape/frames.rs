@@ -3,7 +3,7 @@
 use super::blocks::{expect_images, layout, positive, quotient};
 use super::expect_type;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
+use crate::loops::movement;
 use crate::tensor::{View, ViewMut};
 
 /// Shifts channels of videos along time: the first `shift_ratio` of the channels come from the previous

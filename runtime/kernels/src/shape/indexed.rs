@@ -1,11 +1,11 @@
 //! Tensors whose elements are selected from an input by one index for each dimension.
 
-use crate::accumulate::with_number;
-use crate::convert::Compute;
+use crate::elements::accumulate::with_number;
 use crate::error::Result;
-use crate::movement::{with_word, words};
-use crate::slices::{Slot, with_slices};
-use crate::strided::contiguous_strides;
+use crate::loops::convert::Compute;
+use crate::loops::movement::{with_word, words};
+use crate::loops::slices::{Slot, with_slices};
+use crate::tensor::strided::contiguous_strides;
 use crate::tensor::{View, ViewMut};
 
 /// For each index of an output along a dimension, the index of the input, if there is one.

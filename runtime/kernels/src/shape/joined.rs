@@ -1,10 +1,10 @@
 //! Joining and splitting tensors.
 
 use super::expect_type;
-use crate::axis;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement::{self, packed};
+use crate::loops::movement::{self, packed};
 use crate::reduce;
+use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
 
 /// Checks that a tensor has the shape of another except in one dimension, and returns its length in that

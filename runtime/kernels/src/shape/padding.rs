@@ -2,9 +2,9 @@
 
 use super::expect_type;
 use super::indexed::{Map, add_back, take};
-use crate::buffer::Buffer;
 use crate::error::{Error, Result};
-use crate::movement;
+use crate::loops::movement;
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
 
 /// Computes the maps of a padded tensor. The paddings are pairs for each dimension; negative ones crop.

@@ -1,12 +1,12 @@
 //! Dot, cross and Kronecker products.
 
-use crate::accumulate::with_number;
-use crate::axis;
-use crate::buffer::Buffer;
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
+use crate::loops::tiles::update;
 use crate::reduce;
+use crate::tensor::axis;
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// Multiplies two tensors of the output's shape.
 fn multiply(out: &mut ViewMut<'_>, x: &View<'_>, y: &View<'_>) -> Result<()> {
@@ -73,8 +73,8 @@ pub fn cross(out: &mut ViewMut<'_>, x: &View<'_>, y: &View<'_>, axis: i64) -> Re
     }
     let mut memory = [None, None];
     let [of_x, of_y] = &mut memory;
-    let x = three(&crate::movement::apart(&[out], x, of_x)?, axis)?;
-    let y = three(&crate::movement::apart(&[out], y, of_y)?, axis)?;
+    let x = three(&crate::loops::movement::apart(&[out], x, of_x)?, axis)?;
+    let y = three(&crate::loops::movement::apart(&[out], y, of_y)?, axis)?;
     for index in 0..3 {
         let (next, last) = ((index + 1) % 3, (index + 2) % 3);
         let inputs = [Some(&x[next]), Some(&y[last]), Some(&x[last]), Some(&y[next])];

@@ -2,11 +2,11 @@
 
 use super::expect_type;
 use super::indexed::{Map, add_back, take};
-use crate::axis;
 use crate::error::{Error, Result};
-use crate::movement;
+use crate::loops::movement;
+use crate::loops::slices::integers;
 use crate::reduce;
-use crate::slices::integers;
+use crate::tensor::axis;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Broadcasts a tensor to the shape of the output: repeats dimensions of length one and adds missing leading

@@ -2,8 +2,8 @@
 
 use super::expect_type;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
-use crate::slices::integers;
+use crate::loops::movement;
+use crate::loops::slices::integers;
 use crate::tensor::{View, ViewMut};
 
 /// Reads, for each row of the output, the index of its tensor.

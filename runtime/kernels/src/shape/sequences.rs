@@ -4,10 +4,10 @@ use std::num::Wrapping;
 
 use super::expect_type;
 use crate::cast;
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
-use crate::slices::{Slot, integers, scalar, store_integers};
+use crate::loops::movement;
+use crate::loops::slices::{Slot, integers, scalar, store_integers};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Sets all elements to a value, converted to the element type.

@@ -2,11 +2,11 @@
 
 use super::expect_type;
 use super::indexed::{Map, take};
-use crate::axis;
-use crate::buffer::Buffer;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
+use crate::loops::movement;
 use crate::reduce;
+use crate::tensor::axis;
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// A range of indices along a dimension: the first index, the step, and the number of indices.

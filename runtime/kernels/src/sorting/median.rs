@@ -1,10 +1,10 @@
 //! Medians.
 
 use super::compare;
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
+use crate::loops::slices::{Slot, integers, store_integers};
 use crate::reduction::{resolve, rows_last};
-use crate::slices::{Slot, integers, store_integers};
 use crate::tensor::{View, ViewMut};
 
 fn averages(mode: &str) -> Result<bool> {
@@ -144,7 +144,7 @@ fn spread(
             continue;
         }
         for &place in places.iter().filter(|&&place| place != -1) {
-            target[crate::axis::index(place, len)?] += gradient / each as f64;
+            target[crate::tensor::axis::index(place, len)?] += gradient / each as f64;
         }
     }
     let mut target = dx.reborrow().permute(&order)?;

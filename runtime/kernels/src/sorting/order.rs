@@ -1,11 +1,11 @@
 //! Sorted rows, and elements at a rank.
 
 use super::ranks::{self, Ranked, ranks};
-use crate::accumulate::with_number;
-use crate::axis::{Around, axis_or_scalar};
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
 use crate::indexing;
-use crate::slices::{store_integers, with_slices};
+use crate::loops::slices::{store_integers, with_slices};
+use crate::tensor::axis::{Around, axis_or_scalar};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Returns the rows of a tensor along a dimension, and its shape with a different length in that dimension.
@@ -166,7 +166,7 @@ pub fn kthvalue(
     keep_dim: bool,
 ) -> Result<()> {
     let around = rows(x.dims(), axis, None)?.0;
-    let place = crate::axis::index(k.saturating_sub(1), around.len)
+    let place = crate::tensor::axis::index(k.saturating_sub(1), around.len)
         .ok()
         .filter(|_| k > 0)
         .ok_or(Error::Index { index: k, len: around.len })?;

@@ -5,9 +5,9 @@
 
 use std::num::Wrapping;
 
-use crate::convert::Compute;
 use crate::error::{Error, Result};
-use crate::slices::Slot;
+use crate::loops::convert::Compute;
+use crate::loops::slices::Slot;
 
 /// An element of a row that can be sorted.
 pub(super) trait Ranked: Compute + Slot {

@@ -1,10 +1,10 @@
 //! Positions in sorted rows.
 
 use super::compare;
-use crate::accumulate::with_number;
-use crate::convert::Compute;
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
-use crate::slices::{Slot, store_integers};
+use crate::loops::convert::Compute;
+use crate::loops::slices::{Slot, store_integers};
 use crate::tensor::{View, ViewMut};
 
 /// Computes the positions at which values would be inserted into a sorted row: before equal elements, or with

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use super::compare;
-use crate::accumulate::with_number;
-use crate::axis;
-use crate::convert::Compute;
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
-use crate::slices::{Slot, store_integers};
+use crate::loops::convert::Compute;
+use crate::loops::slices::{Slot, store_integers};
+use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
 
 /// Rows of a tensor, grouped by equality.
@@ -89,13 +89,13 @@ impl Groups {
                 let index = View::of_slice(&firsts, &[firsts.len()])?;
                 crate::indexing::gather(out, x, &index, axis as i64)?;
             }
-            None => crate::movement::with_word!(x.dtype(), W => {
-                let words = crate::movement::words::<W>(x)?;
+            None => crate::loops::movement::with_word!(x.dtype(), W => {
+                let words = crate::loops::movement::words::<W>(x)?;
                 let chosen: Vec<W> = firsts.iter().map(|&place| words[place as usize]).collect();
                 if out.dtype() != x.dtype() {
                     return Err(Error::Type { dtype: x.dtype() });
                 }
-                crate::movement::store_words(out, &chosen)?;
+                crate::loops::movement::store_words(out, &chosen)?;
             }),
         }
         if let Some(indices) = indices {

@@ -5,13 +5,13 @@
 
 use smallvec::SmallVec;
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
 use crate::interpolate::{cubic, cubic_slopes};
-use crate::slices::{lend, with_optional_slices, with_slices};
+use crate::loops::slices::{lend, with_optional_slices, with_slices};
+use crate::loops::window::{SPACE, Spatial, space};
 use crate::tensor::{View, ViewMut};
-use crate::window::{SPACE, Spatial, space};
 
 /// Interpolates images at the points of a grid.
 ///

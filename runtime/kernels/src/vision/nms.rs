@@ -1,9 +1,9 @@
 //! Non-maximum suppression.
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
-use crate::slices::{Slot, store_integers};
+use crate::loops::slices::{Slot, store_integers};
 use crate::sorting::compare;
 use crate::tensor::{View, ViewMut};
 

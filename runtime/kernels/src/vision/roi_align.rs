@@ -6,10 +6,10 @@
 
 use smallvec::SmallVec;
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
-use crate::slices::{integers, with_slices};
+use crate::loops::slices::{integers, with_slices};
 use crate::tensor::{View, ViewMut};
 
 /// Computes the mean of the samples in each cell of each region, `[regions, channels, pooled_height,
@@ -134,7 +134,7 @@ impl Rules {
         let Some(counts) = boxes_num else {
             let mut indices = vec![];
             for row in 0..regions {
-                let index = crate::slices::scalar("boxes", &boxes.part(row)?.part(0)?)?;
+                let index = crate::loops::slices::scalar("boxes", &boxes.part(row)?.part(0)?)?;
                 indices.push(image(if index.fract() == 0.0 { index as i64 } else { -1 })?);
             }
             return Ok(indices);

@@ -3,9 +3,9 @@
 //! The states of an alignment are a blank before each label of the target, the label itself, and a blank
 //! after the last label.
 
+use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::float::Float;
-use crate::slices::integers;
+use crate::loops::slices::integers;
 use crate::tensor::View;
 
 /// A batch of sequences.

@@ -4,17 +4,20 @@
 //! views that are read, because operators may run in place. Therefore no view exposes its elements as a
 //! slice.
 
+pub(crate) mod axis;
+pub(crate) mod buffer;
 mod layout;
+pub(crate) mod strided;
 
 use std::marker::PhantomData;
 use std::slice;
 
 use smallvec::SmallVec;
 
-use crate::dtype::{DType, Element};
+use crate::elements::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::strided::{Layout, contiguous_strides};
-use crate::walk::Walk;
+use crate::loops::walk::Walk;
+use crate::tensor::strided::{Layout, contiguous_strides};
 
 /// One number for each dimension.
 pub(crate) type PerDimension<T> = SmallVec<[T; 6]>;

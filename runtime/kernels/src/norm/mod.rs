@@ -12,7 +12,7 @@ pub use operators::{
     rms_norm_grad,
 };
 
-use crate::element::Real;
+use crate::elements::element::Real;
 use crate::error::{Error, Result, expect_length};
 
 /// The number of partial sums, so that the compiler vectorises the summation.

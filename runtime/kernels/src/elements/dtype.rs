@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use crate::element::Bool;
+use crate::elements::element::Bool;
 
 macro_rules! dtypes {
     ($($variant:ident: $element:ty, $name:literal;)*) => {

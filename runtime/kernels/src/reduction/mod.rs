@@ -13,16 +13,16 @@ pub use norms::{
     squared_l2_norm, squared_l2_norm_grad,
 };
 
-use crate::accumulate::with_float;
-use crate::axis;
-use crate::convert::Compute;
+use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
-use crate::movement;
+use crate::loops::convert::Compute;
+use crate::loops::movement;
+use crate::loops::slices::{self, Slot, with_slices};
+use crate::loops::tiles::update;
 use crate::numeric::{Floating, Numeric};
 use crate::reduce;
-use crate::slices::{self, Slot, with_slices};
+use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
-use crate::tiles::update;
 
 /// Resolves the dimensions to reduce, and checks the output's shape.
 pub(crate) fn resolve(

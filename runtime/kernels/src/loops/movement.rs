@@ -4,13 +4,13 @@ use std::ptr;
 
 use bytemuck::Pod;
 
-use crate::buffer::Buffer;
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 use crate::error::{Error, Result};
 use crate::formulas::elementary;
-use crate::simd::wide;
+use crate::loops::simd::wide;
+use crate::loops::walk::Walk;
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
-use crate::walk::Walk;
 
 /// Plain bytes with the size of an element and at most its alignment.
 pub(crate) trait Word: Pod + Default + Send + Sync {}
@@ -262,7 +262,7 @@ pub(crate) fn words<W: Word>(input: &View<'_>) -> Result<Vec<W>> {
             words.as_mut_ptr().cast(),
             input.dtype(),
             input.dims(),
-            &crate::strided::contiguous_strides(input.dims())?,
+            &crate::tensor::strided::contiguous_strides(input.dims())?,
         )
     }?;
     copy_words::<W>(&mut view, input)?;
@@ -276,7 +276,7 @@ pub(crate) fn store_words<W: Word>(out: &mut ViewMut<'_>, words: &[W]) -> Result
     if out.is_empty() {
         return Ok(());
     }
-    let strides = crate::strided::contiguous_strides(out.dims())?;
+    let strides = crate::tensor::strided::contiguous_strides(out.dims())?;
     // SAFETY: the slice has that many elements of the type's size and alignment.
     let view = unsafe { View::from_raw(words.as_ptr().cast(), out.dtype(), out.dims(), &strides) }?;
     copy_words::<W>(out, &view)

@@ -16,8 +16,8 @@ pub use nearest::{nearest_points, nearest_points_shape};
 pub use polygons::{points_in_polygons, points_in_polygons_shape};
 pub use voxels::{voxel_coordinates, voxel_coordinates_shape, voxelize};
 
+use crate::elements::float::Float;
 use crate::error::{Error, Result};
-use crate::float::Float;
 use crate::tensor::TensorMeta;
 
 /// Returns the three dimensions of a tensor.

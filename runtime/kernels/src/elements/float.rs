@@ -2,10 +2,10 @@
 
 use std::ops::{AddAssign, MulAssign, SubAssign};
 
-use crate::convert::Compute;
+use crate::loops::convert::Compute;
+use crate::loops::slices::Slot;
+use crate::matmul::product::Product;
 use crate::numeric::Floating;
-use crate::product::Product;
-use crate::slices::Slot;
 
 /// A floating-point compute type.
 pub(crate) trait Float:

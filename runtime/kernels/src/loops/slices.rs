@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use std::num::Wrapping;
 use std::slice;
 
-use crate::convert::{Compute, Reader, Writer};
-use crate::dtype::{DType, Element};
+use crate::elements::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::movement;
+use crate::loops::convert::{Compute, Reader, Writer};
+use crate::loops::movement;
 use crate::tensor::{View, ViewMut};
 
 /// A type that elements of tensors can be converted to and from.

@@ -10,15 +10,16 @@
 mod added;
 mod flattened;
 mod half;
+pub(crate) mod product;
 
 pub use added::{addmm, addmm_grad};
 pub use flattened::{matmul_with_flatten, matmul_with_flatten_grad};
 
-use crate::accumulate::with_number;
-use crate::convert::Compute;
+use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
-use crate::product::{Matrix, MatrixMut, Product};
-use crate::slices::{lend, with_optional_slices, with_slices};
+use crate::loops::convert::Compute;
+use crate::loops::slices::{lend, with_optional_slices, with_slices};
+use crate::matmul::product::{Matrix, MatrixMut, Product};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Multiplies matrices: `out = x @ y`.

@@ -9,13 +9,13 @@ use std::slice;
 use half::{bf16, f16};
 
 use crate::cast::Cast;
-use crate::dtype::{DType, Element};
-use crate::element::Bool;
+use crate::elements::dtype::{DType, Element};
+use crate::elements::element::Bool;
 use crate::error::{Error, Result};
+use crate::loops::simd::wide;
+use crate::loops::walk::Walk;
 use crate::numeric::Numeric;
-use crate::simd::wide;
 use crate::tensor::{View, ViewMut};
-use crate::walk::Walk;
 
 /// The number of elements of a tile: small enough that the tiles of all tensors fit on the stack and stay in
 /// the first-level cache.

@@ -11,7 +11,7 @@ pub use columns::{deformable_columns, deformable_columns_grad, deformable_column
 
 use smallvec::SmallVec;
 
-use crate::float::Float;
+use crate::elements::float::Float;
 
 /// A pixel that a sample depends on.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! Processes dense tensors along one dimension, line by line.
 
-use crate::axis::Around;
-use crate::float::Float;
-use crate::simd::wide;
+use crate::elements::float::Float;
+use crate::loops::simd::wide;
+use crate::tensor::axis::Around;
 
 /// Calls a function for each line of an output along a dimension, with the same line of each input. Inputs
 /// have the shape of the output.

@@ -4,7 +4,7 @@ use std::num::Wrapping;
 
 use bytemuck::Pod;
 
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 use crate::provider;
 
 /// A matrix in a slice.

@@ -1,8 +1,8 @@
 //! Tensors that own their memory, for intermediate results.
 
-use crate::dtype::DType;
+use crate::elements::dtype::DType;
 use crate::error::{Error, Result};
-use crate::strided::contiguous_strides;
+use crate::tensor::strided::contiguous_strides;
 use crate::tensor::{View, ViewMut};
 
 /// A tensor that owns its memory. Its elements are in row-major order.

@@ -17,12 +17,12 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::accumulate::with_float;
+use crate::elements::accumulate::with_float;
+use crate::elements::float::Float;
 use crate::error::{Error, Result};
-use crate::float::Float;
-use crate::slices::with_slices;
+use crate::loops::slices::with_slices;
+use crate::loops::window::{SPACE, Spatial, channels_first, channels_first_mut, channels_last, space};
 use crate::tensor::{View, ViewMut};
-use crate::window::{SPACE, Spatial, channels_first, channels_first_mut, channels_last, space};
 
 /// Resizes an image to the size of the output.
 ///

@@ -1,9 +1,9 @@
 //! Elementwise operators with several outputs, some of them optional.
 
-use crate::convert::{Compute, Reader, TILE, Writer};
 use crate::error::{Error, Result};
-use crate::simd::wide;
-use crate::slices::Slot;
+use crate::loops::convert::{Compute, Reader, TILE, Writer};
+use crate::loops::simd::wide;
+use crate::loops::slices::Slot;
 use crate::tensor::{View, ViewMut};
 
 /// The number of elements of a block.
