@@ -3,25 +3,15 @@
 //! Rules only read the resolved model. A rule ignores a place that did not resolve, because that was already
 //! reported.
 
-mod enums;
 mod fallbacks;
 mod functions;
-mod handles;
-mod headers;
-mod lives;
 mod names;
-mod order;
+mod objects;
 mod outputs;
-mod owners;
 mod params;
 mod prose;
-mod python;
 mod releases;
-mod rust;
-mod sdk;
-mod shapes;
 mod show;
-mod sizes;
 mod table;
 mod types;
 
@@ -31,6 +21,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{Function, Interface, InterfaceId, Param, Places, Spec, Ty, Type, TypeKind};
 use crate::source::Sources;
 use fallbacks::Site;
+use objects::{lives, order, owners};
+use outputs::{headers, python, rust, sdk};
+use types::{enums, handles, shapes, sizes};
 
 /// A rule: a function, by what it checks.
 #[derive(Clone, Copy)]

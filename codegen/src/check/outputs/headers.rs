@@ -3,11 +3,11 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::language::headers::Headers;
 
-use super::Check;
+use crate::check::Check;
 
 /// Checks that headers do not include each other in a cycle. The header of a group comes before those that need it; the
 /// interface's own header comes last.
-pub(super) fn check_no_circle(check: &Check) {
+pub(crate) fn check_no_circle(check: &Check) {
     let headers = Headers::of(check.spec, check.interface);
     let names = headers.names();
     for (index, name) in names.iter().enumerate() {
@@ -27,7 +27,7 @@ pub(super) fn check_no_circle(check: &Check) {
 }
 
 /// Checks that only an export has several headers.
-pub(super) fn check_place(check: &Check) {
+pub(crate) fn check_place(check: &Check) {
     let interface = check.interface;
     if check.interface.kind_name() == "export" {
         return;

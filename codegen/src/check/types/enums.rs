@@ -3,10 +3,10 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{EnumValue, Meaning, Type, TypeKind};
 
-use super::Check;
+use crate::check::Check;
 
 /// Checks that the values of an enum have different numbers, except for an `alias`.
-pub(super) fn check_numbers_are_distinct(check: &Check, ty: &Type) {
+pub(crate) fn check_numbers_are_distinct(check: &Check, ty: &Type) {
     let values = ty.enum_values();
     for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.alias) {
         let Some(before) = same_number(check, &values[..index], value) else { continue };
@@ -19,7 +19,7 @@ pub(super) fn check_numbers_are_distinct(check: &Check, ty: &Type) {
 }
 
 /// Checks that an alias comes after the value whose number it repeats.
-pub(super) fn check_aliases(check: &Check, ty: &Type) {
+pub(crate) fn check_aliases(check: &Check, ty: &Type) {
     let values = ty.enum_values();
     for (index, value) in values.iter().enumerate().filter(|(_, value)| value.alias) {
         if is_numbered(check, value) && same_number(check, &values[..index], value).is_none() {
@@ -32,7 +32,7 @@ pub(super) fn check_aliases(check: &Check, ty: &Type) {
 }
 
 /// Checks that the number of an enum value fits into C's `int`; a bit set may use the sign bit too.
-pub(super) fn check_range(check: &Check, ty: &Type) {
+pub(crate) fn check_range(check: &Check, ty: &Type) {
     let TypeKind::Enum { flags, values, .. } = &ty.kind else { return };
     let largest = if *flags { i64::from(u32::MAX) } else { i64::from(i32::MAX) };
     for value in values.iter().filter(|value| !(i64::from(i32::MIN)..=largest).contains(&value.value)) {
@@ -44,7 +44,7 @@ pub(super) fn check_range(check: &Check, ty: &Type) {
 }
 
 /// Checks that each meaning belongs to at most one value, because generated code returns that value.
-pub(super) fn check_meanings(check: &Check, ty: &Type) {
+pub(crate) fn check_meanings(check: &Check, ty: &Type) {
     for meaning in [Meaning::InvalidArgument, Meaning::Unsupported, Meaning::Internal] {
         let mut with = ty.enum_values().iter().filter(|value| value.means == Some(meaning));
         let Some(first) = with.next() else { continue };

@@ -7,10 +7,10 @@ use crate::model::{
     TypeKind,
 };
 
-use super::{Check, ParamList};
+use crate::check::{Check, ParamList};
 
 /// Checks that a data member of a table is a value of fixed size that exists in every release.
-pub(super) fn check_table_fields(check: &Check) {
+pub(crate) fn check_table_fields(check: &Check) {
     let blocks = check.interface.table().map_or(&[][..], |table| &table.blocks);
     for param in blocks.iter().flat_map(|block| &block.fields).map(|field| &field.param) {
         let is_fixed = matches!(param.length, None | Some(Length::Count(Extent::Number(_))));
@@ -32,7 +32,7 @@ pub(super) fn check_table_fields(check: &Check) {
 }
 
 /// Checks that the version of a table that the plugin owns is one of its data members, with the same number of parts.
-pub(super) fn check_owned_version(check: &Check) {
+pub(crate) fn check_owned_version(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     let Some((name, numbers)) = table.owned().and_then(|owned| owned.version.as_ref()) else { return };
     let field = table.field(name);
@@ -55,7 +55,7 @@ pub(super) fn check_owned_version(check: &Check) {
 }
 
 /// Checks that a table that the plugin owns grows only at its end.
-pub(super) fn check_owned_growth(check: &Check) {
+pub(crate) fn check_owned_growth(check: &Check) {
     let Some(table) = check.interface.table().filter(|table| table.owned().is_some()) else { return };
     if !check.trusts(&check.interface.places, "table") {
         return;
@@ -79,7 +79,7 @@ pub(super) fn check_owned_growth(check: &Check) {
 }
 
 /// Checks that the three functions of an error object have the signatures with which generated code calls them.
-pub(super) fn check_error_object(check: &Check) {
+pub(crate) fn check_error_object(check: &Check) {
     let Some(error) = check.interface.error else { return };
     let places = check.interface.places.at("error");
     let ty = Ty::Named(error.ty);
@@ -120,7 +120,7 @@ pub(super) fn check_error_object(check: &Check) {
 }
 
 /// Checks that a struct of arguments grows only at its end.
-pub(super) fn check_args(check: &Check, function: &Function) {
+pub(crate) fn check_args(check: &Check, function: &Function) {
     let Some(args) = &function.args else { return };
     let mut last = None;
     for param in &function.params {
@@ -141,7 +141,7 @@ pub(super) fn check_args(check: &Check, function: &Function) {
 }
 
 /// Checks that a borrowed list is an output of a function, together with its length.
-pub(super) fn check_lent(check: &Check, list: ParamList, param: &Param) {
+pub(crate) fn check_lent(check: &Check, list: ParamList, param: &Param) {
     let Some(place) = param.places.get("lent").filter(|_| param.lent) else { return };
     let counts = |id: crate::model::ParamId| {
         let count = &list.params[id.0];
@@ -149,7 +149,7 @@ pub(super) fn check_lent(check: &Check, list: ParamList, param: &Param) {
     };
     let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(id))) if counts(id));
     let is_handle = matches!(check.kind(param.ty), Some(TypeKind::Handle { .. }));
-    let is_function = matches!(list.of, super::ParamsOf::Function(_));
+    let is_function = matches!(list.of, crate::check::ParamsOf::Function(_));
     if param.dir == Direction::Out && is_counted && is_handle && is_function && !param.nullable {
         return;
     }

@@ -4,10 +4,10 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::language::python::{Form, form, is_keyword, is_output, list_of};
 use crate::model::{Direction, Extent, Function, Length, ParamId, PythonFunction};
 
-use super::Check;
+use crate::check::Check;
 
 /// Checks that a function with a `python` entry belongs to an interface with a Python package.
-pub(super) fn check_place(check: &Check) {
+pub(crate) fn check_place(check: &Check) {
     let has_package = check.interface.python.is_some() || check.interface.places.has("python");
     for function in check.interface.functions.iter().filter(|_| !has_package) {
         if let Some(place) = function.places.get("python") {
@@ -20,7 +20,7 @@ pub(super) fn check_place(check: &Check) {
 }
 
 /// Checks that each parameter is either an argument, if C reads it, or a result, if C writes it.
-pub(super) fn check_parameters(check: &Check, function: &Function) {
+pub(crate) fn check_parameters(check: &Check, function: &Function) {
     let Some((place, python)) = function.places.get("python").zip(generated(check, function)) else { return };
     let error =
         |key: &str, message: String| Diagnostic::new(Code::PythonParameters, place.span(key), message);
@@ -74,7 +74,7 @@ pub(super) fn check_parameters(check: &Check, function: &Function) {
 }
 
 /// Checks that every argument and result can be converted to Python.
-pub(super) fn check_forms(check: &Check, function: &Function) {
+pub(crate) fn check_forms(check: &Check, function: &Function) {
     let Some(python) = generated(check, function) else { return };
     check_room(check, function, python);
     let result = function.result.value();
@@ -122,7 +122,7 @@ fn check_room(check: &Check, function: &Function, python: &PythonFunction) {
 }
 
 /// Checks that the name of a function is unique in its module, and is not a keyword of Python.
-pub(super) fn check_names(check: &Check) {
+pub(crate) fn check_names(check: &Check) {
     let Some(package) = &check.interface.python else { return };
     let functions = check.interface.functions.iter().filter_map(|function| function.python.as_ref());
     let mut seen: Vec<&PythonFunction> = Vec::new();

@@ -4,10 +4,10 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Function, Param, ParamId, Role, Ty, TypeKind};
 use crate::source::Span;
 
-use super::{Check, ParamList, ParamsOf};
+use crate::check::{Check, ParamList, ParamsOf};
 
 /// Checks that a function either waits for its work or queues it.
-pub(super) fn check_waits_or_queues(check: &Check, function: &Function) {
+pub(crate) fn check_waits_or_queues(check: &Check, function: &Function) {
     if let (true, Some(_)) = (function.blocking, function.stream_ordered) {
         let message = format!("`{}` waits for work that it only queues", function.name.value);
         Diagnostic::new(Code::BlockingOrder, function.places.at("blocking").key, message)
@@ -21,7 +21,7 @@ pub(super) fn check_waits_or_queues(check: &Check, function: &Function) {
 }
 
 /// Checks that `stream_ordered` and `held` name a stream.
-pub(super) fn check_streams(check: &Check) {
+pub(crate) fn check_streams(check: &Check) {
     // A type without `orders` is reported once, not at each use.
     let mut told: Vec<Ty> = Vec::new();
     let mut check_once = |stream: &Param, span: Span| {
@@ -59,7 +59,7 @@ fn check_stream(check: &Check, stream: &Param, span: Span) -> bool {
 }
 
 /// Checks that a parameter is `held` if and only if the function queues work that uses it.
-pub(super) fn check_held(check: &Check, list: ParamList, param: &Param) {
+pub(crate) fn check_held(check: &Check, list: ParamList, param: &Param) {
     let ParamsOf::Function(function) = list.of else { return };
     let span = param.places.at("held").key;
     match (param.held, function.stream_ordered) {

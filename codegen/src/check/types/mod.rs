@@ -1,5 +1,10 @@
 //! Types: the status of an interface, ids, and members.
 
+pub(super) mod enums;
+pub(super) mod handles;
+pub(super) mod shapes;
+pub(super) mod sizes;
+
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, Length, Param, Ty, Type, TypeId, TypeKind};
 

@@ -3,10 +3,10 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Function, Param, ParamId, Role, Space, Ty, TypeKind};
 
-use super::{Check, ParamList};
+use crate::check::{Check, ParamList};
 
 /// Checks that `of` names a handle or an id.
-pub(super) fn check_owner(check: &Check, list: ParamList, param: &Param) {
+pub(crate) fn check_owner(check: &Check, list: ParamList, param: &Param) {
     let Some(owner) = param.of.map(|id| &list.params[id.0]) else { return };
     let is_owner = matches!(check.kind(owner.ty), Some(TypeKind::Handle { .. } | TypeKind::Id { .. }));
     if std::ptr::eq(owner, param) {
@@ -21,7 +21,7 @@ pub(super) fn check_owner(check: &Check, list: ParamList, param: &Param) {
 
 /// Checks that device memory names its device if the function has one, that host memory belongs to no device, and that
 /// a handle that is created for a device belongs to it.
-pub(super) fn check_owner_is_named(check: &Check, function: &Function) {
+pub(crate) fn check_owner_is_named(check: &Check, function: &Function) {
     let is_device = |param: &Param| matches!(check.kind(param.ty), Some(TypeKind::Id { .. }));
     let devices: Vec<&Param> = function.params.iter().filter(|param| is_device(param)).collect();
     for param in function.params.iter().filter(|param| param.role == Role::Uses) {
@@ -57,7 +57,7 @@ fn is_made_for_a_device(check: &Check, ty: Ty) -> bool {
 }
 
 /// Checks that `held` names a stream, and is a key of memory.
-pub(super) fn check_holder(check: &Check, list: ParamList, param: &Param) {
+pub(crate) fn check_holder(check: &Check, list: ParamList, param: &Param) {
     let Some(stream) = param.held.map(|id| &list.params[id.0]) else { return };
     if check.knows_type(stream) && !is_handle(check, stream) {
         let diagnostic = misnamed(check, param, "held", stream, "hold memory");
@@ -72,7 +72,7 @@ pub(super) fn check_holder(check: &Check, list: ParamList, param: &Param) {
 }
 
 /// Checks that `stream_ordered` names a stream.
-pub(super) fn check_order(check: &Check, function: &Function) {
+pub(crate) fn check_order(check: &Check, function: &Function) {
     let Some(ParamId(index)) = function.stream_ordered else { return };
     let stream = &function.params[index];
     if check.knows_type(stream) && !is_handle(check, stream) {
@@ -85,7 +85,7 @@ pub(super) fn check_order(check: &Check, function: &Function) {
 }
 
 /// Checks that `context_of` is a key of a pointer, and names a callback.
-pub(super) fn check_context(check: &Check, list: ParamList, param: &Param) {
+pub(crate) fn check_context(check: &Check, list: ParamList, param: &Param) {
     let Some(callback) = param.context_of.map(|id| &list.params[id.0]) else { return };
     let is_callback = matches!(check.kind(callback.ty), Some(TypeKind::Callback { .. }));
     if param.ty != Ty::Pointer {

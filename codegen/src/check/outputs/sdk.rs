@@ -7,7 +7,7 @@ use crate::model::{Direction, Function, Param, ResultKind, Ty, Type, TypeKind};
 use crate::sdk::{ANSWER, FIRST_OWN, Face, Handle, PLUGIN};
 use crate::source::Span;
 
-use super::Check;
+use crate::check::Check;
 
 impl<'a> Check<'a> {
     /// Returns the SDK's view, unless some part of it did not resolve.
@@ -27,7 +27,7 @@ impl<'a> Check<'a> {
 }
 
 /// Checks that at most one interface has `sdk`, and that it uses no other interface.
-pub(super) fn check_place(check: &Check) {
+pub(crate) fn check_place(check: &Check) {
     if check.face().is_none() {
         return;
     }
@@ -47,7 +47,7 @@ pub(super) fn check_place(check: &Check) {
 }
 
 /// Checks that the type of the SDK's device is an id of the interface.
-pub(super) fn check_device(check: &Check) {
+pub(crate) fn check_device(check: &Check) {
     let (Some(_), Some(sdk)) = (check.face(), &check.interface.sdk) else { return };
     if !matches!(check.spec.ty(sdk.device).kind, TypeKind::Id { .. }) {
         let message = format!("{} is not an id", check.show_type(Ty::Named(sdk.device)));
@@ -58,7 +58,7 @@ pub(super) fn check_device(check: &Check) {
 }
 
 /// Checks that the statuses of the interface have other numbers and names than those of the SDK.
-pub(super) fn check_statuses(check: &Check) {
+pub(crate) fn check_statuses(check: &Check) {
     let (Some(face), Some(status)) = (check.face(), check.interface.status) else { return };
     let TypeKind::Enum { values, .. } = &check.spec.ty(status).kind else { return };
     for value in values {
@@ -77,7 +77,7 @@ pub(super) fn check_statuses(check: &Check) {
 }
 
 /// Checks that a function returns a status, and that it outputs a device only if the plugin is known.
-pub(super) fn check_functions(check: &Check) {
+pub(crate) fn check_functions(check: &Check) {
     let Some(face) = check.face() else { return };
     for function in &check.interface.functions {
         let name = &function.name.value;
@@ -130,7 +130,7 @@ fn check_param(check: &Check, face: Face, function: &Function, handle: Handle, p
 }
 
 /// Checks that a callback with a device or a status is called once, with its context.
-pub(super) fn check_callbacks(check: &Check) {
+pub(crate) fn check_callbacks(check: &Check) {
     let Some(face) = check.face() else { return };
     for ty in check.interface.types.iter().filter(|ty| face.is_translated(ty)) {
         let TypeKind::Callback { params, result, once } = &ty.kind else { continue };
@@ -166,7 +166,7 @@ pub(super) fn check_callbacks(check: &Check) {
 }
 
 /// Checks that a struct contains no handle of the SDK, because structs are passed on unchanged.
-pub(super) fn check_fields(check: &Check) {
+pub(crate) fn check_fields(check: &Check) {
     let Some(face) = check.face() else { return };
     for ty in face.types() {
         let TypeKind::Struct { fields, .. } = &ty.kind else { continue };
@@ -182,7 +182,7 @@ pub(super) fn check_fields(check: &Check) {
 }
 
 /// Checks that the C names that the SDK derives with its prefix are unique.
-pub(super) fn check_symbols(check: &Check) {
+pub(crate) fn check_symbols(check: &Check) {
     let Some(face) = check.face() else { return };
     let mut symbols: BTreeMap<String, Option<Span>> = BTreeMap::new();
     for name in ["status", "device", PLUGIN, "buffer"] {

@@ -8,10 +8,10 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{FallbackKind, Function, InterfaceKind, Type, TypeKind};
 use crate::source::Span;
 
-use super::{Check, ParamsOf};
+use crate::check::{Check, ParamsOf};
 
 /// Checks that the name of a type is not used for anything else in the module of its interface.
-pub(super) fn check_types(check: &Check) {
+pub(crate) fn check_types(check: &Check) {
     for ty in &check.interface.types {
         if let Some(label) = taken_type(check, &ty.name.value) {
             report_type(check, &ty.name.value, ty.name.span, &label);
@@ -37,7 +37,7 @@ pub(super) fn check_types(check: &Check) {
 }
 
 /// Checks that the name of a function is valid as a method and unique as a variant of `Function`.
-pub(super) fn check_functions(check: &Check) {
+pub(crate) fn check_functions(check: &Check) {
     let mut seen: Vec<(String, &Function)> = Vec::new();
     for function in &check.interface.functions {
         let (name, span) = (function.name.value.as_str(), function.name.span);
@@ -62,7 +62,7 @@ pub(super) fn check_functions(check: &Check) {
 }
 
 /// Checks that parameters, fields, values and buffers do not have names of the generated code's own variables.
-pub(super) fn check_variables(check: &Check) {
+pub(crate) fn check_variables(check: &Check) {
     let lists = check.lists();
     let params = lists.iter().flat_map(|list| list.params).map(|param| &param.name);
     let values = check.interface.types.iter().flat_map(Type::enum_values).map(|value| &value.name);
@@ -99,10 +99,10 @@ pub(super) fn check_variables(check: &Check) {
 }
 
 /// Checks that the C names of types and functions are valid in Rust.
-pub(super) fn check_symbols(check: &Check) {
+pub(crate) fn check_symbols(check: &Check) {
     let used: Vec<&str> =
         check.interface.uses.iter().map(|id| check.spec.interfaces[id.0].name.value.as_str()).collect();
-    for (name, span) in super::names::types_of_c(check) {
+    for (name, span) in crate::check::names::types_of_c(check) {
         let label = if PRIMITIVES.contains(&name) {
             Some("a type of Rust that the raw types use")
         } else if matches!(name, "ffi" | "signature")
@@ -126,7 +126,7 @@ pub(super) fn check_symbols(check: &Check) {
                 .report(check);
         }
     }
-    for (name, span, _) in super::names::symbols(check.interface) {
+    for (name, span, _) in crate::check::names::symbols(check.interface) {
         if UNRAW.contains(&name) {
             report(check, name, span, "not an identifier in Rust, not even a raw one", "rename it".into());
         }
@@ -134,7 +134,7 @@ pub(super) fn check_symbols(check: &Check) {
 }
 
 /// Checks that the module of an interface does not hide a type or a module that the expansion refers to.
-pub(super) fn check_interface(check: &Check) {
+pub(crate) fn check_interface(check: &Check) {
     let (name, span) = (check.interface.name.value.as_str(), check.interface.name.span);
     let label = if PRIMITIVES.contains(&name) {
         "a type of Rust, which the module would hide"
@@ -147,8 +147,8 @@ pub(super) fn check_interface(check: &Check) {
 }
 
 /// Checks that no type or function is one that C's standard headers declare.
-pub(super) fn check_standard_headers(check: &Check) {
-    for (name, span, _) in super::names::symbols(check.interface) {
+pub(crate) fn check_standard_headers(check: &Check) {
+    for (name, span, _) in crate::check::names::symbols(check.interface) {
         if crate::language::c::is_of_standard_header(name) {
             let message = format!("`{name}` is declared by C itself");
             let label = "the generated header includes the one that has it";

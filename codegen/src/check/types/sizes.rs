@@ -3,7 +3,7 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, Function, Length, Param, ParamId, Ty};
 
-use super::Check;
+use crate::check::Check;
 
 /// Most elements of a fixed array.
 const MOST_ELEMENTS: u64 = 65_536;
@@ -12,7 +12,7 @@ const MOST_ELEMENTS: u64 = 65_536;
 const MOST_SLOTS: u64 = 1024;
 
 /// Checks that a fixed array fits into a struct or onto the stack.
-pub(super) fn check_arrays(check: &Check, param: &Param) {
+pub(crate) fn check_arrays(check: &Check, param: &Param) {
     let (key, number) = match param.length {
         Some(Length::Bytes(Extent::Number(number))) => ("bytes", number),
         Some(Length::Count(Extent::Number(number))) => ("count", number),
@@ -27,7 +27,7 @@ pub(super) fn check_arrays(check: &Check, param: &Param) {
 }
 
 /// Checks that a reserve does not have more slots than a table can have.
-pub(super) fn check_reserves(check: &Check) {
+pub(crate) fn check_reserves(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     for reserve in table.blocks.iter().filter_map(|block| block.reserved.as_ref()) {
         if reserve.count > MOST_SLOTS {
@@ -40,7 +40,7 @@ pub(super) fn check_reserves(check: &Check) {
 }
 
 /// Checks that a `size` parameter is the length of some pointer parameter.
-pub(super) fn check_sizes_are_lengths(check: &Check, function: &Function) {
+pub(crate) fn check_sizes_are_lengths(check: &Check, function: &Function) {
     let Some(pointer) = function.params.iter().find(|param| has_no_length(check, param)) else {
         return;
     };

@@ -3,10 +3,10 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{HandleForm, Length, Param, Type, TypeKind};
 
-use super::Check;
+use crate::check::Check;
 
 /// Checks that a handle type declares read-only objects with the key for its form, `const` or `c_const`.
-pub(super) fn check_form(check: &Check, ty: &Type) {
+pub(crate) fn check_form(check: &Check, ty: &Type) {
     let TypeKind::Handle { form, .. } = &ty.kind else { return };
     let is_pointee = matches!(form, HandleForm::Pointee(_));
     if let Some(place) = ty.places.get("const").filter(|_| !is_pointee) {
@@ -25,7 +25,7 @@ pub(super) fn check_form(check: &Check, ty: &Type) {
 }
 
 /// Checks that `const: objects` is used only for an array of handles with `c_const`.
-pub(super) fn check_objects(check: &Check, param: &Param) {
+pub(crate) fn check_objects(check: &Check, param: &Param) {
     let has_name = check.spec.const_handle_name(param).is_some();
     let is_array = matches!(param.length, Some(Length::Count(_)));
     if param.is_array_mutable && !(has_name && is_array) {
@@ -38,7 +38,7 @@ pub(super) fn check_objects(check: &Check, param: &Param) {
 }
 
 /// Checks that a parameter with a tagged handle is `const: true` only if the type has `c_const`.
-pub(super) fn check_use(check: &Check, param: &Param) {
+pub(crate) fn check_use(check: &Check, param: &Param) {
     let Some(TypeKind::Handle { form, const_name: None, .. }) = check.kind(param.ty) else { return };
     if param.constness == Some(true) && !param.is_array_mutable && !matches!(form, HandleForm::Pointee(_)) {
         let message = format!("{} has no name for a pointer to const", check.show_a(param.ty));

@@ -9,7 +9,7 @@ use crate::model::{
     Direction, ErrorObject, Function, Length, Param, Role, Space, Ty, Type, TypeId, TypeKind,
 };
 
-use super::{Check, ParamsOf};
+use crate::check::{Check, ParamsOf};
 
 /// An object that a call creates or destroys.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ impl Life<'_> {
 }
 
 /// Checks that each handle type that one function creates is destroyed by another one, and vice versa.
-pub(super) fn check_handles_live(check: &Check) {
+pub(crate) fn check_handles_live(check: &Check) {
     let lives = Lives::new(check);
     for (index, ty) in check.interface.types.iter().enumerate() {
         // Each failing call creates an error object.
@@ -89,7 +89,7 @@ pub(super) fn check_handles_live(check: &Check) {
 }
 
 /// Checks that an object is destroyed with the same memory space and owner with which it was created.
-pub(super) fn check_ends_fit(check: &Check) {
+pub(crate) fn check_ends_fit(check: &Check) {
     if !check.before.is_empty() {
         return;
     }
@@ -131,7 +131,7 @@ pub(super) fn check_ends_fit(check: &Check) {
 }
 
 /// Checks that a function whose name contains `create`, `destroy` or `delete` has a parameter or result with that role.
-pub(super) fn check_roles_are_named(check: &Check) {
+pub(crate) fn check_roles_are_named(check: &Check) {
     if !check.before.is_empty() {
         return;
     }
@@ -206,7 +206,7 @@ fn lives_in(function: &Function, role: Role) -> Vec<Life<'_>> {
 }
 
 /// Checks that a parameter that is named after a handle type has this type.
-pub(super) fn check_handle_names(check: &Check) {
+pub(crate) fn check_handle_names(check: &Check) {
     let mut handles: HashMap<String, &Type> = HashMap::new();
     for ty in check.interface.types.iter().filter(|ty| matches!(ty.kind, TypeKind::Handle { .. })) {
         handles.entry(ty.name.value.to_snake_case()).or_insert(ty);

@@ -1,11 +1,16 @@
 //! Places of outputs: no two outputs are the same file, and none is inside a place for other files.
 
+pub(super) mod headers;
+pub(super) mod python;
+pub(super) mod rust;
+pub(super) mod sdk;
+
 use crate::diagnostic::{Code, Diagnostic};
 use crate::language::headers::Headers;
 use crate::model::{Interface, InterfaceKind, OutputPlace, PlaceKind, Spec};
 use crate::out::FOLDER;
 use crate::out::path::{is_within, join, without_case};
-use crate::sdk;
+use crate::sdk::HEADERS;
 use crate::source::Span;
 
 /// A folder of outputs.
@@ -105,7 +110,7 @@ fn headers_of(spec: &Spec, interface: &Interface, folder: &str) -> Vec<File> {
     if interface.sdk.is_some() && interface.table().is_some() {
         let beside = interface.header.rsplit_once('/').map_or("", |(folder, _)| folder);
         let span = interface.places.span("sdk");
-        names.extend(sdk::HEADERS.iter().map(|name| (join(beside, name), span)));
+        names.extend(HEADERS.iter().map(|name| (join(beside, name), span)));
     }
     names.retain(|(name, _)| !name.is_empty());
     let file = |(name, span): (String, Span)| File {
