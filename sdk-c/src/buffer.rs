@@ -7,12 +7,12 @@ use tenon::DevicePtr;
 use tenon::device::{Stream, ffi};
 use tenon::support::has_room;
 
+use crate::call::text::place;
 use crate::call::{export, export_on, fail};
-use crate::device_pool::pool;
+use crate::devices::pool::pool;
 use crate::error::Failure;
 use crate::handles::{HandleKind, Handles};
 use crate::pool::PoolStatistics;
-use crate::text::place;
 use crate::{BufferHandle, DeviceHandle, Status};
 
 static BUFFERS: Handles<Buffer> = Handles::new(HandleKind::Buffer);

@@ -10,8 +10,8 @@ use tenon::{Origin, device};
 use tenon_host::LoadError;
 
 use crate::Status;
+use crate::call::text::c_text;
 use crate::pool::PoolError;
-use crate::text::c_text;
 
 /// The cause of a failure, before the function and the device are added to it.
 #[derive(Debug)]

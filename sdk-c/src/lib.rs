@@ -7,9 +7,6 @@
 pub mod acl;
 pub mod buffer;
 pub mod call;
-mod call_counts;
-mod device_pool;
-mod device_table;
 pub mod devices;
 pub mod error;
 /// The functions of the spec, one export each, and the statuses that all exports return.
@@ -20,17 +17,9 @@ pub mod functions;
 mod handles;
 pub mod layers;
 pub mod library;
-mod lifecycle;
-mod lifecycle_lock;
-mod loaded_plugin;
 pub mod operators;
-mod plugin_table;
 pub mod plugins;
 mod pool;
-pub mod report;
-mod sized;
-mod text;
-mod thread_state;
 pub mod version;
 
 pub use functions::Status;

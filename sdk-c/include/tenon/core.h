@@ -18,6 +18,16 @@
 /** @brief Patch version. */
 #define TENON_VERSION_PATCH 0
 
+/** @brief The implementation of a function. */
+typedef enum {
+  /** The plugin implements it. */
+  TENON_AVAILABILITY_NATIVE = 0,
+  /** The spec's fallback implements it. */
+  TENON_AVAILABILITY_FALLBACK = 1,
+  /** Nothing implements it; the function fails with #TENON_UNSUPPORTED. */
+  TENON_AVAILABILITY_UNAVAILABLE = 2,
+} tenon_availability;
+
 /** @brief The kind of a parameter. */
 typedef enum {
   /** A Boolean, 0 or 1. */
@@ -67,16 +77,6 @@ typedef enum {
   /** The bytes of a text in UTF-8. */
   TENON_OPERATOR_KIND_TEXT = 4,
 } tenon_operator_kind;
-
-/** @brief The implementation of a function. */
-typedef enum {
-  /** The plugin implements it. */
-  TENON_AVAILABILITY_NATIVE = 0,
-  /** The spec's fallback implements it. */
-  TENON_AVAILABILITY_FALLBACK = 1,
-  /** Nothing implements it; the function fails with #TENON_UNSUPPORTED. */
-  TENON_AVAILABILITY_UNAVAILABLE = 2,
-} tenon_availability;
 
 /**
  * @brief Statistics of a pool. Sizes are in bytes and count blocks, which may be larger than the requests.
@@ -138,6 +138,25 @@ typedef struct {
    */
   bool host_accessible;
 } tenon_device_info;
+
+/** @brief The implementation of one function of a device. The strings are never freed. */
+typedef struct {
+  /** The name in the spec: `memory_copy_h2d` for `tenon_memory_copy_h2d`. */
+  const char* function;
+  /** The group of the function in the spec. */
+  const char* group;
+  /** The implementation. */
+  tenon_availability availability;
+  /** A sentence that describes the fallback; `NULL` if there is none. */
+  const char* fallback;
+  /** The cost of the fallback; `NULL` if there is none, or the spec states no cost. */
+  const char* costs;
+  /**
+   * Number of calls, including failed ones, since the device was opened, or, for functions without a
+   * device, since the plugin was loaded. Calls by the pool count; calls by a fallback do not.
+   */
+  uint64_t calls;
+} tenon_report_entry;
 
 /**
  * @brief The record of a failed call.
@@ -314,25 +333,6 @@ typedef struct {
   /** The reason. */
   const char* reason;
 } tenon_plugin_failure;
-
-/** @brief The implementation of one function of a device. The strings are never freed. */
-typedef struct {
-  /** The name in the spec: `memory_copy_h2d` for `tenon_memory_copy_h2d`. */
-  const char* function;
-  /** The group of the function in the spec. */
-  const char* group;
-  /** The implementation. */
-  tenon_availability availability;
-  /** A sentence that describes the fallback; `NULL` if there is none. */
-  const char* fallback;
-  /** The cost of the fallback; `NULL` if there is none, or the spec states no cost. */
-  const char* costs;
-  /**
-   * Number of calls, including failed ones, since the device was opened, or, for functions without a
-   * device, since the plugin was loaded. Calls by the pool count; calls by a fallback do not.
-   */
-  uint64_t calls;
-} tenon_report_entry;
 
 /** @brief A tensor in device memory. */
 typedef struct {
@@ -601,6 +601,60 @@ tenon_status tenon_device_current(tenon_device* device);
  *     Any thread, also several at once.
  */
 tenon_status tenon_device_get_info(tenon_device device, tenon_device_info* info);
+
+/**
+ * @brief Reports the implementation and the number of calls of each function of the spec.
+ *
+ * If `entries` is `NULL`, `count` gets the number of entries. Otherwise `count` holds the capacity of
+ * `entries`, and gets the number of entries that were written.
+ *
+ * @param[in] device The device.
+ * @param[out] entries The entries. May be `NULL`.
+ * @param[in,out] count The number of entries.
+ * @retval TENON_SUCCESS On success.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_INVALID_ARGUMENT `count` is `NULL`, or the capacity is too small; then `count` gets the
+ * capacity that is needed.
+ * @par Threads
+ *     Any thread, also several at once. The count of a function that is running on another thread may not be
+ *     up to date.
+ */
+tenon_status tenon_device_report(tenon_device device, tenon_report_entry* entries, size_t* count);
+
+/**
+ * @brief Writes the report as a readable text.
+ *
+ * If `text` is `NULL`, `size` gets the length. Otherwise `size` holds the capacity of `text` in bytes,
+ * and gets the number of bytes that were written. The NUL at the end counts. The text grows with the counts
+ * in it, so add some spare capacity or try again.
+ *
+ * @param[in] device The device.
+ * @param[out] text The text. May be `NULL`.
+ * @param[in,out] size Its length in bytes.
+ * @retval TENON_SUCCESS On success.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the capacity is too small; then `size` gets the
+ * capacity that is needed.
+ * @par Threads
+ *     Any thread, also several at once.
+ */
+tenon_status tenon_device_report_text(tenon_device device, char* text, size_t* size);
+
+/**
+ * @brief Writes the report as JSON: an object with `device`, `plugin`, `recognition` and `functions`, each with
+ * `function`, `group`, `availability` and `calls`.
+ *
+ * @param[in] device The device.
+ * @param[out] text The text. As in #tenon_device_report_text; may be `NULL`.
+ * @param[in,out] size Its length in bytes, with the NUL.
+ * @retval TENON_SUCCESS On success.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the capacity is too small; then `size` gets the
+ * capacity that is needed.
+ * @par Threads
+ *     Any thread, also several at once.
+ */
+tenon_status tenon_device_report_json(tenon_device device, char* text, size_t* size);
 
 /**
  * @brief Gets the record of the last failed call of the calling thread.
@@ -917,60 +971,6 @@ tenon_status tenon_plugin_get_info(tenon_plugin plugin, tenon_plugin_info* info)
  *     Any thread, also several at once.
  */
 tenon_status tenon_plugin_failures(tenon_plugin_failure* failures, size_t* count);
-
-/**
- * @brief Reports the implementation and the number of calls of each function of the spec.
- *
- * If `entries` is `NULL`, `count` gets the number of entries. Otherwise `count` holds the capacity of
- * `entries`, and gets the number of entries that were written.
- *
- * @param[in] device The device.
- * @param[out] entries The entries. May be `NULL`.
- * @param[in,out] count The number of entries.
- * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE `device` is not an open device.
- * @retval TENON_INVALID_ARGUMENT `count` is `NULL`, or the capacity is too small; then `count` gets the
- * capacity that is needed.
- * @par Threads
- *     Any thread, also several at once. The count of a function that is running on another thread may not be
- *     up to date.
- */
-tenon_status tenon_device_report(tenon_device device, tenon_report_entry* entries, size_t* count);
-
-/**
- * @brief Writes the report as a readable text.
- *
- * If `text` is `NULL`, `size` gets the length. Otherwise `size` holds the capacity of `text` in bytes,
- * and gets the number of bytes that were written. The NUL at the end counts. The text grows with the counts
- * in it, so add some spare capacity or try again.
- *
- * @param[in] device The device.
- * @param[out] text The text. May be `NULL`.
- * @param[in,out] size Its length in bytes.
- * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE `device` is not an open device.
- * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the capacity is too small; then `size` gets the
- * capacity that is needed.
- * @par Threads
- *     Any thread, also several at once.
- */
-tenon_status tenon_device_report_text(tenon_device device, char* text, size_t* size);
-
-/**
- * @brief Writes the report as JSON: an object with `device`, `plugin`, `recognition` and `functions`, each with
- * `function`, `group`, `availability` and `calls`.
- *
- * @param[in] device The device.
- * @param[out] text The text. As in #tenon_device_report_text; may be `NULL`.
- * @param[in,out] size Its length in bytes, with the NUL.
- * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE `device` is not an open device.
- * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the capacity is too small; then `size` gets the
- * capacity that is needed.
- * @par Threads
- *     Any thread, also several at once.
- */
-tenon_status tenon_device_report_json(tenon_device device, char* text, size_t* size);
 
 /**
  * @brief Returns the version of the loaded library, as one number: the major version times 65536, plus the minor

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_void};
 
 use super::address;
-use crate::text::optional;
+use crate::call::text::optional;
 
 /// Returns the address of a function of ACL by its name in C; null if there is none.
 ///

@@ -23,9 +23,9 @@ use crate::call::enter;
 use crate::devices::{close, device_count, open_of};
 use crate::error::Failure;
 use crate::library;
-use crate::lifecycle::hold_ready;
-use crate::lifecycle::{self, Lifecycle};
-use crate::loaded_plugin::LoadedPlugin;
+use crate::library::lifecycle::hold_ready;
+use crate::library::lifecycle::{self, Lifecycle};
+use crate::plugins::loaded::LoadedPlugin;
 
 /// The variable that names the device type that programs see. If it is not set, programs see the devices of the first
 /// plugin, or the built-in device.

@@ -1,5 +1,10 @@
 //! The path of a call from an export to a device: handle lookup, counting, and recording a failure.
 
+pub(crate) mod counts;
+pub(crate) mod sized;
+pub(crate) mod text;
+pub(crate) mod thread_state;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
@@ -8,14 +13,14 @@ use tenon::device::{Device, DeviceId, Function};
 use tenon::reflect::Role;
 use tenon::support::has_room;
 
-use crate::device_table::{self, DeviceGuard};
+pub use crate::call::thread_state::Inside;
+use crate::devices;
+use crate::devices::table::DeviceGuard;
 pub use crate::error::Failure;
 use crate::error::{ErrorRecord, panicked, set_last_error};
-use crate::lifecycle;
-use crate::loaded_plugin::LoadedPlugin;
-use crate::thread_state;
-pub use crate::thread_state::Inside;
-use crate::{DeviceHandle, PluginHandle, Status, device_pool};
+use crate::library::lifecycle;
+use crate::plugins::loaded::LoadedPlugin;
+use crate::{DeviceHandle, PluginHandle, Status};
 
 /// The functions that create an object or queue work, by number.
 static NEEDS_ROOM: LazyLock<[bool; Function::ALL.len()]> = LazyLock::new(|| {
@@ -63,7 +68,7 @@ fn before_pool(
     function: Function,
     body: impl FnOnce(&dyn Device, DeviceId) -> Result<(), Failure>,
 ) -> Status {
-    let outcome = catch_unwind(AssertUnwindSafe(|| match device_pool::before_pool(device, function)? {
+    let outcome = catch_unwind(AssertUnwindSafe(|| match devices::pool::before_pool(device, function)? {
         Some(behind_pool) => body(&*behind_pool, device.id),
         None => body(device.device(), device.id),
     }));
@@ -135,7 +140,7 @@ pub fn called_back() -> Inside {
 /// # Errors
 /// If it is not open.
 pub fn device_of_same(plugin: PluginHandle, id: DeviceId) -> Result<DeviceHandle, Failure> {
-    device_table::find(plugin.0, id)
+    devices::table::find(plugin.0, id)
         .map(DeviceHandle)
         .ok_or_else(|| Failure::not_found(format!("device {} of the plugin is not open", id.0)))
 }

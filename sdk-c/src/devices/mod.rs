@@ -1,5 +1,9 @@
 //! Devices: counting, opening and closing them, the current device, and device information.
 
+pub(crate) mod pool;
+pub mod report;
+pub(crate) mod table;
+
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,14 +11,15 @@ use std::time::Duration;
 
 use tenon::device::{DeviceId, Function};
 
+use crate::call::text::{optional, place};
+use crate::call::thread_state;
 use crate::call::{enter, export, export_on};
-use crate::device_table::{self, DeviceGuard, OpenDevice};
+use crate::devices::table::{DeviceGuard, OpenDevice};
 use crate::error::Failure;
-use crate::lifecycle::{self, Lifecycle, hold_ready};
-use crate::loaded_plugin::LoadedPlugin;
-use crate::plugin_table::hold;
-use crate::text::{optional, place};
-use crate::{DeviceHandle, PluginHandle, Status, buffer, thread_state};
+use crate::library::lifecycle::{self, Lifecycle, hold_ready};
+use crate::plugins::loaded::LoadedPlugin;
+use crate::plugins::table::hold;
+use crate::{DeviceHandle, PluginHandle, Status, buffer};
 
 /// The time for which closing waits for calls of other threads.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,14 +48,14 @@ pub(crate) fn open_of(
             format!("the plugin's device {index} has the number {number}, which is not valid"),
         )
     })?;
-    if let Some(handle) = device_table::find(plugin.handle, id) {
+    if let Some(handle) = table::find(plugin.handle, id) {
         DeviceGuard::of(handle)?.open_again();
         return Ok(handle);
     }
     let begun = device.init_device(id);
     thread_state::forget_selected_device(plugin.handle);
     begun?;
-    device_table::publish(plugin.clone(), device.clone(), id, index).inspect_err(|_| {
+    table::publish(plugin.clone(), device.clone(), id, index).inspect_err(|_| {
         // The caller needs the error of the opening, not one of this cleanup.
         let _ = device.deinit_device(id);
     })
@@ -96,7 +101,7 @@ pub(crate) fn end(
     handle: usize,
     may: impl FnOnce(&OpenDevice) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let device = device_table::withdraw(handle, PATIENCE, may)?;
+    let device = table::withdraw(handle, PATIENCE, may)?;
     buffer::forget(handle);
     thread_state::clear_current();
     thread_state::set_selected_device(device.plugin.handle, None);

@@ -6,8 +6,8 @@ use tenon::device::{self, Device, Function, Layer, Outcome, Stream};
 use tenon::reflect::Call;
 use tenon::{DevicePtr, Refusal, StatusCode as _};
 
-use crate::call_counts::CallCounts;
-use crate::device_table::{DeviceGuard, OpenDevice};
+use crate::call::counts::CallCounts;
+use crate::devices::table::{DeviceGuard, OpenDevice};
 use crate::error::Failure;
 use crate::pool::Allocator;
 

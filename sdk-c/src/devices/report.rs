@@ -10,8 +10,8 @@ use tenon::device::Function;
 use tenon_host::Availability as Behind;
 
 use crate::call::export_on;
-use crate::device_table::DeviceGuard;
-use crate::text::{c_text, hand_out, hand_out_text};
+use crate::call::text::{c_text, hand_out, hand_out_text};
+use crate::devices::table::DeviceGuard;
 use crate::{DeviceHandle, Status};
 
 /// The implementation of a function.

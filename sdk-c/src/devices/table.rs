@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use tenon::device::{Device, DeviceId};
 use tenon::handle;
 
-use crate::call_counts::CallCounts;
+use crate::call::counts::CallCounts;
+use crate::call::thread_state::Inside;
 use crate::error::Failure;
 use crate::handles::{HandleKind, bad_handle};
-use crate::loaded_plugin::LoadedPlugin;
+use crate::plugins::loaded::LoadedPlugin;
 use crate::pool::Allocator;
-use crate::thread_state::Inside;
 
 /// An open device.
 pub(crate) struct OpenDevice {

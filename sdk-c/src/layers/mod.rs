@@ -4,10 +4,12 @@ pub(crate) mod stack;
 
 use std::ffi::c_char;
 
+use crate::Status;
 use crate::call::export;
+use crate::call::sized;
+use crate::call::text::required;
 use crate::error::Failure;
-use crate::text::required;
-use crate::{Status, lifecycle, sized};
+use crate::library::lifecycle;
 
 pub use stack::{After, Before, CustomLayer, Direction, Finish, LayerCall, Param, ParamKind};
 

@@ -9,11 +9,12 @@ use tenon::reflect::{Call, Direction as Way, Kind};
 use tenon_host::Plugin;
 use tenon_layers::Stack;
 
+use crate::call::sized::WithSize;
+use crate::call::text::c_text;
+use crate::call::thread_state;
 use crate::error::Failure;
-use crate::loaded_plugin::LoadedPlugin;
-use crate::sized::WithSize;
-use crate::text::c_text;
-use crate::{PluginHandle, Status, thread_state};
+use crate::plugins::loaded::LoadedPlugin;
+use crate::{PluginHandle, Status};
 
 /// The layers of the process.
 pub(crate) struct Layers {

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenon_host::{LoadOptions, Plugin};
 
 use crate::Status;
+use crate::call::text::c_text;
 use crate::error::Failure;
 use crate::layers::stack::Layers;
-pub(crate) use crate::lifecycle_lock::Lifecycle;
-use crate::loaded_plugin::LoadedPlugin;
-use crate::plugin_table::{self, PluginGuard};
-use crate::text::c_text;
+pub(crate) use crate::library::lock::Lifecycle;
+use crate::plugins::loaded::LoadedPlugin;
+use crate::plugins::table::{self, PluginGuard};
 
 /// The plugin search path and the layers of the library.
 const PATH: &str = tenon_host::PATH_VARIABLE;
@@ -64,14 +64,14 @@ impl Lifecycle {
 /// Finds the plugin of a handle, keeps it loaded, and initialises it.
 pub(crate) fn hold_ready(handle: usize) -> Result<PluginGuard, Failure> {
     loop {
-        let plugin = plugin_table::hold(handle)?;
+        let plugin = table::hold(handle)?;
         if plugin.is_ready() {
             return Ok(plugin);
         }
         // The guard is dropped before waiting for the lifecycle lock, whose owner may wait for guards.
         drop(plugin);
         let lifecycle = Lifecycle::begin()?;
-        let plugin = plugin_table::find(handle)?;
+        let plugin = table::find(handle)?;
         lifecycle.make_ready(&plugin)?;
     }
 }
@@ -180,7 +180,7 @@ fn with_layers<R>(_: &Lifecycle, work: impl FnOnce(&mut Layers) -> R) -> R {
 /// Adds a plugin to the table, unless it is already there.
 pub(crate) fn adopt(lifecycle: &Lifecycle, plugin: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
     let host = with_layers(lifecycle, |layers| layers.profiled(&plugin));
-    plugin_table::adopt(plugin, host)
+    table::adopt(plugin, host)
 }
 
 /// Removes an unloaded plugin from the layers.

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::call::thread_state::{self, Inside};
 use crate::error::Failure;
-use crate::thread_state::{self, Inside};
 
 /// Held by the thread that opens or closes something.
 static LIFECYCLE: Mutex<()> = Mutex::new(());

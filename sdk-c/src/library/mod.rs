@@ -1,14 +1,17 @@
 //! Initialisation and shutdown of the library.
 
+pub(crate) mod lifecycle;
+pub(crate) mod lock;
+
 use std::ffi::c_char;
 
 use crate::call::export;
-use crate::device_table::DeviceGuard;
+use crate::call::sized::{self, WithSize};
+use crate::call::text::{optional, path};
+use crate::devices::table::DeviceGuard;
 use crate::error::Failure;
-use crate::lifecycle::{self, Lifecycle, Start};
-use crate::sized::{self, WithSize};
-use crate::text::{optional, path};
-use crate::{Status, device_table, devices, plugin_table};
+use crate::library::lifecycle::{Lifecycle, Start};
+use crate::{Status, devices, plugins};
 
 /// Options of #tenon_init. [C] Set `size` to `sizeof(tenon_options)`; members that are zero are taken from
 /// the environment variables. [Python] Options that are left out are taken from the environment variables.
@@ -126,7 +129,7 @@ pub extern "C" fn tenon_abandon() -> Status {
 /// Shuts the library down, unless the program called `tenon_init` or has a device open.
 pub(crate) fn end_if_idle() -> Result<(), Failure> {
     let lifecycle = Lifecycle::lock()?;
-    let is_idle = lifecycle::is_unreferenced(&lifecycle) && device_table::handles().is_empty();
+    let is_idle = lifecycle::is_unreferenced(&lifecycle) && devices::table::handles().is_empty();
     if is_idle { stop(&lifecycle) } else { Ok(()) }
 }
 
@@ -139,7 +142,7 @@ fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {
             first = outcome;
         }
     };
-    let handles = device_table::handles();
+    let handles = devices::table::handles();
     for handle in &handles {
         note(devices::wait_for(*handle));
     }
@@ -150,7 +153,7 @@ fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {
         }
         note(ended);
     }
-    plugin_table::withdraw_all(devices::PATIENCE)?;
+    plugins::table::withdraw_all(devices::PATIENCE)?;
     let (plugins, layers) = lifecycle::take_all(lifecycle);
     for plugin in &plugins {
         note(plugin.finalize(lifecycle));

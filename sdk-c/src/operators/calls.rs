@@ -7,7 +7,7 @@ use tenon::device::{DataType, DeviceId, Error, Status, Stream};
 use tenon::operators::by_name::{Argument, Call, Calls, RawLaunch, SYMBOL, Shape};
 
 use super::cpu;
-use crate::device_table::DeviceGuard;
+use crate::devices::table::DeviceGuard;
 use crate::error::Failure;
 
 /// A call of a method of an operator.

@@ -13,8 +13,8 @@ use tenon::operators::by_name;
 use tenon::support::has_room;
 
 use crate::call::export_on;
+use crate::call::text::{place, required};
 use crate::error::Failure;
-use crate::text::{place, required};
 use crate::{DeviceHandle, Status};
 
 use self::calls::Request;

@@ -8,11 +8,11 @@ use tenon::device::{Device, Function, Layer};
 use tenon_host::{Availability, Plugin};
 
 use crate::Status;
-use crate::call_counts::CallCounts;
+use crate::call::counts::CallCounts;
+use crate::call::text::c_text;
+use crate::call::thread_state;
 use crate::error::Failure;
-use crate::lifecycle_lock::Lifecycle;
-use crate::text::c_text;
-use crate::thread_state;
+use crate::library::lock::Lifecycle;
 
 /// A loaded plugin.
 pub(crate) struct LoadedPlugin {

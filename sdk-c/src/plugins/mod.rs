@@ -1,5 +1,8 @@
 //! Loads and unloads plugins, and reports the plugins that were loaded and the ones that failed to load.
 
+pub(crate) mod loaded;
+pub(crate) mod table;
+
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 
@@ -7,12 +10,12 @@ use tenon::device::Release;
 use tenon_host::{Binding, LoadOptions, Plugin};
 
 use crate::call::export;
+use crate::call::sized::{self, WithSize};
+use crate::call::text::{optional, path, place, required};
 use crate::error::Failure;
-use crate::lifecycle::{self, Lifecycle};
-use crate::plugin_table::{hold, withdraw};
-use crate::sized::{self, WithSize};
-use crate::text::{optional, path, place, required};
-use crate::{PluginHandle, Status, device_table};
+use crate::library::lifecycle::{self, Lifecycle};
+use crate::plugins::table::{hold, withdraw};
+use crate::{PluginHandle, Status, devices};
 
 /// Options of #tenon_plugin_load. [C] Set `size` to `sizeof(tenon_load_options)`; members that are zero have
 /// their default. [Python] Options that are left out have their default.
@@ -261,7 +264,7 @@ pub unsafe extern "C" fn tenon_plugin_get_info(plugin: PluginHandle, info: *mut 
             release: text(&plugin.texts.release),
             recognition: plugin.texts.recognition.as_ptr(),
             version: plugin.host.version(),
-            open_devices: device_table::count_of_plugin(plugin.handle),
+            open_devices: devices::table::count_of_plugin(plugin.handle),
         };
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { info.write(known) };
@@ -295,6 +298,6 @@ pub unsafe extern "C" fn tenon_plugin_failures(failures: *mut PluginFailure, cou
             .map(|failed| PluginFailure { path: failed.path.as_ptr(), reason: failed.reason.as_ptr() })
             .collect();
         // SAFETY: the caller's promise.
-        unsafe { crate::text::hand_out(&known, failures, count) }
+        unsafe { crate::call::text::hand_out(&known, failures, count) }
     })
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use tenon_host::Plugin;
 
-use crate::device_table;
+use crate::call::thread_state::Inside;
+use crate::devices;
 use crate::error::Failure;
 use crate::handles::{HandleKind, Handles};
-use crate::loaded_plugin::LoadedPlugin;
-use crate::thread_state::Inside;
+use crate::plugins::loaded::LoadedPlugin;
 
 static PLUGINS: Handles<LoadedPlugin> = Handles::new(HandleKind::Plugin);
 
@@ -81,7 +81,7 @@ pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
 
 /// Removes the handle of a plugin, if it is not in use.
 pub(crate) fn withdraw(handle: usize) -> Result<Arc<LoadedPlugin>, Failure> {
-    PLUGINS.remove_if(handle, |plugin| match device_table::count_of_plugin(handle) {
+    PLUGINS.remove_if(handle, |plugin| match devices::table::count_of_plugin(handle) {
         0 if !plugin.has_guards() => Ok(()),
         0 => Err(Failure::busy("another thread is inside a call to the plugin")),
         1 => Err(Failure::busy("a device of the plugin is open")),

@@ -98,6 +98,48 @@ class DeviceInfo(Structure):
     ]
 
 
+class Availability(NamedNumber):
+    """The implementation of a function."""
+
+    NATIVE = 0
+    """The plugin implements it."""
+    FALLBACK = 1
+    """The spec's fallback implements it."""
+    UNAVAILABLE = 2
+    """Nothing implements it; the function fails with ``UnsupportedError``."""
+
+
+class ReportEntry(Structure):
+    """The implementation of one function of a device.
+
+    The strings are never freed.
+    """
+
+    function: bytes | None
+    """The name in the spec: ``memory_copy_h2d`` for ``memory_copy_h2d``."""
+    group: bytes | None
+    """The group of the function in the spec."""
+    availability: int
+    """The implementation. A ``Availability``."""
+    fallback: bytes | None
+    """A sentence that describes the fallback; ``None`` if there is none."""
+    costs: bytes | None
+    """The cost of the fallback; ``None`` if there is none, or the spec states no cost."""
+    calls: int
+    """Number of calls, including failed ones, since the device was opened, or, for functions without a
+    device, since the plugin was loaded. Calls by the pool count; calls by a fallback do not.
+    """
+
+    _fields_ = [
+        ("function", c_char_p),
+        ("group", c_char_p),
+        ("availability", c_int),
+        ("fallback", c_char_p),
+        ("costs", c_char_p),
+        ("calls", c_uint64),
+    ]
+
+
 class Error(Structure):
     """The record of a failed call.
 
@@ -495,48 +537,6 @@ class PoolStatistics(Structure):
         ("hits", c_uint64),
         ("misses", c_uint64),
         ("splits", c_uint64),
-    ]
-
-
-class Availability(NamedNumber):
-    """The implementation of a function."""
-
-    NATIVE = 0
-    """The plugin implements it."""
-    FALLBACK = 1
-    """The spec's fallback implements it."""
-    UNAVAILABLE = 2
-    """Nothing implements it; the function fails with ``UnsupportedError``."""
-
-
-class ReportEntry(Structure):
-    """The implementation of one function of a device.
-
-    The strings are never freed.
-    """
-
-    function: bytes | None
-    """The name in the spec: ``memory_copy_h2d`` for ``memory_copy_h2d``."""
-    group: bytes | None
-    """The group of the function in the spec."""
-    availability: int
-    """The implementation. A ``Availability``."""
-    fallback: bytes | None
-    """A sentence that describes the fallback; ``None`` if there is none."""
-    costs: bytes | None
-    """The cost of the fallback; ``None`` if there is none, or the spec states no cost."""
-    calls: int
-    """Number of calls, including failed ones, since the device was opened, or, for functions without a
-    device, since the plugin was loaded. Calls by the pool count; calls by a fallback do not.
-    """
-
-    _fields_ = [
-        ("function", c_char_p),
-        ("group", c_char_p),
-        ("availability", c_int),
-        ("fallback", c_char_p),
-        ("costs", c_char_p),
-        ("calls", c_uint64),
     ]
 
 
@@ -954,6 +954,71 @@ def device_get_info(device: int) -> DeviceInfo:
     if status:
         failed(status)
     return info
+
+
+_device_report = bind("tenon_device_report", c_void_p, POINTER(ReportEntry), POINTER(c_size_t))
+
+
+def device_report(device: int) -> list[ReportEntry]:
+    """Reports the implementation and the number of calls of each function of the spec.
+
+    Args:
+        device: The device.
+
+    Returns:
+        The entries.
+
+    Raises:
+        InvalidHandleError: ``device`` is not an open device.
+
+    Threads: any thread, also several at once. The count of a function that is running on another
+    thread may not be up to date.
+    """
+    entries = filled(ReportEntry, lambda entries, count: _device_report(device, entries, count))
+    return list(entries)
+
+
+_device_report_text = bind("tenon_device_report_text", c_void_p, c_char_p, POINTER(c_size_t))
+
+
+def device_report_text(device: int) -> str:
+    """Writes the report as a readable text.
+
+    Args:
+        device: The device.
+
+    Returns:
+        The text.
+
+    Raises:
+        InvalidHandleError: ``device`` is not an open device.
+
+    Threads: any thread, also several at once.
+    """
+    text = filled(c_char, lambda text, size: _device_report_text(device, text, size))
+    return decode(text.value)
+
+
+_device_report_json = bind("tenon_device_report_json", c_void_p, c_char_p, POINTER(c_size_t))
+
+
+def device_report_json(device: int) -> str:
+    """Writes the report as JSON: an object with ``device``, ``plugin``, ``recognition`` and
+    ``functions``, each with ``function``, ``group``, ``availability`` and ``calls``.
+
+    Args:
+        device: The device.
+
+    Returns:
+        The text.
+
+    Raises:
+        InvalidHandleError: ``device`` is not an open device.
+
+    Threads: any thread, also several at once.
+    """
+    text = filled(c_char, lambda text, size: _device_report_json(device, text, size))
+    return decode(text.value)
 
 
 _error_last = bind("tenon_error_last", POINTER(Error))
@@ -1442,71 +1507,6 @@ def plugin_failures() -> list[PluginFailure]:
     """
     failures = filled(PluginFailure, lambda failures, count: _plugin_failures(failures, count))
     return list(failures)
-
-
-_device_report = bind("tenon_device_report", c_void_p, POINTER(ReportEntry), POINTER(c_size_t))
-
-
-def device_report(device: int) -> list[ReportEntry]:
-    """Reports the implementation and the number of calls of each function of the spec.
-
-    Args:
-        device: The device.
-
-    Returns:
-        The entries.
-
-    Raises:
-        InvalidHandleError: ``device`` is not an open device.
-
-    Threads: any thread, also several at once. The count of a function that is running on another
-    thread may not be up to date.
-    """
-    entries = filled(ReportEntry, lambda entries, count: _device_report(device, entries, count))
-    return list(entries)
-
-
-_device_report_text = bind("tenon_device_report_text", c_void_p, c_char_p, POINTER(c_size_t))
-
-
-def device_report_text(device: int) -> str:
-    """Writes the report as a readable text.
-
-    Args:
-        device: The device.
-
-    Returns:
-        The text.
-
-    Raises:
-        InvalidHandleError: ``device`` is not an open device.
-
-    Threads: any thread, also several at once.
-    """
-    text = filled(c_char, lambda text, size: _device_report_text(device, text, size))
-    return decode(text.value)
-
-
-_device_report_json = bind("tenon_device_report_json", c_void_p, c_char_p, POINTER(c_size_t))
-
-
-def device_report_json(device: int) -> str:
-    """Writes the report as JSON: an object with ``device``, ``plugin``, ``recognition`` and
-    ``functions``, each with ``function``, ``group``, ``availability`` and ``calls``.
-
-    Args:
-        device: The device.
-
-    Returns:
-        The text.
-
-    Raises:
-        InvalidHandleError: ``device`` is not an open device.
-
-    Threads: any thread, also several at once.
-    """
-    text = filled(c_char, lambda text, size: _device_report_json(device, text, size))
-    return decode(text.value)
 
 
 _version = bind("tenon_version", restype=c_uint32)
