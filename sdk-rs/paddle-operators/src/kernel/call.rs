@@ -9,19 +9,19 @@ use tenon::device::{self, DataType, DeviceId};
 use tenon::operators::{Composed, Launch, Operators};
 use tenon::paddle::{DeviceContext, PaddleApi, Tensor};
 
-use super::memory::Ledger;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
+use crate::kernel::tensor::memory::Ledger;
 use crate::provider::{self, Memory, Provider};
 
 /// One call of an operator: the source of its arguments, and the memory that it accesses.
 pub(crate) struct Call {
-    pub(super) host: &'static Host,
+    pub(in crate::kernel) host: &'static Host,
     provider: &'static Provider,
-    pub(super) context: DeviceContext,
+    pub(in crate::kernel) context: DeviceContext,
     launch: Launch,
     is_settled: Cell<bool>,
-    pub(super) ledger: Ledger,
+    pub(in crate::kernel) ledger: Ledger,
     kept: RefCell<Vec<Kept>>,
 }
 
@@ -65,7 +65,7 @@ impl Call {
         self.launch.device
     }
 
-    pub(super) fn api(&self) -> &'static PaddleApi {
+    pub(in crate::kernel) fn api(&self) -> &'static PaddleApi {
         &self.host.api
     }
 
@@ -80,7 +80,7 @@ impl Call {
     }
 
     /// Creates a tensor without memory. It is deleted when the call ends.
-    pub(super) fn new_tensor(&self) -> Result<Tensor> {
+    pub(in crate::kernel) fn new_tensor(&self) -> Result<Tensor> {
         // SAFETY: the function creates a tensor, which is deleted when the call ends.
         let holder = unsafe { self.api().new_tensor() }?;
         self.kept.borrow_mut().push(Kept { api: self.api(), holder });
@@ -88,13 +88,17 @@ impl Call {
     }
 
     /// Keeps the current memory of a live tensor allocated until the call ends.
-    pub(super) fn keep(&self, tensor: Tensor) -> Result<()> {
+    pub(in crate::kernel) fn keep(&self, tensor: Tensor) -> Result<()> {
         // SAFETY: it is our own tensor, which then shares the memory of a live one.
         Ok(unsafe { self.api().tensor_share_data_with(self.new_tensor()?, tensor) }?)
     }
 
     /// Returns the address of a constant in device memory; `None` if there are too many constants.
-    pub(super) fn find_constant(&self, ty: DataType, value: f64) -> device::Result<Option<DevicePtr>> {
+    pub(in crate::kernel) fn find_constant(
+        &self,
+        ty: DataType,
+        value: f64,
+    ) -> device::Result<Option<DevicePtr>> {
         self.provider.constants.find(&*self.provider.device, self.device(), ty, value)
     }
 

@@ -2,8 +2,8 @@
 
 use tenon::device::DataType;
 
-use super::float16::{Bf16, F16};
 use crate::error::{Error, Result};
+use crate::kernel::argument::float16::{Bf16, F16};
 
 /// A boolean as Paddle stores it: one byte, where every value except zero is true.
 ///
@@ -117,7 +117,7 @@ macro_rules! elements {
         )*
 
         /// Returns the size and the alignment of an element type.
-        pub(super) fn size_and_alignment(name: &str, data_type: DataType) -> Result<(usize, usize)> {
+        pub(in crate::kernel) fn size_and_alignment(name: &str, data_type: DataType) -> Result<(usize, usize)> {
             match data_type {
                 $(DataType::$data_type => Ok((size_of::<$element>(), align_of::<$element>())),)*
                 other => Err(Error::unimplemented(format!("`{name}` has elements of type {other:?}"))),

@@ -3,9 +3,9 @@
 use tenon::device::{self, DataType};
 use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
 
-use super::call::Call;
-use super::output::Output;
 use crate::error::{Error, Result};
+use crate::kernel::call::Call;
+use crate::kernel::output::Output;
 
 /// Returns the result type of operands: that of the first operand that is not boolean, or else boolean.
 fn result_type(operands: &[&TensorRef<'_>]) -> DataType {

@@ -9,13 +9,13 @@ use tenon::operators::{TensorMut, contiguous_strides};
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{DeviceContext, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
 
-use super::argument::{Argument, Outcome};
-use super::call::Call;
-use super::element::Element;
-use super::list::{Made, elements};
-use super::memory::Access;
-use super::tensor::{PerDimension, Place, Tensor, Window, layout};
 use crate::error::{Error, Result};
+use crate::kernel::argument::list::{Made, elements};
+use crate::kernel::argument::{Argument, Outcome};
+use crate::kernel::call::Call;
+use crate::kernel::element::Element;
+use crate::kernel::tensor::memory::Access;
+use crate::kernel::tensor::{PerDimension, Place, Tensor, Window, layout};
 
 /// A tensor that the operator computes. Paddle has set its shape.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ impl<'c> Output<'c> {
     }
 
     /// Wraps an output that the caller has created.
-    pub(super) fn of_tensor(tensor: Tensor<'c>) -> Self {
+    pub(in crate::kernel) fn of_tensor(tensor: Tensor<'c>) -> Self {
         Self(tensor)
     }
 
@@ -210,7 +210,7 @@ unsafe impl<'c> Argument<'c> for Output<'c> {
 }
 
 /// Rejects an absent output that the operator requires.
-pub(super) fn required<'c>(name: &str, output: Option<Output<'c>>) -> Result<Output<'c>> {
+pub(in crate::kernel) fn required<'c>(name: &str, output: Option<Output<'c>>) -> Result<Output<'c>> {
     output.ok_or_else(|| Error::invalid(format!("the output `{name}` is not given")))
 }
 

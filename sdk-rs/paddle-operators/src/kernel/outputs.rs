@@ -3,8 +3,8 @@
 use tenon::device::DataType;
 use tenon::operators::{TensorMut, TensorRef};
 
-use super::output::Output;
 use crate::error::{Error, Result};
+use crate::kernel::output::Output;
 
 /// Returns the type of an input.
 pub(crate) fn like(input: &TensorRef<'_>) -> DataType {

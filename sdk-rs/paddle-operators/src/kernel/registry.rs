@@ -6,10 +6,10 @@ use tenon::device::{DataLayout, DataType, Release};
 use tenon::paddle::KernelArgument;
 use tenon::paddle::ffi::{PD_Kernel, PD_KernelFn, PD_KernelKey};
 
-use super::call::Call;
-use super::element::{BOOL, COMPLEX, Element, FLOATS, INTEGERS};
 use crate::error::Result;
 use crate::host::Host;
+use crate::kernel::call::Call;
+use crate::kernel::element::{BOOL, COMPLEX, Element, FLOATS, INTEGERS};
 use crate::provider::{Memory, Provider};
 
 /// The implementation of an operator, for elements of type `T`.

@@ -15,7 +15,7 @@ const FRACTION: u16 = 0x3ff;
 
 impl F16 {
     /// Rounds to the nearest number, ties to even.
-    pub(super) fn from_f32(value: f32) -> Self {
+    pub(in crate::kernel) fn from_f32(value: f32) -> Self {
         const INFINITY: u32 = 0x7f80_0000;
         let sign = (value.to_bits() >> 16) as u16 & 0x8000;
         let magnitude = value.to_bits() & !(1 << 31);
@@ -35,7 +35,7 @@ impl F16 {
     }
 
     /// Returns the same number in a wider type.
-    pub(super) fn to_f64(self) -> f64 {
+    pub(in crate::kernel) fn to_f64(self) -> f64 {
         let fraction = f64::from(self.0 & FRACTION);
         let magnitude = match i32::from(self.0 >> 10 & 0x1f) {
             0 => fraction * 2_f64.powi(-24),
@@ -49,7 +49,7 @@ impl F16 {
 
 impl Bf16 {
     /// Rounds to the nearest number, ties to even.
-    pub(super) fn from_f32(value: f32) -> Self {
+    pub(in crate::kernel) fn from_f32(value: f32) -> Self {
         let bits = value.to_bits();
         Self(match value.is_nan() {
             true => (bits >> 16) as u16 | 0x40,
@@ -58,7 +58,7 @@ impl Bf16 {
     }
 
     /// Returns the same number in a wider type.
-    pub(super) fn to_f64(self) -> f64 {
+    pub(in crate::kernel) fn to_f64(self) -> f64 {
         f32::from_bits(u32::from(self.0) << 16).into()
     }
 }

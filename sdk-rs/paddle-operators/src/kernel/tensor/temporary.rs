@@ -4,11 +4,11 @@ use tenon::DevicePtr;
 use tenon::device::{self, DataType};
 use tenon::operators::{Layout, Temporaries, TensorMut, TensorRef, contiguous_strides};
 
-use super::call::Call;
-use super::element::{Complex, Element};
-use super::output::Output;
-use super::tensor::{Tensor, layout};
 use crate::error::{Error, Result};
+use crate::kernel::call::Call;
+use crate::kernel::element::{Complex, Element};
+use crate::kernel::output::Output;
+use crate::kernel::tensor::{Tensor, layout};
 
 impl Call {
     /// Returns a temporary tensor of the given shape, which stays allocated until the call ends.

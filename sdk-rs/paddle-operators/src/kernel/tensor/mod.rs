@@ -1,5 +1,9 @@
 //! Input tensors.
 
+mod list;
+pub(in crate::kernel) mod memory;
+mod temporary;
+
 use std::ops::Range;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::slice;
@@ -11,18 +15,18 @@ use tenon::operators::{Layout, TensorRef};
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{self, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
 
-use super::argument::{Argument, Input};
-use super::call::Call;
-use super::element::{Element, size_and_alignment};
-use super::memory::Access;
 use crate::error::{Error, Result};
+use crate::kernel::argument::{Argument, Input};
+use crate::kernel::call::Call;
+use crate::kernel::element::{Element, size_and_alignment};
+use crate::kernel::tensor::memory::Access;
 
 /// A tensor of Paddle, valid for the duration of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Tensor<'c> {
-    pub(super) call: &'c Call,
-    pub(super) name: &'static str,
-    pub(super) handle: Handle,
+    pub(in crate::kernel) call: &'c Call,
+    pub(in crate::kernel) name: &'static str,
+    pub(in crate::kernel) handle: Handle,
 }
 
 /// One number for each dimension: few tensors have more than six.
@@ -38,16 +42,16 @@ impl<'c> Tensor<'c> {
     ///
     /// # Safety
     /// `raw` must be null or live for `'c`.
-    pub(super) unsafe fn of_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Self {
+    pub(in crate::kernel) unsafe fn of_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Self {
         Self { call, name, handle: Handle::from_raw(raw) }
     }
 
     /// Returns the same tensor, if it is present.
-    pub(super) fn present(self) -> Option<Self> {
+    pub(in crate::kernel) fn present(self) -> Option<Self> {
         (!self.handle.is_null()).then_some(self)
     }
 
-    pub(super) fn required(self) -> Result<Self> {
+    pub(in crate::kernel) fn required(self) -> Result<Self> {
         self.present().ok_or_else(|| Error::invalid(format!("`{}` is not given", self.name)))
     }
 
@@ -64,12 +68,12 @@ impl<'c> Tensor<'c> {
     }
 
     /// Returns true if its dimensions are set.
-    pub(super) fn has_shape(self) -> Result<bool> {
+    pub(in crate::kernel) fn has_shape(self) -> Result<bool> {
         Ok(self.ask(PaddleApi::tensor_get_num_dims)? >= 0)
     }
 
     /// Returns the length of each dimension, -1 where it is unknown; `None` if there is no shape yet.
-    pub(super) fn signed_dims(self) -> Result<Option<PerDimension<i64>>> {
+    pub(in crate::kernel) fn signed_dims(self) -> Result<Option<PerDimension<i64>>> {
         let rank = self.ask(PaddleApi::tensor_get_num_dims)?;
         let dim = |index| self.ask_at(PaddleApi::tensor_get_dim, index);
         usize::try_from(rank).ok().map(|rank| (0..rank).map(dim).collect()).transpose()
@@ -87,13 +91,13 @@ impl<'c> Tensor<'c> {
 
     /// Returns the strides as [`strides`](Self::strides) does; `None` if they are not set, as for the output
     /// of a kernel that supports any strides.
-    pub(super) fn known_strides(self) -> Result<Option<PerDimension<isize>>> {
+    pub(in crate::kernel) fn known_strides(self) -> Result<Option<PerDimension<isize>>> {
         let is_set = self.ask(PaddleApi::tensor_get_num_strides)? >= 0;
         is_set.then(|| self.strides()).transpose()
     }
 
     /// Calls a function of Paddle that queries the tensor.
-    pub(super) fn ask<T>(self, question: Question<T>) -> Result<T> {
+    pub(in crate::kernel) fn ask<T>(self, question: Question<T>) -> Result<T> {
         // SAFETY: the handle is live by the contract of `of_raw`, and such a function requires nothing else.
         Ok(unsafe { question(self.call.api(), self.handle) }?)
     }
@@ -138,7 +142,7 @@ impl<'c> Tensor<'c> {
     }
 
     /// Rejects gaps between elements.
-    pub(super) fn expect_contiguous(self) -> Result<()> {
+    pub(in crate::kernel) fn expect_contiguous(self) -> Result<()> {
         let (dims, strides) = (self.dims()?, self.strides()?);
         if layout(&dims, &strides)?.is_contiguous() {
             return Ok(());
@@ -150,7 +154,7 @@ impl<'c> Tensor<'c> {
     ///
     /// # Errors
     /// The window extends past the memory, or the first element is misaligned.
-    pub(super) fn span<T: Element>(self, window: Window) -> Result<Range<usize>> {
+    pub(in crate::kernel) fn span<T: Element>(self, window: Window) -> Result<Range<usize>> {
         self.span_of(window, size_of::<T>(), align_of::<T>())
     }
 
@@ -185,7 +189,7 @@ impl<'c> Tensor<'c> {
     ///
     /// # Errors
     /// As for [`span`](Self::span).
-    pub(super) fn first(self, layout: Layout<'_>, data_type: DataType) -> Result<*mut u8> {
+    pub(in crate::kernel) fn first(self, layout: Layout<'_>, data_type: DataType) -> Result<*mut u8> {
         let (size, alignment) = size_and_alignment(self.name, data_type)?;
         let span = self.span_of(layout.into(), size, alignment)?;
         Ok(match layout.is_empty() {

@@ -3,11 +3,11 @@
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{KernelArgument, KernelContext, Tensor as Handle};
 
-use super::argument::{Argument, Input};
-use super::call::Call;
-use super::list::{Made, elements};
-use super::tensor::Tensor;
 use crate::error::Result;
+use crate::kernel::argument::list::{Made, elements};
+use crate::kernel::argument::{Argument, Input};
+use crate::kernel::call::Call;
+use crate::kernel::tensor::Tensor;
 
 // SAFETY: a reference to a C++ vector is a pointer.
 unsafe impl<'c> Argument<'c> for Vec<Tensor<'c>> {

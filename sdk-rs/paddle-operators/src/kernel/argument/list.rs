@@ -5,16 +5,16 @@ use std::slice;
 
 use tenon::paddle::{KernelArgument, KernelContext, List, PaddleApi};
 
-use super::argument::{Argument, Attribute, text};
-use super::call::Call;
-use super::element::Bool;
 use crate::error::{Error, Result};
+use crate::kernel::argument::{Argument, Attribute, text};
+use crate::kernel::call::Call;
+use crate::kernel::element::Bool;
 
 /// Returns the elements of a list.
 ///
 /// # Safety
 /// The list must contain elements of this type that stay unchanged for `'c`.
-pub(super) unsafe fn elements<'c, T>(name: &str, list: List) -> Result<&'c [T]> {
+pub(in crate::kernel) unsafe fn elements<'c, T>(name: &str, list: List) -> Result<&'c [T]> {
     if list.size == 0 {
         return Ok(&[]);
     }
@@ -60,7 +60,7 @@ borrowed! {
 }
 
 /// A list that Paddle created for the caller. It is freed even if a C++ exception passes.
-pub(super) struct Made<'c> {
+pub(in crate::kernel) struct Made<'c> {
     list: List,
     api: &'c PaddleApi,
     free: unsafe fn(&PaddleApi, List) -> tenon::paddle::Result<()>,
@@ -71,7 +71,7 @@ impl<'c> Made<'c> {
     ///
     /// # Safety
     /// Paddle must have created it for the caller, to be freed with `PD_DeletePointerList`.
-    pub(super) unsafe fn of_pointers(api: &'c PaddleApi, list: List) -> Self {
+    pub(in crate::kernel) unsafe fn of_pointers(api: &'c PaddleApi, list: List) -> Self {
         Self { list, api, free: PaddleApi::delete_pointer_list }
     }
 
@@ -87,7 +87,7 @@ impl<'c> Made<'c> {
     ///
     /// # Safety
     /// They must be of type `T`.
-    pub(super) unsafe fn elements<T>(&self, name: &str) -> Result<&[T]> {
+    pub(in crate::kernel) unsafe fn elements<T>(&self, name: &str) -> Result<&[T]> {
         // SAFETY: the type is the caller's promise; the list lives as long as `self`.
         unsafe { elements(name, self.list) }
     }
@@ -128,7 +128,7 @@ macro_rules! made {
         impl<'c> Attribute<'c> for Vec<$element> {}
     )*};
 }
-pub(super) use made;
+pub(in crate::kernel) use made;
 
 made! {
     bool: LIST_BOOL, of_bytes, list_bool_attr, kernel_context_list_bool_attr_at, booleans;

@@ -1,12 +1,17 @@
 //! The kinds of arguments, and how each entry point receives them.
 
+pub(in crate::kernel) mod float16;
+pub(in crate::kernel) mod list;
+pub(in crate::kernel) mod number;
+mod values;
+
 use std::ffi::{CStr, c_char, c_void};
 
 use tenon::device::DataType;
 use tenon::paddle::{KernelArgument, KernelContext};
 
-use super::call::Call;
 use crate::error::{Error, Result};
+use crate::kernel::call::Call;
 
 /// A kind of argument.
 ///
@@ -157,7 +162,7 @@ impl<'c> Attribute<'c> for &'c str {}
 ///
 /// # Safety
 /// `pointer` must be null or point to a NUL-terminated text that is valid for `'c`.
-pub(super) unsafe fn text<'c>(name: &str, pointer: *const c_char) -> Result<&'c str> {
+pub(in crate::kernel) unsafe fn text<'c>(name: &str, pointer: *const c_char) -> Result<&'c str> {
     if pointer.is_null() {
         return Err(Error::broken(format!("`{name}` is a null string")));
     }

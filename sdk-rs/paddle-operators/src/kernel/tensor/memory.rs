@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// The kind of access to a slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Access {
+pub(in crate::kernel) enum Access {
     /// Shared read access.
     Read,
     /// Exclusive write access.
@@ -19,14 +19,14 @@ pub(super) enum Access {
 
 /// The slices of one call.
 #[derive(Default, Debug)]
-pub(super) struct Ledger(RefCell<Vec<(Range<usize>, Access)>>);
+pub(in crate::kernel) struct Ledger(RefCell<Vec<(Range<usize>, Access)>>);
 
 impl Ledger {
     /// Records a slice.
     ///
     /// # Errors
     /// The slice overlaps an earlier one, and one of the two is writable.
-    pub(super) fn claim(&self, name: &str, range: Range<usize>, access: Access) -> Result<()> {
+    pub(in crate::kernel) fn claim(&self, name: &str, range: Range<usize>, access: Access) -> Result<()> {
         let mut claims = self.0.borrow_mut();
         let conflicts = claims.iter().any(|(other, earlier)| {
             (access == Access::Write || *earlier == Access::Write) && overlap(other, &range)

@@ -13,12 +13,12 @@ use std::slice;
 use tenon::paddle::ffi::{PD_IntArray, PD_Scalar, PD_Tensor};
 use tenon::paddle::{IntArray as IntArrayHandle, KernelArgument, KernelContext, Scalar as ScalarHandle};
 
-use super::argument::{Argument, Attribute};
-use super::call::Call;
-use super::element::{Complex, Element, Number};
-use super::list::{Made, elements, made};
-use super::tensor::Tensor;
 use crate::error::{Error, Result};
+use crate::kernel::argument::list::{Made, elements, made};
+use crate::kernel::argument::{Argument, Attribute};
+use crate::kernel::call::Call;
+use crate::kernel::element::{Complex, Element, Number};
+use crate::kernel::tensor::Tensor;
 
 /// The position of the type index in a `phi::Attribute`, a 64-byte variant. It is the same from 2.6 to 3.3.
 const TAG_OFFSET: usize = 48;

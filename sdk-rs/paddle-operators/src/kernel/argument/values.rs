@@ -9,10 +9,10 @@ use tenon::DevicePtr;
 use tenon::device::DataType;
 use tenon::paddle::{KernelPlace, PaddleApi};
 
-use super::element::{Bool, Complex, Element, Number};
-use super::float16::{Bf16, F16};
-use super::tensor::{Tensor, Window};
 use crate::error::{Error, Result};
+use crate::kernel::argument::float16::{Bf16, F16};
+use crate::kernel::element::{Bool, Complex, Element, Number};
+use crate::kernel::tensor::{Tensor, Window};
 
 /// The members of a C++ `phi::Allocation`, which are the same from 2.6 to 3.3. `place` is the first byte of a
 /// `phi::Place`.
@@ -37,7 +37,7 @@ impl Tensor<'_> {
     }
 
     /// Returns the elements as integers.
-    pub(super) fn integers(self) -> Result<Vec<i64>> {
+    pub(in crate::kernel) fn integers(self) -> Result<Vec<i64>> {
         Ok(self.numbers()?.into_iter().map(Number::to_i64).collect())
     }
 
