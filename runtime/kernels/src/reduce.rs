@@ -20,17 +20,18 @@ use crate::cast::Cast;
 use crate::elements::dtype::Element;
 use crate::error::{Error, Result};
 use crate::loops::convert::{Compute, Reader, TILE, Writer};
+use crate::loops::lines::in_pairs;
 use crate::loops::simd::wide;
 use crate::numeric::Numeric;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{PerDimension, View, ViewMut};
 
-/// The number of independent partial results, so that the compiler vectorises the loop.
-const LANES: usize = 32;
+/// The number of independent partial results for long rows. The compiler does not unroll a loop of this length,
+/// and vectorises it for the widest vectors; of shorter loops, it vectorises two results at a time.
+const MANY_LANES: usize = 128;
 
-/// The number of partial results that are combined one after another. The others are first combined with them
-/// in parallel, which takes half the time for short rows.
-const LAST_LANES: usize = 8;
+/// The number of independent partial results for short rows.
+const LANES: usize = 32;
 
 /// Combines elements into one value. Apart from rounding, the order of the elements must not matter.
 trait Fold {
@@ -234,18 +235,31 @@ impl Accumulator for Wrapping<i64> {
     type Stored = Self;
 }
 
-/// Reduces elements of the most frequent type if they are contiguous and the reduced dimensions are the first
-/// or the last ones. Returns false otherwise.
+/// Reduces elements of the most frequent type if they are contiguous and the kept dimensions follow each other.
+/// Returns false otherwise.
 fn reduce_directly<F: Fold, T: Accumulator>(results: &mut [T], input: &View<'_>, axes: &Axes) -> bool {
     let Some(values) = input.slice::<T::Stored>() else { return false };
-    let (kept, reduced) = (axes.kept.iter().copied(), axes.reduced.iter().copied());
-    let (len, width) = (axes.reduced_len(input), results.len());
-    if kept.clone().chain(reduced.clone()).eq(0..input.dims().len()) {
-        wide(
-            #[inline(always)]
-            || {
-                for (result, row) in results.iter_mut().zip(values.chunks_exact(len)) {
-                    *result = match F::CHOOSES {
+    if axes.kept.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
+        return false;
+    }
+    let width = results.len();
+    // The number of elements that are reduced together and are contiguous.
+    let len = match axes.kept.last() {
+        Some(&last) => input.dims()[last + 1..].iter().product(),
+        None => values.len(),
+    };
+    wide(
+        #[inline(always)]
+        || {
+            for part in values.chunks_exact(width * len) {
+                if len == 1 {
+                    for (result, value) in results.iter_mut().zip(part) {
+                        *result = F::step(*result, value.load());
+                    }
+                    continue;
+                }
+                for (result, row) in results.iter_mut().zip(part.chunks_exact(len)) {
+                    let value = match F::CHOOSES {
                         true => fold::<F, T::Stored, T::Stored>(
                             row,
                             #[inline(always)]
@@ -258,24 +272,12 @@ fn reduce_directly<F: Fold, T: Accumulator>(results: &mut [T], input: &View<'_>,
                             |&value| value.load(),
                         ),
                     };
+                    *result = F::step(*result, value);
                 }
-            },
-        );
-        return true;
-    }
-    let rows_are_reduced = reduced.chain(kept).eq(0..input.dims().len());
-    if rows_are_reduced {
-        wide(
-            #[inline(always)]
-            || {
-                for row in values.chunks_exact(width) {
-                    let results = results.iter_mut().zip(row);
-                    results.for_each(|(result, value)| *result = F::step(*result, value.load()));
-                }
-            },
-        );
-    }
-    rows_are_reduced
+            }
+        },
+    );
+    true
 }
 
 fn reduce_in<F: Fold, T: Accumulator>(
@@ -343,19 +345,31 @@ fn read_rows<T: Compute>(
 /// Reduces contiguous elements.
 #[inline(always)]
 fn fold<F: Fold, S, T: Numeric>(values: &[S], load: impl Fn(&S) -> T) -> T {
-    let (chunks, rest) = values.as_chunks::<LANES>();
+    let (long_chunks, rest) = values.as_chunks::<MANY_LANES>();
+    let (chunks, rest) = rest.as_chunks::<LANES>();
     let mut lanes = [F::start(); LANES];
+    // Plain loops: the closure of an iterator may not be inlined.
+    if !long_chunks.is_empty() {
+        let mut many = [F::start(); MANY_LANES];
+        for chunk in long_chunks {
+            for n in 0..MANY_LANES {
+                many[n] = F::step(many[n], load(&chunk[n]));
+            }
+        }
+        for part in many.as_chunks::<LANES>().0 {
+            for n in 0..LANES {
+                lanes[n] = F::step(lanes[n], part[n]);
+            }
+        }
+    }
     for chunk in chunks {
-        // A plain loop: the closure of an iterator may not be inlined.
         for n in 0..LANES {
             lanes[n] = F::step(lanes[n], load(&chunk[n]));
         }
     }
-    let mut last = [F::start(); LAST_LANES];
-    for part in lanes.as_chunks::<LAST_LANES>().0 {
-        for n in 0..LAST_LANES {
-            last[n] = F::step(last[n], part[n]);
-        }
+    let mut result = in_pairs(lanes, F::step);
+    for value in rest {
+        result = F::step(result, load(value));
     }
-    last.into_iter().chain(rest.iter().map(&load)).fold(F::start(), F::step)
+    result
 }

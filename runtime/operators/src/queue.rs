@@ -8,7 +8,7 @@ use tenon::device::{Device as _, DeviceId, Error, Plugin, Result};
 use tenon::operators::{Launch, TensorMut, TensorRef, broadcast};
 use tenon::support::write_line;
 use tenon_cpu::{Activity, Cpu, Space};
-use tenon_kernels::{View, ViewMut, reduce};
+use tenon_kernels::{View, ViewMut, formulas, reduce};
 
 use crate::host::{self, done, ready};
 
@@ -313,5 +313,13 @@ pub(crate) fn gradient(
     match out.dims() == dims {
         true => compute(out),
         false => reduce::sum_of(out, dims, compute),
+    }
+}
+
+/// Computes the gradient with respect to an operand that the operator passes on unchanged, as [`gradient`] does.
+pub(crate) fn same_gradient(out: &mut ViewMut<'_>, dout: &View<'_>) -> tenon_kernels::Result<()> {
+    match out.dims() == dout.dims() {
+        true => formulas::elementary::copy(out, dout),
+        false => reduce::sum_to(out, dout),
     }
 }

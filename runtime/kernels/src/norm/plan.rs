@@ -1,6 +1,8 @@
 //! The common part of all normalisations: sets of elements that are normalised together, and parameters.
 
 use crate::elements::float::Float;
+use crate::loops::lines::in_pairs;
+use crate::loops::simd::wide;
 
 /// A dense tensor as blocks of `outer × middle × run` elements, of which the last dimension is contiguous.
 ///
@@ -85,13 +87,6 @@ impl Plan {
         })
     }
 
-    /// Sums a term of each element for each set.
-    fn sums<T: Float>(&self, block: usize, sums: &mut [f64], x: &[T], term: impl Fn(usize, f64) -> f64) {
-        for run in self.runs(block) {
-            sums[run.set] += sum(&x[run.at], |x| term(run.set, x));
-        }
-    }
-
     /// Computes the mean and the biased variance of each set. Without `centred`, the mean is zero.
     ///
     /// Both are zero for sets without elements.
@@ -101,50 +96,93 @@ impl Plan {
         for block in 0..self.blocks {
             let sets = block * self.sets_per_block()..(block + 1) * self.sets_per_block();
             if centred {
-                self.sums(block, &mut mean, x, |_, x| x);
+                wide(
+                    #[inline(always)]
+                    || {
+                        for run in self.runs(block) {
+                            let [total] = sums(
+                                [&x[run.at]],
+                                #[inline(always)]
+                                |[x]| [x.into()],
+                            );
+                            mean[run.set] += total;
+                        }
+                    },
+                );
                 mean[sets.clone()].iter_mut().for_each(|mean| *mean /= samples);
             }
-            self.sums(block, &mut variance, x, |set, x| (x - mean[set]) * (x - mean[set]));
+            wide(
+                #[inline(always)]
+                || {
+                    for run in self.runs(block) {
+                        let mean = mean[run.set];
+                        let square = |[x]: [T; 1]| {
+                            let difference = x.into() - mean;
+                            [difference * difference]
+                        };
+                        let [total] = sums([&x[run.at]], square);
+                        variance[run.set] += total;
+                    }
+                },
+            );
             variance[sets].iter_mut().for_each(|variance| *variance /= samples);
         }
         [mean, variance]
     }
 
     /// Writes `(x - mean) * reciprocal_deviation * scale + bias`.
-    pub(super) fn apply<T: Float>(
+    pub(super) fn apply<'v, T: Float>(
         &self,
         out: &mut [T],
         x: &[T],
         statistics: Statistics<'_, T>,
-        scale: Option<&[T]>,
-        bias: Option<&[T]>,
+        scale: Option<&'v [T]>,
+        bias: Option<&'v [T]>,
     ) {
-        for Run { at, set, parameter } in (0..self.blocks).flat_map(|block| self.runs(block)) {
-            let (mean, factor) = statistics.of(set);
-            let elements = out[at.clone()].iter_mut().zip(&x[at]);
-            match self.parameters {
-                Parameters::OfMiddle { .. } => {
-                    let slope = factor * scale.map_or(T::ONE, |scale| scale[parameter]);
-                    let bias = bias.map_or(T::ZERO, |bias| bias[parameter]);
-                    elements.for_each(|(out, &x)| *out = (x - mean) * slope + bias);
-                }
-                Parameters::AlongRuns => {
-                    let parameters = parameter..parameter + self.run;
-                    let normalized = elements.map(|(out, &x)| (out, (x - mean) * factor));
-                    match [scale, bias].map(|values| values.map(|values| &values[parameters.clone()])) {
-                        [None, None] => normalized.for_each(|(out, x)| *out = x),
-                        [Some(scale), None] => {
-                            normalized.zip(scale).for_each(|((out, x), &scale)| *out = x * scale);
+        wide(
+            #[inline(always)]
+            || {
+                for Run { at, set, parameter } in (0..self.blocks).flat_map(|block| self.runs(block)) {
+                    let (mean, factor) = statistics.of(set);
+                    let (out, x) = (&mut out[at.clone()], &x[at]);
+                    match self.parameters {
+                        Parameters::OfMiddle { .. } => {
+                            let slope = factor * scale.map_or(T::ONE, |scale| scale[parameter]);
+                            let bias = bias.map_or(T::ZERO, |bias| bias[parameter]);
+                            for (out, &x) in out.iter_mut().zip(x) {
+                                *out = (x - mean) * slope + bias;
+                            }
                         }
-                        [None, Some(bias)] => {
-                            normalized.zip(bias).for_each(|((out, x), &bias)| *out = x + bias);
+                        Parameters::AlongRuns => {
+                            let along = |values: Option<&'v [T]>| values.map(|values| &values[parameter..]);
+                            let elements = out.iter_mut().zip(x);
+                            match [along(scale), along(bias)] {
+                                [None, None] => {
+                                    for (out, &x) in elements {
+                                        *out = (x - mean) * factor;
+                                    }
+                                }
+                                [Some(scale), None] => {
+                                    for ((out, &x), &scale) in elements.zip(scale) {
+                                        *out = (x - mean) * factor * scale;
+                                    }
+                                }
+                                [None, Some(bias)] => {
+                                    for ((out, &x), &bias) in elements.zip(bias) {
+                                        *out = (x - mean) * factor + bias;
+                                    }
+                                }
+                                [Some(scale), Some(bias)] => {
+                                    for (((out, &x), &scale), &bias) in elements.zip(scale).zip(bias) {
+                                        *out = (x - mean) * factor * scale + bias;
+                                    }
+                                }
+                            }
                         }
-                        [Some(scale), Some(bias)] => (normalized.zip(scale).zip(bias))
-                            .for_each(|(((out, x), &scale), &bias)| *out = x * scale + bias),
                     }
                 }
-            }
-        }
+            },
+        );
     }
 
     /// Computes the gradient of [`apply`](Self::apply). The statistics are functions of `x`, unless they are `fixed`.
@@ -163,57 +201,86 @@ impl Plan {
     ) {
         let Gradient { x: mut dx, scale: dscale, bias: dbias } = gradient;
         let [mut scale_sums, mut bias_sums] = [0; 2].map(|_| vec![0.0; self.parameter_count()]);
-        let [mut sums, mut products] = [0; 2].map(|_| vec![0.0; self.sets()]);
+        let [mut sums_of_sets, mut products] = [0; 2].map(|_| vec![0.0; self.sets()]);
         let samples = self.samples() as f64;
         for block in 0..self.blocks {
-            for Run { at, set, parameter } in self.runs(block) {
-                let (mean, deviation) = statistics.of(set);
-                let terms = x[at.clone()].iter().zip(&dout[at]).map(|(&x, &dout)| {
-                    let (y, dout): (f64, f64) = (((x - mean) * deviation).into(), dout.into());
-                    [dout, dout * y]
-                });
-                let add = |[sum, product]: [f64; 2], factor: f64, [one, other]: [f64; 2]| {
-                    [sum + factor * one, product + factor * other]
-                };
-                let mut total = [sums[set], products[set]];
-                match self.parameters {
-                    Parameters::OfMiddle { .. } => {
-                        let run = terms.fold([0.0; 2], |sums, term| add(sums, 1.0, term));
-                        bias_sums[parameter] += run[0];
-                        scale_sums[parameter] += run[1];
-                        total = add(total, scale.map_or(1.0, |scale| scale[parameter].into()), run);
+            wide(
+                #[inline(always)]
+                || {
+                    for Run { at, set, parameter } in self.runs(block) {
+                        let (mean, deviation) = statistics.of(set);
+                        let (x, dout) = (&x[at.clone()], &dout[at]);
+                        let terms = |x: T, dout: T| {
+                            let (y, dout): (f64, f64) = (((x - mean) * deviation).into(), dout.into());
+                            [dout, dout * y]
+                        };
+                        let [sum, product] = match self.parameters {
+                            Parameters::OfMiddle { .. } => {
+                                let run = sums(
+                                    [x, dout],
+                                    #[inline(always)]
+                                    |[x, dout]| terms(x, dout),
+                                );
+                                bias_sums[parameter] += run[0];
+                                scale_sums[parameter] += run[1];
+                                let factor = scale.map_or(1.0, |scale| scale[parameter].into());
+                                run.map(|sum| factor * sum)
+                            }
+                            Parameters::AlongRuns => {
+                                let targets =
+                                    bias_sums[parameter..].iter_mut().zip(&mut scale_sums[parameter..]);
+                                for ((&x, &dout), (bias, scale)) in x.iter().zip(dout).zip(targets) {
+                                    let [one, other] = terms(x, dout);
+                                    *bias += one;
+                                    *scale += other;
+                                }
+                                match scale {
+                                    None => sums(
+                                        [x, dout],
+                                        #[inline(always)]
+                                        |[x, dout]| terms(x, dout),
+                                    ),
+                                    Some(scale) => sums(
+                                        [x, dout, &scale[parameter..][..self.run]],
+                                        #[inline(always)]
+                                        |[x, dout, scale]| terms(x, dout).map(|term| scale.into() * term),
+                                    ),
+                                }
+                            }
+                        };
+                        sums_of_sets[set] += sum;
+                        products[set] += product;
                     }
-                    Parameters::AlongRuns => {
-                        for (n, term) in (parameter..).zip(terms) {
-                            bias_sums[n] += term[0];
-                            scale_sums[n] += term[1];
-                            total = add(total, scale.map_or(1.0, |scale| scale[n].into()), term);
-                        }
-                    }
-                }
-                [sums[set], products[set]] = total;
-            }
+                },
+            );
             let Some(dx) = dx.as_deref_mut() else { continue };
-            for Run { at, set, parameter } in self.runs(block) {
-                let (mean, deviation) = statistics.of(set);
-                let part = |sum: f64, used: bool| T::of(if used && !fixed { sum / samples } else { 0.0 });
-                let shift = part(sums[set], statistics.mean.is_some());
-                let slope = part(products[set], true) * deviation;
-                let elements = dx[at.clone()].iter_mut().zip(&x[at.clone()]).zip(&dout[at]);
-                let value = |x: T, g: T| deviation * (g - shift - (x - mean) * slope);
-                match (self.parameters, scale) {
-                    (Parameters::AlongRuns, Some(scale)) => {
-                        let scale = &scale[parameter..parameter + self.run];
-                        for (((dx, &x), &dout), &scale) in elements.zip(scale) {
-                            *dx = value(x, dout * scale);
+            wide(
+                #[inline(always)]
+                || {
+                    for Run { at, set, parameter } in self.runs(block) {
+                        let (mean, deviation) = statistics.of(set);
+                        let part =
+                            |sum: f64, used: bool| T::of(if used && !fixed { sum / samples } else { 0.0 });
+                        let shift = part(sums_of_sets[set], statistics.mean.is_some());
+                        let slope = part(products[set], true) * deviation;
+                        let elements = dx[at.clone()].iter_mut().zip(&x[at.clone()]).zip(&dout[at]);
+                        let value = |x: T, g: T| deviation * (g - shift - (x - mean) * slope);
+                        match (self.parameters, scale) {
+                            (Parameters::AlongRuns, Some(scale)) => {
+                                for (((dx, &x), &dout), &scale) in elements.zip(&scale[parameter..]) {
+                                    *dx = value(x, dout * scale);
+                                }
+                            }
+                            (_, scale) => {
+                                let scale = scale.map_or(T::ONE, |scale| scale[parameter]);
+                                for ((dx, &x), &dout) in elements {
+                                    *dx = value(x, dout * scale);
+                                }
+                            }
                         }
                     }
-                    (_, scale) => {
-                        let scale = scale.map_or(T::ONE, |scale| scale[parameter]);
-                        elements.for_each(|((dx, &x), &dout)| *dx = value(x, dout * scale));
-                    }
-                }
-            }
+                },
+            );
         }
         for (target, sums) in [(dscale, scale_sums), (dbias, bias_sums)] {
             if let Some(target) = target {
@@ -229,13 +296,76 @@ impl<T: Float> Statistics<'_, T> {
     }
 }
 
-/// Sums in double precision, in lanes.
-fn sum<T: Float>(values: &[T], term: impl Fn(f64) -> f64) -> f64 {
-    const LANES: usize = 8;
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    let mut lanes = [0.0; LANES];
-    for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane += term(value.into()));
+/// The number of partial sums of long lines. The compiler does not unroll a loop of this length, and vectorises it
+/// for the widest vectors; of shorter loops, it vectorises two sums at a time.
+const MANY_LANES: usize = 128;
+
+/// The number of partial sums of short lines.
+const LANES: usize = 16;
+
+/// Sums `M` terms of the elements of lines of equal length, in double precision and in lanes.
+#[inline(always)]
+fn sums<T: Float, const M: usize, const N: usize>(
+    lines: [&[T]; N],
+    terms: impl Fn([T; N]) -> [f64; M] + Copy,
+) -> [f64; M] {
+    let mut totals = [0.0; M];
+    let mut done = 0;
+    if lines[0].len() >= MANY_LANES {
+        done = sum_chunks::<T, M, N, MANY_LANES>(&mut totals, lines, terms);
     }
-    lanes.iter().sum::<f64>() + rest.iter().map(|&value| term(value.into())).sum::<f64>()
+    let mut left = lines;
+    for k in 0..N {
+        left[k] = &lines[k][done..];
+    }
+    done = sum_chunks::<T, M, N, LANES>(&mut totals, left, terms);
+    let at = |index: usize| terms(std::array::from_fn(|k| left[k][index]));
+    for index in done..left[0].len() {
+        let values = at(index);
+        for m in 0..M {
+            totals[m] += values[m];
+        }
+    }
+    totals
+}
+
+/// Adds the terms of all whole chunks of `L` elements. Returns the number of elements in them.
+///
+/// The loops over lines do not use iterators, whose closures may not be inlined.
+#[inline(always)]
+fn sum_chunks<T: Float, const M: usize, const N: usize, const L: usize>(
+    totals: &mut [f64; M],
+    lines: [&[T]; N],
+    terms: impl Fn([T; N]) -> [f64; M] + Copy,
+) -> usize {
+    let count = lines[0].len() / L;
+    let parts = lines.map(|line| line[..count * L].as_chunks::<L>().0);
+    let zeros = [T::ZERO; L];
+    let mut lanes = [[0.0; L]; M];
+    let mut number = 0;
+    while number < count {
+        let mut chunks = [&zeros; N];
+        for k in 0..N {
+            chunks[k] = &parts[k][number];
+        }
+        for n in 0..L {
+            let mut values = [T::ZERO; N];
+            for k in 0..N {
+                values[k] = chunks[k][n];
+            }
+            let values = terms(values);
+            for m in 0..M {
+                lanes[m][n] += values[m];
+            }
+        }
+        number += 1;
+    }
+    for m in 0..M {
+        totals[m] += in_pairs(
+            lanes[m],
+            #[inline(always)]
+            |a, b| a + b,
+        );
+    }
+    count * L
 }

@@ -7,6 +7,7 @@
 //! the image. With `global_pooling`, a single window covers the image.
 
 mod dilated;
+mod largest;
 mod plan;
 
 use std::ops::Range;
@@ -16,7 +17,6 @@ pub use dilated::dilated_max_pool;
 use crate::elements::accumulate::{with_float, with_number};
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
-use crate::loops::simd::wide;
 use crate::loops::slices::{Slot, integers, store_integers, with_slices};
 use crate::loops::window::{channels_first, channels_first_mut, channels_last};
 use crate::numeric::Numeric;
@@ -99,12 +99,12 @@ pub fn pool_grad(
     let plan = Plan::new(x.dims(), dout.dims(), attributes)?;
     with_float!(x.dtype(), T => with_slices::<T, 1, 2>([dx], [&x, &dout], |[dx], [x, dout]| {
         dx.fill(T::ZERO);
+        if largest {
+            plan.each_largest(x, |number, at| dx[at] += dout[number]);
+            return Ok(());
+        }
         for (windows, image) in plan.parts() {
-            let (dout, x, dx) = (&dout[windows], &x[image.clone()], &mut dx[image]);
-            if largest {
-                plan.each_largest(x, |number, at| dx[at] += dout[number]);
-                continue;
-            }
+            let (dout, dx) = (&dout[windows], &mut dx[image]);
             plan.each_window(|number, window| {
                 let part = dout[number] / T::of(divisor(window, exclusive));
                 plan.rows(window).for_each(|row| dx[row].iter_mut().for_each(|dx| *dx += part));
@@ -139,10 +139,8 @@ pub fn max_pool_with_index(
     let mut places = vec![-1_i64; out.len()];
     with_number!(x.dtype(), T => {
         let x = T::load(x)?;
-        for (windows, image) in plan.parts() {
-            let places = &mut places[windows];
-            plan.each_largest(&x[image], |number, at| places[number] = at as i64);
-        }
+        let image_len = plan.image_len();
+        plan.each_largest(&x, |number, at| places[number] = (at % image_len) as i64);
         if places.contains(&-1) {
             return Err(Error::Empty);
         }
@@ -234,59 +232,5 @@ impl Plan {
                 *out = finish(value, [z, y, x]);
             }
         }
-    }
-
-    /// Calls `visit` with the number of each non-empty window of an image, and the position of the first of
-    /// its largest elements.
-    fn each_largest<T: Numeric>(&self, x: &[T], mut visit: impl FnMut(usize, usize)) {
-        let [zs, ys, xs] = &self.windows;
-        let [_, height, width] = self.image;
-        let longest = xs.iter().map(|x| x.end.saturating_sub(x.start)).max().unwrap_or(0);
-        if x.is_empty() || longest == 0 {
-            return;
-        }
-        // The position in a row of the first element of each window, of the second, and so on. Shorter
-        // windows repeat their last element.
-        let offsets = (0..longest)
-            .flat_map(|n| xs.iter().map(move |x| (x.start + n).min(x.end.max(1) - 1).min(width - 1)));
-        let offsets: Vec<usize> = offsets.collect();
-        let [mut values, mut others] = [0; 2].map(|_| vec![T::of(0.0); xs.len()]);
-        let mut places = vec![0; xs.len()];
-        for (number, (z, y)) in zs.iter().flat_map(|z| ys.iter().map(move |y| (z, y))).enumerate() {
-            let rows = (z.start..z.end).flat_map(|z| (y.start..y.end).map(move |y| (z * height + y) * width));
-            let mut is_first = true;
-            for (row, offsets) in rows.flat_map(|row| offsets.chunks_exact(xs.len()).map(move |o| (row, o))) {
-                let line = &x[row..][..width];
-                others.iter_mut().zip(offsets).for_each(|(other, &offset)| *other = line[offset]);
-                wide(
-                    #[inline(always)]
-                    || choose(is_first, [&mut values, &mut others], &mut places, offsets, row),
-                );
-                is_first = false;
-            }
-            for (n, (&place, window)) in places.iter().zip(xs).enumerate() {
-                if window.start < window.end && !is_first {
-                    visit(number * xs.len() + n, place);
-                }
-            }
-        }
-    }
-}
-
-/// Replaces each value by the larger of itself and the value at an offset in a row, with the position of that
-/// value.
-#[inline(always)]
-fn choose<T: Numeric>(
-    is_first: bool,
-    [values, others]: [&mut [T]; 2],
-    places: &mut [usize],
-    offsets: &[usize],
-    row: usize,
-) {
-    let pairs = values.iter_mut().zip(others).zip(places.iter_mut().zip(offsets));
-    for ((value, other), (place, &offset)) in pairs {
-        let is_larger = (*other > *value) | (other.is_nan() & !value.is_nan()) | is_first;
-        *value = if is_larger { *other } else { *value };
-        *place = if is_larger { row + offset } else { *place };
     }
 }

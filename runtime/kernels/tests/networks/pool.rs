@@ -1,5 +1,5 @@
 use tenon_kernels::pool::{max_pool_with_index, max_pool_with_index_grad, pool, pool_grad};
-use tenon_kernels::{DType, Error};
+use tenon_kernels::{DType, Error, View, ViewMut};
 
 use crate::conv::{flat, indices};
 use crate::support::{FLOATS, Random, gradient};
@@ -269,6 +269,43 @@ fn the_first_of_equal_elements_has_the_gradient_and_nan_is_the_largest() {
         )
         .unwrap();
         assert_eq!(dx.values(), wanted);
+    }
+}
+
+#[test]
+fn gradients_of_many_images_and_of_wide_ones_go_to_the_largest() {
+    let mut random = Random(7);
+    for [images, height, width] in [[130, 4, 6], [3, 2, 131], [1, 5, 300]] {
+        let x: Vec<f32> =
+            distinct(&mut random, images * height * width).into_iter().map(|x| x as f32).collect();
+        let (rows, columns) = (height / 2, width / 2);
+        let dout: Vec<f32> = (1..=images * rows * columns).map(|n| n as f32).collect();
+        let mut wanted = vec![0.0_f32; x.len()];
+        for (number, &dout) in dout.iter().enumerate() {
+            let (image, row, column) = (number / (rows * columns), number / columns % rows, number % columns);
+            let first = (image * height + 2 * row) * width + 2 * column;
+            let window = [first, first + 1, first + width, first + width + 1];
+            let largest = window.into_iter().max_by(|&a, &b| x[a].total_cmp(&x[b]));
+            wanted[largest.expect("four elements")] += dout;
+        }
+        let mut dx = vec![f32::NAN; x.len()];
+        pool_grad(
+            &mut ViewMut::of_slice(&mut dx, &[1, images, height, width]).unwrap(),
+            &View::of_slice(&x, &[1, images, height, width]).unwrap(),
+            &View::of_slice(&dout, &[1, images, rows, columns]).unwrap(),
+            &[2, 2],
+            &[2, 2],
+            &[0, 0],
+            false,
+            true,
+            "NCHW",
+            "max",
+            false,
+            false,
+            "EXPLICIT",
+        )
+        .unwrap();
+        assert_eq!(dx, wanted, "{images} images of {height} by {width}");
     }
 }
 

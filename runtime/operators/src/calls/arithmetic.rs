@@ -6,7 +6,7 @@ use tenon::device::Result;
 use tenon::operators::{Arithmetic, Launch, TensorMut, TensorRef};
 use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::queue::{Call, common_shape, expect_shape, gradient};
+use crate::queue::{Call, common_shape, expect_shape, gradient, same_gradient};
 
 impl Arithmetic for CpuOperators {
     fn add(
@@ -33,17 +33,7 @@ impl Arithmetic for CpuOperators {
         let mut call = Call::new(launch);
         let mut da = call.output(da)?;
         let dout = call.input(dout)?;
-        let dims = common_shape(&[&dout])?;
-        call.run(
-            "add_da",
-            move || {
-                gradient(
-                    &mut da,
-                    &dims,
-                    |da| { formulas::arithmetic::add_da(da, &dout) },
-                )
-            },
-        )
+        call.run("add_da", move || same_gradient(&mut da, &dout))
     }
 
     fn add_db(
@@ -55,17 +45,7 @@ impl Arithmetic for CpuOperators {
         let mut call = Call::new(launch);
         let mut db = call.output(db)?;
         let dout = call.input(dout)?;
-        let dims = common_shape(&[&dout])?;
-        call.run(
-            "add_db",
-            move || {
-                gradient(
-                    &mut db,
-                    &dims,
-                    |db| { formulas::arithmetic::add_db(db, &dout) },
-                )
-            },
-        )
+        call.run("add_db", move || same_gradient(&mut db, &dout))
     }
 
     fn subtract(
@@ -92,17 +72,7 @@ impl Arithmetic for CpuOperators {
         let mut call = Call::new(launch);
         let mut da = call.output(da)?;
         let dout = call.input(dout)?;
-        let dims = common_shape(&[&dout])?;
-        call.run(
-            "subtract_da",
-            move || {
-                gradient(
-                    &mut da,
-                    &dims,
-                    |da| { formulas::arithmetic::subtract_da(da, &dout) },
-                )
-            },
-        )
+        call.run("subtract_da", move || same_gradient(&mut da, &dout))
     }
 
     fn subtract_db(
@@ -403,17 +373,7 @@ impl Arithmetic for CpuOperators {
         let mut call = Call::new(launch);
         let mut da = call.output(da)?;
         let dout = call.input(dout)?;
-        let dims = common_shape(&[&dout])?;
-        call.run(
-            "remainder_da",
-            move || {
-                gradient(
-                    &mut da,
-                    &dims,
-                    |da| { formulas::arithmetic::remainder_da(da, &dout) },
-                )
-            },
-        )
+        call.run("remainder_da", move || same_gradient(&mut da, &dout))
     }
 
     fn remainder_db(
@@ -466,17 +426,7 @@ impl Arithmetic for CpuOperators {
         let mut call = Call::new(launch);
         let mut da = call.output(da)?;
         let dout = call.input(dout)?;
-        let dims = common_shape(&[&dout])?;
-        call.run(
-            "fmod_da",
-            move || {
-                gradient(
-                    &mut da,
-                    &dims,
-                    |da| { formulas::arithmetic::fmod_da(da, &dout) },
-                )
-            },
-        )
+        call.run("fmod_da", move || same_gradient(&mut da, &dout))
     }
 
     fn fmod_db(
@@ -1224,17 +1174,7 @@ impl Arithmetic for CpuOperators {
         let mut call = Call::new(launch);
         let mut dx = call.output(dx)?;
         let dout = call.input(dout)?;
-        let dims = common_shape(&[&dout])?;
-        call.run(
-            "addcmul_dx",
-            move || {
-                gradient(
-                    &mut dx,
-                    &dims,
-                    |dx| { formulas::arithmetic::addcmul_dx(dx, &dout) },
-                )
-            },
-        )
+        call.run("addcmul_dx", move || same_gradient(&mut dx, &dout))
     }
 
     fn addcmul_da(
@@ -1317,17 +1257,7 @@ impl Arithmetic for CpuOperators {
         let mut call = Call::new(launch);
         let mut dx = call.output(dx)?;
         let dout = call.input(dout)?;
-        let dims = common_shape(&[&dout])?;
-        call.run(
-            "addcdiv_dx",
-            move || {
-                gradient(
-                    &mut dx,
-                    &dims,
-                    |dx| { formulas::arithmetic::addcdiv_dx(dx, &dout) },
-                )
-            },
-        )
+        call.run("addcdiv_dx", move || same_gradient(&mut dx, &dout))
     }
 
     fn addcdiv_da(

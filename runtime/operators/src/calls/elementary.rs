@@ -6,7 +6,7 @@ use tenon::device::Result;
 use tenon::operators::{Elementary, Launch, TensorMut, TensorRef};
 use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::queue::{Call, common_shape, expect_shape, gradient};
+use crate::queue::{Call, common_shape, expect_shape, gradient, same_gradient};
 
 impl Elementary for CpuOperators {
     fn copy(
@@ -31,17 +31,7 @@ impl Elementary for CpuOperators {
         let mut call = Call::new(launch);
         let mut dx = call.output(dx)?;
         let dout = call.input(dout)?;
-        let dims = common_shape(&[&dout])?;
-        call.run(
-            "copy_dx",
-            move || {
-                gradient(
-                    &mut dx,
-                    &dims,
-                    |dx| { formulas::elementary::copy_dx(dx, &dout) },
-                )
-            },
-        )
+        call.run("copy_dx", move || same_gradient(&mut dx, &dout))
     }
 
     fn negative(
@@ -1344,17 +1334,7 @@ impl Elementary for CpuOperators {
         let mut call = Call::new(launch);
         let mut dx = call.output(dx)?;
         let dout = call.input(dout)?;
-        let dims = common_shape(&[&dout])?;
-        call.run(
-            "increment_dx",
-            move || {
-                gradient(
-                    &mut dx,
-                    &dims,
-                    |dx| { formulas::elementary::increment_dx(dx, &dout) },
-                )
-            },
-        )
+        call.run("increment_dx", move || same_gradient(&mut dx, &dout))
     }
 
     fn pow(

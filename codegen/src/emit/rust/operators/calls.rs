@@ -8,8 +8,10 @@ use quote::quote;
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
 use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
-use crate::formula::Variable;
-use crate::model::{Arity, AttributeType, Method, Operator, OperatorGroup, Operators, OutputPlace, Work};
+use crate::formula::{ExprKind, Variable};
+use crate::model::{
+    Arity, AttributeType, Formula, Method, Operator, OperatorGroup, Operators, OutputPlace, Work,
+};
 use crate::out::Output;
 
 /// The functions for shapes.
@@ -17,7 +19,8 @@ const SHAPES: [&str; 9] =
     ["done", "meta", "metas", "optional", "optional_meta", "optional_views", "ready", "view", "views"];
 
 /// The names for work that may run later.
-const QUEUED: [&str; 6] = ["Call", "borrowed", "common_shape", "expect_shape", "gradient", "texts"];
+const QUEUED: [&str; 7] =
+    ["Call", "borrowed", "common_shape", "expect_shape", "gradient", "same_gradient", "texts"];
 
 /// The methods of all operators, as calls of the crate of kernels.
 pub struct OperatorCalls;
@@ -179,6 +182,16 @@ fn of_gradient(group: &Ident, method: &Method) -> TokenStream {
     let (out, _) = &method.outputs()[0];
     let out = names::snake(out);
     let inputs = inputs(method);
+    let is_same =
+        |formula: &Formula| matches!(formula.expr.kind, ExprKind::Variable(Variable::OutputGradient));
+    if method.formula().is_some_and(|(_, formula)| is_same(formula)) {
+        return quote! {
+            let mut call = Call::new(launch);
+            let mut #out = call.output(#out)?;
+            #(let #inputs = call.input(#inputs)?;)*
+            call.run(#name, move || same_gradient(&mut #out, #(&#inputs),*))
+        };
+    }
     let input = |variable| names::snake(&method.operator.variable_name(variable));
     let used = method.formula().map(|(formulas, formula)| formulas.uses(formula)).unwrap_or_default();
     let tensors = method.inputs.iter().filter(|variable| used.contains(variable)).map(|it| input(*it));
