@@ -131,11 +131,6 @@ if RELEASE >= (3, 0):
 
 TYPES = ("float32", "float64", "int32", "int64")
 ASSIGNED = [(name, dtype) for name in ASSIGNMENTS for dtype in TYPES]
-if RELEASE < (3, 0):
-    # Paddle computes these on the CPU, with copies, unless they are of floating-point numbers.
-    for lost in ("scatter_", "index_add_"):
-        ASSIGNED.remove((lost, "int32"))
-        ASSIGNED.remove((lost, "int64"))
 
 
 @pytest.mark.parametrize(("name", "dtype"), ASSIGNED)

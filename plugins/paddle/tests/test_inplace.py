@@ -133,10 +133,6 @@ def has(name: str) -> bool:
     return not name.endswith("_") or hasattr(paddle.Tensor, name) or hasattr(F, name)
 
 
-# Before 3.0, `assign` runs on the CPU, as loops of static programs assign to variables there.
-if RELEASE < (3, 0):
-    del OPERATIONS["assign"], OPERATIONS["assign a list"]
-
 CASES = [(name, view) for name in OPERATIONS if has(name) for view in VIEWS] + [
     (name, view)
     for name in MATRICES
@@ -206,8 +202,7 @@ INTEGERS: dict[str, Operation] = {
 """Operations that write a tensor of integers."""
 
 
-# Before 3.0 there are no kernels for integers: only views that are copies there are right.
-@pytest.mark.parametrize("view", VIEWS if RELEASE >= (3, 0) else ["whole"])
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("operation", INTEGERS)
 def test_integers_are_written_through_views_too(operation: str, view: str) -> None:
     """Integers of 64 bits."""
@@ -257,17 +252,11 @@ LEFT_TO_PADDLE: dict[str, str] = {
 }
 """Operators in place whose kernel is not ours, by the reason."""
 
-BEFORE_30 = "assign assign_out assign_value bitwise_and bitwise_not bitwise_or bitwise_xor"
-"""Those of 2.6 that stay on the CPU: loops of static programs assign to variables there, and there
-are no kernels for integers."""
-
 
 def test_operators_in_place_have_kernels_of_ours() -> None:
     """PaddlePaddle gives what its CPU computes new memory: the write to a view would be lost."""
     kernels = core._get_registered_phi_kernels("all")
     left = {name for names in LEFT_TO_PADDLE.values() for name in names.split()}
-    if RELEASE < (3, 0):
-        left.update(BEFORE_30.split())
     operators = [name[:-1] for name in dir(_C_ops) if name.endswith("_") and name[0] != "_"]
     assert len(operators) > 100
     missing = []

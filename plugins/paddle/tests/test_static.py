@@ -104,6 +104,35 @@ def test_compiled_control_flow() -> None:
         assert function(paddle.to_tensor([number], dtype="int64")).item() == wanted
 
 
+def test_compiled_loops_count_and_have_gradients() -> None:
+    """The counter, the condition and the result are variables that the loop assigns to."""
+
+    def count(x: Any) -> Any:
+        i = paddle.zeros([1], "int64")
+        while i < 10:
+            x = x * 1.5
+            i = i + 1
+        return x
+
+    def double(x: Any) -> Any:
+        total = x.sum()
+        while total < 100.0:
+            total = total * 2
+        return total
+
+    def compute(function: Callable[[Any], Any]) -> list[NDArray[Any]]:
+        compiled = paddle.jit.to_static(function, full_graph=True)
+        x = paddle.to_tensor(np.abs(A))
+        x.stop_gradient = False
+        outputs = [compiled(x) for _ in range(2)]
+        outputs[-1].sum().backward()
+        return [output.numpy() for output in outputs] + [x.grad.numpy()]
+
+    for function in (count, double):
+        for ours, wanted in zip(*on_both(lambda function=function: compute(function))):  # type: ignore[misc]
+            np.testing.assert_allclose(ours, wanted, rtol=1e-5)
+
+
 def test_compiled_functions_take_any_batch() -> None:
     def squares(x: Any) -> Any:
         return (x * x).sum(axis=1)
@@ -188,6 +217,25 @@ def test_a_program_is_fed_and_fetched() -> None:
         np.testing.assert_allclose(total, A + B[0], rtol=1e-5)
         np.testing.assert_allclose(product, (A * B[0]).sum(), rtol=1e-4)
         np.testing.assert_array_equal(turned, A.T)
+
+
+@pytest.mark.usefixtures("static")
+def test_a_program_loops_and_branches() -> None:
+    def build() -> tuple[dict[str, NDArray[Any]], list[Any]]:
+        x = paddle.static.data("x", [4, 6], "float32")
+        start, end = paddle.full([1], 0, "int64"), paddle.full([1], 5, "int64")
+        steps, grown = paddle.static.nn.while_loop(
+            lambda i, x: i < end, lambda i, x: [i + 1, x * 1.5], [start, x]
+        )
+        flag = steps > 3
+        chosen = paddle.static.nn.cond(flag, lambda: grown + 1, lambda: grown - 1)
+        number = paddle.static.nn.cond(flag, lambda: steps + 7, lambda: steps - 7)
+        return {"x": A}, [steps, grown, chosen, number]
+
+    for steps, grown, chosen, number in execute(build, name(), runs=2):
+        assert (steps.item(), number.item()) == (5, 12)
+        np.testing.assert_allclose(grown, A * 1.5**5, rtol=1e-5)
+        np.testing.assert_allclose(chosen, A * 1.5**5 + 1, rtol=1e-5, atol=1e-5)
 
 
 OPTIMIZERS: dict[str, Callable[[], Any]] = {

@@ -10,9 +10,7 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    if registry.release() >= Release::V3_0 {
-        registry.add_any::<Assign<'static>>(&["copy"], &[FLOATS, INTEGERS, BOOL])?;
-    }
+    registry.add_any::<Assign<'static>>(&["copy"], &[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<Abs<'static>>(&["abs"], &[FLOATS, INTEGERS])?;
     registry.add_any::<AbsGrad<'static>>(&["abs_dx"], &[FLOATS])?;
     registry.add_any::<Sign<'static>>(&["sign"], &[FLOATS, INTEGERS])?;

@@ -90,7 +90,7 @@ impl<'c> Output<'c> {
 
     /// Returns true if it already has memory.
     pub(crate) fn is_initialized(self) -> Result<bool> {
-        self.0.ask(PaddleApi::tensor_is_initialized)
+        self.0.is_initialized()
     }
 
     /// Sets its shape, and contiguous strides.

@@ -94,33 +94,21 @@ impl Registry {
         }
     }
 
-    /// Registers a kernel in every release, for all element types for which the device has the methods that
-    /// the kernel calls.
+    /// Registers a kernel for all element types for which the device has the methods that the kernel calls.
     pub(crate) fn add_every<K: Kernel<Any>>(self, methods: &[&str]) -> Result<()> {
-        self.register_each(&Declared::of::<K, Any>(), methods, &[FLOATS, INTEGERS, BOOL, COMPLEX], true)
+        self.add_any::<K>(methods, &[FLOATS, INTEGERS, BOOL, COMPLEX])
     }
 
     /// Registers a kernel for those of the given types for which the device has the methods that the kernel
     /// calls.
-    ///
-    /// Before 3.0 most operators are registered only for floating-point types: loops of static programs keep
-    /// their counters on the CPU in these releases, and device results cannot be assigned to them.
     pub(crate) fn add_any<K: Kernel<Any>>(self, methods: &[&str], types: &[&[DataType]]) -> Result<()> {
-        let takes_all = self.release() >= Release::V3_0 || WHOLE_BEFORE_3_0.contains(&K::NAME);
-        self.register_each(&Declared::of::<K, Any>(), methods, types, takes_all)
+        self.register_each(&Declared::of::<K, Any>(), methods, types)
     }
 
-    fn register_each(
-        self,
-        kernel: &Declared,
-        methods: &[&str],
-        types: &[&[DataType]],
-        takes_all: bool,
-    ) -> Result<()> {
-        let is_taken =
-            |ty: &DataType| (takes_all || FLOATS.contains(ty)) && self.provider.provides(methods, *ty);
-        let mut taken = types.iter().copied().flatten().filter(|ty| is_taken(ty));
-        taken.try_for_each(|ty| self.register(kernel, *ty, leave_definitions))
+    fn register_each(self, kernel: &Declared, methods: &[&str], types: &[&[DataType]]) -> Result<()> {
+        let is_provided = |ty: &&DataType| self.provider.provides(methods, **ty);
+        let mut provided = types.iter().copied().flatten().filter(is_provided);
+        provided.try_for_each(|ty| self.register(kernel, *ty, leave_definitions))
     }
 
     /// Registers a kernel that supports tensors of any strides, for elements of type `T`, if the device has
@@ -177,10 +165,6 @@ unsafe extern "C-unwind" fn take_strides(key: *const PD_KernelKey, _: *mut PD_Ke
         }
     }
 }
-
-/// The operators that are registered for integers in every release: PaddlePaddle's fallback for them is
-/// wrong. It assigns to a copy of the tensor, and leaves the elements outside the index undefined.
-const WHOLE_BEFORE_3_0: [&CStr; 2] = [c"index_put", c"index_put_grad"];
 
 /// The strided layout in the numbering of C++; the code of any layout is 0. It is the same from 2.6 to 3.3.
 const STRIDED: i32 = 9;

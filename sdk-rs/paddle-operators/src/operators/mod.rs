@@ -13,8 +13,7 @@ mod full;
 mod identity;
 mod index_elementwise;
 mod layout;
-mod memcpy;
-mod nanmedian;
+mod release_2_6;
 mod set_value;
 mod shift;
 mod unique;
@@ -40,7 +39,6 @@ pub(crate) fn register(
     [
         bindings::register,
         layout::register,
-        memcpy::register,
         full::register,
         arange::register,
         assign_value::register,
@@ -51,7 +49,7 @@ pub(crate) fn register(
         concat::register,
         batch_norm::register,
         unique::register,
-        nanmedian::register,
+        release_2_6::register,
     ]
     .into_iter()
     .try_for_each(|register| register(registry))

@@ -78,7 +78,7 @@ impl Tensor<'_> {
     ///
     /// # Errors
     /// The allocation differs from those of the known releases, so its memory must not be read.
-    fn is_in_host_memory(self) -> Result<bool> {
+    pub(crate) fn is_in_host_memory(self) -> Result<bool> {
         let holder = self.ask(PaddleApi::tensor_get_holder)?;
         let data = self.ask(PaddleApi::tensor_get_data_pointer)?;
         let offset = self.ask(PaddleApi::tensor_get_offset)?;

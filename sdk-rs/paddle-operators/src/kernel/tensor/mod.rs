@@ -67,6 +67,11 @@ impl<'c> Tensor<'c> {
         Ok(dims)
     }
 
+    /// Returns true if it has memory.
+    pub(crate) fn is_initialized(self) -> Result<bool> {
+        self.ask(PaddleApi::tensor_is_initialized)
+    }
+
     /// Returns true if its dimensions are set.
     pub(in crate::kernel) fn has_shape(self) -> Result<bool> {
         Ok(self.ask(PaddleApi::tensor_get_num_dims)? >= 0)

@@ -3,16 +3,13 @@
 //! In that release, PaddlePaddle computes a different shape for the indices. Only the gradient reads them,
 //! which this crate provides, too.
 
-use tenon::device::{DataType, Release};
+use tenon::device::DataType;
 
 use crate::error::Result;
 use crate::kernel::{Any, Call, FLOATS, IntArray, Output, Registry, Run, Tensor, kernel, outputs};
 
 /// Registers `nanmedian`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    if registry.release() > Release::V2_6 {
-        return Ok(());
-    }
     registry.add_any::<Nanmedian<'static>>(&["median", "median_grad"], &[FLOATS])
 }
 

@@ -3,16 +3,12 @@
 //! For release 2.6 only: later releases have these operators for every device, and they must not be replaced.
 
 use tenon::DevicePtr;
-use tenon::device::Release;
 
 use crate::error::{Error, Result};
 use crate::kernel::{Call, Element, Output, Registry, Run, Tensor, Window, kernel, register};
 
 /// Registers `memcpy_d2h` and `memcpy_h2d`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    if registry.release() > Release::V2_6 {
-        return Ok(());
-    }
     register!(registry, &[], MemcpyD2h, every);
     register!(registry, &[], MemcpyH2d, every);
     Ok(())

@@ -1,0 +1,22 @@
+//! Kernels that only 2.6 needs, or needs in this form.
+
+mod assign_raw;
+mod memcpy;
+mod nanmedian;
+mod squeeze;
+
+use tenon::device::Release;
+
+use crate::error::Result;
+use crate::kernel::Registry;
+
+/// Registers the kernels.
+pub(super) fn register(registry: Registry) -> Result<()> {
+    if registry.release() > Release::V2_6 {
+        return Ok(());
+    }
+    assign_raw::register(registry)?;
+    memcpy::register(registry)?;
+    nanmedian::register(registry)?;
+    squeeze::register(registry)
+}
