@@ -8,6 +8,7 @@
 use crate::elements::accumulate::{with_float, with_number};
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::convert::Compute;
+use crate::loops::simd::wide;
 use crate::loops::slices::{Slot, integers, store_integers, with_slices};
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::axis::{Around, axis_or_scalar};
@@ -152,7 +153,10 @@ fn log_add_exp<T: Floating>(a: T, b: T) -> T {
         // Infinities are kept, and NaN propagates.
         return if small.is_nan() || large.is_nan() { small + large } else { large };
     }
-    large + (small - large).exp().log1p()
+    wide(
+        #[inline(always)]
+        || large + (small - large).exp().log1p(),
+    )
 }
 
 /// Computes the logarithms of running sums of exponentials, without overflow. The result for no elements is

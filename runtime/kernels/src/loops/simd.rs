@@ -1,7 +1,7 @@
 //! Vector instructions, chosen at run time.
 //!
 //! Results are the same with and without them: the compiler never fuses multiplications and additions on its
-//! own, and no function here requests it.
+//! own, and `mul_add` rounds once on every processor.
 
 /// Runs a function that is compiled for the widest vectors of the processor.
 ///
@@ -18,7 +18,7 @@ pub(crate) fn wide<R>(function: impl FnOnce() -> R) -> R {
             // SAFETY: the processor has these instructions.
             return unsafe { with_avx512(function) };
         }
-        if is_x86_feature_detected!("avx2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: as above.
             return unsafe { with_avx2(function) };
         }
@@ -33,7 +33,7 @@ fn with_avx512<R>(function: impl FnOnce() -> R) -> R {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,fma")]
 fn with_avx2<R>(function: impl FnOnce() -> R) -> R {
     function()
 }

@@ -12,6 +12,7 @@ use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{integers, lend, with_optional_slices, with_slices};
+use crate::softmax::log_sum_exp;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the loss of each sequence.
@@ -210,10 +211,8 @@ pub fn ctc_loss_of_logits_grad(
 fn log_softmax<T: Float>(logits: &[T], labels: usize) -> Vec<T> {
     let mut result = logits.to_vec();
     for row in result.chunks_exact_mut(labels.max(1)) {
-        let largest = crate::loops::lines::largest(row);
-        let sum = row.iter().fold(T::ZERO, |sum, &value| sum + (value - largest).exp());
-        let shift = largest + sum.log();
-        row.iter_mut().for_each(|value| *value -= shift);
+        let [top, rest] = log_sum_exp(row);
+        row.iter_mut().for_each(|value| *value = (*value - top) - rest);
     }
     result
 }

@@ -5,6 +5,7 @@
 
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
+use crate::loops::simd::wide;
 use crate::loops::slices::integers;
 use crate::tensor::View;
 
@@ -87,15 +88,20 @@ impl Batch {
             for ((&label, &beta), &alpha) in alignment.labels.iter().zip(beta).zip(alpha) {
                 shares[label] = log_add([shares[label], alpha + beta]);
             }
-            for (label, &share) in shares.iter().enumerate() {
-                let log_prob = of(time, label);
-                let expected = match share == never && loss.is_finite() {
-                    true => T::ZERO,
-                    // Both factors of the share include the probability of the label.
-                    false => (share + loss - log_prob).exp(),
-                };
-                gradient[self.at(time, n, label)] = (log_prob.exp() - expected) * dloss;
-            }
+            let row = self.at(time, n, 0)..self.at(time, n, self.labels);
+            let (log_probs, gradient) = (&log_probs[row.clone()], &mut gradient[row]);
+            wide(
+                #[inline(always)]
+                || {
+                    for ((gradient, &log_prob), &share) in gradient.iter_mut().zip(log_probs).zip(&shares) {
+                        // Both factors of the share include the probability of the label.
+                        let expected = (share + loss - log_prob).exp();
+                        let is_never = share == never && loss.is_finite();
+                        let expected = if is_never { T::ZERO } else { expected };
+                        *gradient = (log_prob.exp() - expected) * dloss;
+                    }
+                },
+            );
         });
         loss
     }
@@ -204,6 +210,14 @@ fn log_add<T: Float, const N: usize>(logarithms: [T; N]) -> T {
     if largest == T::of(f64::NEG_INFINITY) {
         return largest;
     }
-    let sum = logarithms.iter().fold(T::ZERO, |sum, &logarithm| sum + (logarithm - largest).exp());
-    largest + sum.log()
+    wide(
+        #[inline(always)]
+        || {
+            let mut sum = T::ZERO;
+            for logarithm in logarithms {
+                sum += (logarithm - largest).exp();
+            }
+            largest + sum.log()
+        },
+    )
 }

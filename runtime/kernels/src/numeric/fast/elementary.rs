@@ -13,7 +13,7 @@ macro_rules! elementary {
             // A plain loop: the functions of an iterator may not be inlined.
             let (mut sum, mut n) = (factors[0], 1);
             while n < N {
-                sum = sum * x + factors[n];
+                sum = sum.mul_add(x, factors[n]);
                 n += 1;
             }
             sum
@@ -30,11 +30,11 @@ macro_rules! elementary {
         #[inline(always)]
         fn reduced(x: $float) -> ($signed, $float) {
             // The lowest bits of the sum hold the nearest integer.
-            let shifted = x * std::$float::consts::LOG2_E + SHIFT;
+            let shifted = x.mul_add(std::$float::consts::LOG2_E, SHIFT);
             let n = shifted - SHIFT;
-            let r = (x - n * LN_2[0]) - n * LN_2[1];
+            let r = n.mul_add(-LN_2[1], n.mul_add(-LN_2[0], x));
             let power = shifted.to_bits().wrapping_sub(SHIFT.to_bits()).cast_signed();
-            (power, r + r * r * polynomial(r, EXP))
+            (power, (r * r).mul_add(polynomial(r, EXP), r))
         }
 
         /// Computes the exponential function.
@@ -58,7 +58,7 @@ macro_rules! elementary {
             let (n, rest) = reduced(bounded);
             // Half the result, because `2^n` may be infinite where the result is not.
             let scale = two_to(n.wrapping_sub(1));
-            let result = (scale * rest + (scale - 0.5)) * 2.0;
+            let result = scale.mul_add(rest, scale - 0.5) * 2.0;
             if x.abs() < $float::EPSILON / 4.0 { x } else { result }
         }
 
@@ -78,7 +78,7 @@ macro_rules! elementary {
             let s = f / (2.0 + f);
             let z = s * s;
             let half = 0.5 * f * f;
-            (e, [f, half, s * (half + z * polynomial(z, LOG))])
+            (e, [f, half, s * z.mul_add(polynomial(z, LOG), half)])
         }
 
         /// Replaces the logarithms of numbers without a finite logarithm.
@@ -93,14 +93,14 @@ macro_rules! elementary {
         #[inline(always)]
         pub fn log(x: $float) -> $float {
             let (e, [f, half, low]) = logarithm(x);
-            with_limits(x, e * LN_2[0] - ((half - (low + e * LN_2[1])) - f))
+            with_limits(x, e.mul_add(LN_2[0], f - (half - e.mul_add(LN_2[1], low))))
         }
 
         /// Computes the logarithm to base 2.
         #[inline(always)]
         pub fn log2(x: $float) -> $float {
             let (e, [f, half, low]) = logarithm(x);
-            with_limits(x, e + (f - (half - low)) * std::$float::consts::LOG2_E)
+            with_limits(x, (f - (half - low)).mul_add(std::$float::consts::LOG2_E, e))
         }
 
         /// Computes `log(1 + x)`.
@@ -110,8 +110,8 @@ macro_rules! elementary {
             // The rounding error of the sum.
             let lost = if x > 1.0 { 1.0 - (sum - x) } else { x - (sum - 1.0) };
             let (e, [f, half, low]) = logarithm(sum);
-            let low = low + (e * LN_2[1] + lost / sum);
-            let result = e * LN_2[0] - ((half - low) - f);
+            let low = low + e.mul_add(LN_2[1], lost / sum);
+            let result = e.mul_add(LN_2[0], f - (half - low));
             with_limits(sum, if x == 0.0 { x } else { result })
         }
 

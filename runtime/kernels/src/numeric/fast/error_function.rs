@@ -8,15 +8,14 @@ use super::single::{exp, polynomial};
 const LIMIT: f32 = 3.9;
 /// Approximates `erf(x) / x` below `LIMIT` as a quotient of two functions of `x^2`.
 const DIVIDEND: [f32; 6] = [
-    1.986_629_5e-6,
-    2.845_504e-4,
-    3.883_240_7e-3,
+    1.986_627_5e-6,
+    2.845_504_2e-4,
+    3.883_241_4e-3,
     5.310_148_4e-2,
-    1.935_445_8e-1,
+    1.935_445_4e-1,
     FRAC_2_SQRT_PI.next_down(),
 ];
-const DIVISOR: [f32; 6] =
-    [3.741_774_3e-5, 1.185_519_7e-3, 1.520_710_2e-2, 1.153_494_64e-1, 5.048_572_4e-1, 1.0];
+const DIVISOR: [f32; 6] = [3.741_772_5e-5, 1.185_519_6e-3, 1.520_710_3e-2, 1.153_494_8e-1, 5.048_572e-1, 1.0];
 
 /// Computes the error function.
 #[inline(always)]
@@ -48,10 +47,8 @@ pub fn erfc(x: f32) -> f32 {
     // Above 10.6, the result rounds to 0.
     let size = if x.abs() > 10.6 { 10.6 } else { x.abs() };
     let square = size * size;
-    // The rounding error of the square: the product of the halves of the bits is exact.
-    let high = f32::from_bits(size.to_bits() & 0xffff_f000);
-    let low = size - high;
-    let lost = ((high * high - square) + 2.0 * high * low) + low * low;
+    // The rounding error of the square.
+    let lost = size.mul_add(size, -square);
     let power = exp(-square);
     let power = power - power * lost;
     let result = power * (polynomial((size - 2.0) / (size + 2.0), SCALED) / (1.0 + 2.0 * size));

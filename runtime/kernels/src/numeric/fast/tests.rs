@@ -81,7 +81,7 @@ fn single_functions_stay_within_their_bounds() {
     check("log2", single::log2, f64::log2, 2.0);
     check("log1p", single::log1p, f64::ln_1p, 1.5);
     check("tanh", single::tanh, f64::tanh, 2.5);
-    check("erf", single::erf, libm::erf, 5.5);
+    check("erf", single::erf, libm::erf, 5.0);
     check("erfc", single::erfc, libm::erfc, 5.0);
     check("sin", single::sin, f64::sin, 1.5);
     check("cos", single::cos, f64::cos, 1.5);
