@@ -327,6 +327,18 @@ def test_writing_through_a_view() -> None:
     np.testing.assert_array_equal(x.numpy(), written)
 
 
+def test_a_view_of_another_shape_or_type_shares_the_memory() -> None:
+    x = paddle.to_tensor(A)
+    paddle.view(x, [6, 4]).add_(paddle.ones([6, 4]))
+    np.testing.assert_array_equal(x.numpy(), A + 1)
+    np.testing.assert_array_equal(paddle.view(x, [2, -1]).numpy(), (A + 1).reshape(2, 12))
+    np.testing.assert_array_equal(paddle.view(x, "int32").numpy(), (A + 1).view("int32"))
+    np.testing.assert_array_equal(paddle.view(x, "uint8").numpy(), (A + 1).view("uint8"))
+    if of_release({(2, 6): True, (3, 0): False}):
+        with pytest.raises(ValueError, match="cannot be viewed as"):
+            paddle.view(x, [5, 5])
+
+
 def test_a_view_of_any_stride() -> None:
     x = paddle.to_tensor(A)
     if of_release({(2, 6): False, (3, 0): True}):

@@ -53,7 +53,7 @@ expected = {{
 }}
 of_2_6 = {{
     "assign_raw", "memcpy_d2h", "memcpy_h2d", "squeeze", "squeeze_grad", "squeeze_infer",
-    "unsqueeze", "unsqueeze_grad", "unsqueeze_infer",
+    "unsqueeze", "unsqueeze_grad", "unsqueeze_infer", "view_dtype", "view_shape",
 }}
 of_3 = {{"npu_identity", "reduce_as_grad"}}
 expected |= of_2_6 if paddle.__version__.startswith("2.6") else of_3

@@ -17,7 +17,7 @@ import paddle.nn.functional as F
 import pytest
 from numpy.typing import NDArray
 
-from host import name, normal, on_both, place
+from host import RELEASE, name, normal, on_both, place
 
 A = normal(4, 6)
 B = normal(4, 6, seed=1)
@@ -104,7 +104,7 @@ def test_compiled_control_flow() -> None:
         assert function(paddle.to_tensor([number], dtype="int64")).item() == wanted
 
 
-def test_compiled_loops_count_and_have_gradients() -> None:
+def test_compiled_loops_count() -> None:
     """The counter, the condition and the result are variables that the loop assigns to."""
 
     def count(x: Any) -> Any:
@@ -123,13 +123,17 @@ def test_compiled_loops_count_and_have_gradients() -> None:
     def compute(function: Callable[[Any], Any]) -> list[NDArray[Any]]:
         compiled = paddle.jit.to_static(function, full_graph=True)
         x = paddle.to_tensor(np.abs(A))
-        x.stop_gradient = False
+        # Since 3.0, the gradient of a loop fails on Paddle's CPU too.
+        x.stop_gradient = RELEASE >= (3, 0)
         outputs = [compiled(x) for _ in range(2)]
+        if x.stop_gradient:
+            return [output.numpy() for output in outputs]
         outputs[-1].sum().backward()
         return [output.numpy() for output in outputs] + [x.grad.numpy()]
 
     for function in (count, double):
-        for ours, wanted in zip(*on_both(lambda function=function: compute(function))):  # type: ignore[misc]
+        results = on_both(lambda function=function: compute(function))  # type: ignore[misc]
+        for ours, wanted in zip(*results):
             np.testing.assert_allclose(ours, wanted, rtol=1e-5)
 
 

@@ -121,6 +121,18 @@ impl<'c> Output<'c> {
         self.set_contiguous()
     }
 
+    /// Makes it a view of the memory of another tensor, with the same shape and type.
+    pub(crate) fn share(self, other: Tensor<'c>) -> Result<()> {
+        // SAFETY: both handles are live.
+        Ok(unsafe { self.0.call.api().tensor_share_data_with(self.0.handle, other.handle) }?)
+    }
+
+    /// Sets the type of its elements.
+    pub(crate) fn set_data_type(self, data_type: DataType) -> Result<()> {
+        // SAFETY: the handle is live.
+        Ok(unsafe { self.0.call.api().tensor_set_data_type(self.0.handle, data_type) }?)
+    }
+
     /// Sets its strides.
     pub(crate) fn set_strides(self, strides: &[isize]) -> Result<()> {
         if self.0.known_strides()?.as_deref() != Some(strides) {

@@ -4,6 +4,7 @@ mod assign_raw;
 mod memcpy;
 mod nanmedian;
 mod squeeze;
+mod views;
 
 use tenon::device::Release;
 
@@ -18,5 +19,6 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     assign_raw::register(registry)?;
     memcpy::register(registry)?;
     nanmedian::register(registry)?;
-    squeeze::register(registry)
+    squeeze::register(registry)?;
+    views::register(registry)
 }
