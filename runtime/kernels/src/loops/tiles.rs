@@ -101,6 +101,9 @@ pub(crate) fn update<T: Compute + Slot, const M: usize, const N: usize>(
             *copy = T::load(input)?;
         }
     }
+    if copies.iter().all(Vec::is_empty) && update_directly(&mut outs, inputs, each) {
+        return Ok(());
+    }
     let mut readers = Vec::with_capacity(N);
     for (copy, input) in copies.iter().zip(&inputs) {
         readers.push(match input {
@@ -142,4 +145,63 @@ pub(crate) fn update<T: Compute + Slot, const M: usize, const N: usize>(
         left -= len;
     }
     Ok(())
+}
+
+/// Updates tensors without conversions: the processor loads elements while it computes others. Returns false and
+/// writes nothing if a tensor has another type or is not contiguous.
+///
+/// The tensors have the same shape, which has elements, and no output overwrites an input before it is read.
+fn update_directly<T: Compute + Slot, const M: usize, const N: usize>(
+    outs: &mut [Option<ViewMut<'_>>; M],
+    inputs: [Option<&View<'_>>; N],
+    each: impl Fn([T; N]) -> [T; M] + Copy,
+) -> bool {
+    let is_plain = outs.iter().flatten().all(|out| T::fits(out.dtype()) && out.is_contiguous())
+        && inputs.iter().flatten().all(|input| T::fits(input.dtype()) && input.is_contiguous());
+    let len = outs.iter().flatten().map(|out| out.len()).next();
+    let Some(len) = len.filter(|_| is_plain) else { return false };
+    let sources = inputs.map(|input| input.map(|input| input.base().cast::<T>().cast_const()));
+    let targets = outs.each_mut().map(|out| out.as_mut().map(|out| out.base().cast::<T>()));
+    wide(
+        #[inline(always)]
+        move || {
+            let (mut tiles, mut results) = ([[[T::of(0.0); BLOCK]]; N], [[[T::of(0.0); BLOCK]]; M]);
+            let mut start = 0;
+            while start < len {
+                let count = BLOCK.min(len - start);
+                for n in 0..N {
+                    if let Some(source) = sources[n] {
+                        // SAFETY: the tensor has `len` contiguous elements of type `T`, which are live and
+                        // initialised by the contract of `View::from_raw`. A tile has `BLOCK` elements.
+                        unsafe { copy(source.add(start), tiles[n][0].as_mut_ptr(), count) };
+                    }
+                }
+                compute(&tiles, &mut results, 0, each);
+                for m in 0..M {
+                    if let Some(target) = targets[m] {
+                        // SAFETY: as above, by the contract of `ViewMut::from_raw`. Inputs in the same place
+                        // have been read up to here.
+                        unsafe { copy(results[m][0].as_ptr(), target.add(start), count) };
+                    }
+                }
+                start += BLOCK;
+            }
+        },
+    );
+    true
+}
+
+/// Copies up to a block of elements. A whole block takes no call, because its length is known.
+///
+/// # Safety
+/// Both pointers are valid for `count` elements, which do not overlap.
+#[inline(always)]
+unsafe fn copy<T: Copy>(source: *const T, target: *mut T, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match count {
+            BLOCK => target.copy_from_nonoverlapping(source, BLOCK),
+            _ => target.copy_from_nonoverlapping(source, count),
+        }
+    }
 }
