@@ -1,4 +1,5 @@
-//! The command `tenon`: makes projects for devices, tests plugins, examines set-ups, summarises traces, and explains the rules of validation.
+//! The command `tenon`: makes projects for devices, tests plugins, examines set-ups, writes bug reports,
+//! summarises traces, and explains the rules of validation.
 //!
 //! Libraries do the work; the crate contains the options and the output. The Python package has a command of the same
 //! name with more subcommands, which runs this program for these.
@@ -12,6 +13,7 @@ use miette::Report;
 mod check;
 mod doctor;
 mod new;
+mod report;
 mod rules;
 mod trace;
 
@@ -20,6 +22,7 @@ Examples:
   tenon new my-npu --lang c              makes a project for a device
   tenon check ./libmy_npu.so             does a plugin keep what the spec promises?
   tenon doctor                           why does PaddlePaddle not list my device?
+  tenon report ./libmy_npu.so            writes a file for a bug report
   TENON_LAYERS=trace ./program           writes tenon-trace-<pid>.json
   tenon trace summary tenon-trace-7.json what was called, and how long it took
   tenon rules                            what `TENON_LAYERS=validate` checks
@@ -40,6 +43,7 @@ enum Command {
     New(new::Options),
     Check(check::Options),
     Doctor(doctor::Options),
+    Report(report::Options),
     /// Summarises a trace
     #[command(subcommand)]
     Trace(trace::Command),
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Command::New(options) => (new::run(&options).map_err(Report::new), 1),
         Command::Check(options) => (check::run(&options).map_err(Report::msg), 2),
         Command::Doctor(options) => (Ok(doctor::run(&options)), 1),
+        Command::Report(options) => (report::run(&options).map_err(Report::new), 1),
         Command::Probe(options) => doctor::probe::serve(&options),
         Command::Trace(command) => (trace::run(&command).map_err(Report::new), 1),
         Command::Rules(options) => (rules::run(&options).map(Answer::done).map_err(Report::new), 1),
