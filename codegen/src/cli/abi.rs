@@ -150,7 +150,12 @@ fn layout_json(interface: &Interface, release: Option<ReleaseId>) -> Value {
                     ("field", table.map(|table| &table.blocks[*block].fields[*field].param.name.value))
                 }
             };
-            json!({ "kind": kind, "name": name, "offset": member.offset, "size": member.size })
+            let mut json =
+                json!({ "kind": kind, "name": name, "offset": member.offset, "size": member.size });
+            if let MemberKind::Function(id) = member.kind {
+                json["optional"] = json!(interface.function(id).is_optional());
+            }
+            json
         })
         .collect();
     json!({

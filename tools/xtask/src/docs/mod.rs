@@ -1,6 +1,7 @@
 //! The book: hand-written chapters and the generated reference, built by mdBook.
 
 mod links;
+mod markdown;
 
 use std::path::PathBuf;
 
@@ -64,6 +65,7 @@ fn build(mdbook: &PathBuf) -> Result<PathBuf, Failure> {
     codegen()?.read()?;
     let target = project::path("target/book");
     step(mdbook).arg("build").arg(project::path("docs")).arg("--dest-dir").arg(&target).run()?;
+    markdown::write(mdbook, &target)?;
     Ok(target)
 }
 
