@@ -153,7 +153,9 @@ fn layout_json(interface: &Interface, release: Option<ReleaseId>) -> Value {
             let mut json =
                 json!({ "kind": kind, "name": name, "offset": member.offset, "size": member.size });
             if let MemberKind::Function(id) = member.kind {
-                json["optional"] = json!(interface.function(id).is_optional());
+                let function = interface.function(id);
+                json["function"] = json!(function.name.value);
+                json["optional"] = json!(function.is_optional());
             }
             json
         })

@@ -60,6 +60,8 @@ enum Task {
     Demo(paddle::DemoOptions),
     /// Report which operators of common networks run on the device, and which PaddlePaddle's CPU computes
     Coverage(paddle::CoverageOptions),
+    /// Train in PaddlePaddle with each optional function of the device hidden in turn
+    Hidden(paddle::hidden::Options),
     /// Build the book in `target/book`
     Docs(docs::Options),
     /// Draw the pictures of the command `tenon` for the book
@@ -87,6 +89,7 @@ fn main() -> Result<ExitCode> {
         Task::Notices => notices::run(),
         Task::Demo(options) => paddle::demo(&options),
         Task::Coverage(options) => paddle::coverage(&options),
+        Task::Hidden(options) => paddle::hidden::run(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Pictures => sdk::python::pictures(),
         Task::Fuzz(options) => fuzz::run(&options),

@@ -1,6 +1,7 @@
 //! PaddlePaddle: its wheels, its headers, and running the plugin inside it.
 
 pub mod examples;
+pub mod hidden;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,82 @@
+//! Trainings in PaddlePaddle with each optional function of the device hidden in turn.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{RELEASES, environment, examples, find};
+use crate::docs;
+use crate::failure::{Failure, at};
+use crate::process::step;
+use crate::project;
+use crate::sdk::wheel::{self, Wheel};
+
+/// Options of `cargo xtask hidden`.
+#[derive(Args)]
+pub struct Options {
+    /// Only this version of PaddlePaddle
+    #[arg(long)]
+    paddle: Option<String>,
+    /// Write the results as a page of the guide to this file
+    #[arg(long)]
+    page: Option<PathBuf>,
+}
+
+/// Runs the trainings in each release.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let releases = match &options.paddle {
+        Some(version) => std::slice::from_ref(find(version)?),
+        None => RELEASES,
+    };
+    examples::build()?;
+    let abi = abi()?;
+    let plugin = wheel::build(Wheel::Paddle, None)?;
+    let script = project::path("plugins/paddle/demo/hidden.py");
+    let results = project::cache("hidden.json");
+    if results.exists() {
+        fs::remove_file(&results).map_err(at(&results))?;
+    }
+    for release in releases {
+        let venv = environment(release, &plugin)?;
+        let installed = "import sysconfig; print(sysconfig.get_path('platlib'))";
+        let installed = PathBuf::from(step(venv.python()).args(["-c", installed]).read()?.trim());
+        step(venv.python())
+            .arg(&script)
+            .arg("--plugin")
+            .arg(installed.join("paddle_custom_device/libtenon_paddle.so"))
+            .arg("--layers")
+            .arg(examples::folder().join("between/libtenon_paddle_layers.so"))
+            .arg("--results")
+            .arg(&results)
+            .args(optional_functions(&abi, release.version))
+            .run()?;
+    }
+    if let Some(page) = &options.page {
+        let venv = environment(&releases[0], &plugin)?;
+        step(venv.python()).arg(&script).arg("--results").arg(&results).arg("--page").arg(page).run()?;
+    }
+    Ok(())
+}
+
+/// Returns the layouts of the table in all releases.
+fn abi() -> Result<Value, Failure> {
+    let json = docs::codegen()?.args(["--format", "json", "abi"]).read()?;
+    serde_json::from_str(&json)
+        .map_err(|error| Failure::Wrong(format!("the answer of `codegen abi` is not JSON: {error}")))
+}
+
+/// Returns the names of the functions that a device may lack in a version, in the order of the table.
+fn optional_functions<'a>(abi: &'a Value, version: &str) -> Vec<&'a str> {
+    let layouts = abi["layouts"].as_array().into_iter().flatten();
+    let is_of_version = |layout: &&Value| {
+        let release = layout["release"].as_str().unwrap_or_default();
+        version.strip_prefix(release).is_some_and(|patch| patch.starts_with('.'))
+    };
+    let members = layouts.filter(is_of_version).filter_map(|layout| layout["members"].as_array()).flatten();
+    members
+        .filter(|member| member["optional"] == true)
+        .filter_map(|member| member["function"].as_str())
+        .collect()
+}
