@@ -9,7 +9,7 @@ import numpy as np
 import paddle
 import pytest
 
-from host import is_on, name, normal
+from host import DEVICE, RELEASE, is_on, name, normal
 
 A = normal(4, 6)
 DEVICES = (name(), name(1), "cpu")
@@ -97,3 +97,24 @@ def test_training_goes_on_where_it_stopped(end: str, tmp_path: Path) -> None:
     layers.set_state_dict(paddle.load(str(tmp_path / "network")))
     optimizer.set_state_dict(paddle.load(str(tmp_path / "optimizer")))
     np.testing.assert_allclose(steps(layers, optimizer, 4), wanted, rtol=1e-3)
+
+
+def test_a_predictor_computes_the_same(tmp_path: Path) -> None:
+    layers = network()
+    layers.eval()
+    wanted = layers(paddle.to_tensor(A)).numpy()
+    spec = [paddle.static.InputSpec([None, 6], "float32")]
+    paddle.jit.save(layers, str(tmp_path / "network"), input_spec=spec)
+    program = next(path for path in tmp_path.iterdir() if path.suffix in (".pdmodel", ".json"))
+    config = paddle.inference.Config(str(program), str(tmp_path / "network.pdiparams"))
+    config.disable_glog_info()
+    config.enable_custom_device(DEVICE, 0)
+    if RELEASE < (3, 0):
+        # Since 3.0 it fails on Paddle's CPU too.
+        config.enable_memory_optim()
+    predictor = paddle.inference.create_predictor(config)
+    for rows in (1, len(A)):
+        predictor.get_input_handle(predictor.get_input_names()[0]).copy_from_cpu(A[:rows])
+        predictor.run()
+        found = predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu()
+        np.testing.assert_allclose(found, wanted[:rows], rtol=1e-4, atol=1e-5)

@@ -81,11 +81,26 @@ impl<'c> Output<'c> {
         let api = self.0.call.api();
         if self.is_initialized()? {
             // Paddle may replace its memory while slices of the old memory are in use.
-            self.0.call.keep(self.0.handle)?;
+            self.keep_memory()?;
         }
         // SAFETY: the handles are live. With the size 0, Paddle computes the size.
         unsafe { api.device_context_allocate_tensor(context, self.0.handle, 0, data_type) }?;
         Ok(())
+    }
+
+    /// Keeps its current memory allocated until the call ends.
+    ///
+    /// The memory may be too small for its shape, such as that of a smaller batch. Paddle does not share such
+    /// memory, so it is shared with the shape of no elements.
+    fn keep_memory(self) -> Result<()> {
+        if self.0.fits()? {
+            return self.0.call.keep(self.0.handle);
+        }
+        let dims = self.0.dims()?;
+        self.set_dims(&[0])?;
+        let kept = self.0.call.keep(self.0.handle);
+        self.set_dims(&dims)?;
+        kept
     }
 
     /// Returns true if it already has memory.

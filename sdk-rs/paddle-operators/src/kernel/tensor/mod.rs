@@ -137,6 +137,12 @@ impl<'c> Tensor<'c> {
         Ok(fits_before && after <= available)
     }
 
+    /// Returns true if the memory is large enough for the shape, as Paddle checks before it shares memory.
+    pub(in crate::kernel) fn fits(self) -> Result<bool> {
+        let size = self.data_type()?.size().unwrap_or(0);
+        self.has_bytes([0, self.len()?.saturating_mul(size)])
+    }
+
     /// Rejects elements of a different type.
     pub(crate) fn expect_type(self, wanted: DataType) -> Result<()> {
         let actual = self.data_type()?;
