@@ -8,6 +8,8 @@ pub mod acl;
 pub mod buffer;
 pub mod call;
 pub mod devices;
+/// cbindgen:ignore
+mod dlpack;
 pub mod error;
 /// The functions of the spec, one export each, and the statuses that all exports return.
 ///

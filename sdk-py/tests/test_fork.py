@@ -90,12 +90,12 @@ pinned.fill(1)
 class OfAnother:
     # Device memory of another package, as DLPack describes it.
     def __dlpack__(self, **_):
-        from tenon import dlpack
+        from tenon import _dlpack_layout, dlpack
         lent = buffer.__dlpack__(max_version=(1, 0))
-        managed = dlpack._ManagedVersioned.from_address(dlpack._capsule_get(lent, dlpack._VERSIONED))
+        managed = _dlpack_layout.ManagedVersioned.from_address(dlpack._capsule_get(lent, dlpack._VERSIONED))
         self.lent = lent
-        self.copy = dlpack._ManagedVersioned(1, 0, tensor=managed.tensor)
-        self.copy.tensor.device.type = dlpack.EXT_DEV
+        self.copy = _dlpack_layout.ManagedVersioned(1, 0, tensor=managed.tensor)
+        self.copy.tensor.device.type = _dlpack_layout.EXT_DEV
         return dlpack._capsule_new(dlpack.ctypes.addressof(self.copy), dlpack._VERSIONED, None)
 other = OfAnother()
 borrowed = tenon.from_dlpack(other, device=device)

@@ -261,6 +261,7 @@ def test_error_of_queued_work_is_reported_by_the_stream(device: tenon.Device, st
             r"add: the shapes \(2, 3\) and \(4,\) cannot be broadcast",
         ),
         (lambda x: x @ x, ValueError, "matmul.*inner dimensions"),
+        (lambda x: x @ tenon.ones((3,), "int64"), TypeError, "`@`: .*float64 and int64.*cast"),
         (lambda x: ops.softmax(x, 7), ValueError, "softmax.*axis 7"),
         (lambda x: ops.sum(x, 2), ValueError, "axis 2 is out of range"),
         (lambda x: ops.sum(x, (0, 0)), ValueError, "axis 0 is listed twice"),
@@ -317,6 +318,15 @@ def test_device_without_operators_raises_not_implemented_error(far: tenon.Device
 def test_supported_knows_operators_and_their_element_types(device: tenon.Device) -> None:
     assert ops.supported("relu", "float32", device)
     assert not ops.supported("no_such_operator", "float32", device)
+
+
+def test_methods_of_other_packages_name_the_operator(device: tenon.Device) -> None:
+    x: Any = tenon.ones((2,), device=device)
+    with pytest.raises(AttributeError, match=r"no attribute `sum`: tenon.ops.sum\(\) computes it"):
+        x.sum()
+    with pytest.raises(AttributeError, match=r"`astype`: tenon.ops.cast converts elements"):
+        x.astype("int32")
+    assert not hasattr(x, "no_such_name")
 
 
 def test_operators_run_under_the_layers(program: Any) -> None:

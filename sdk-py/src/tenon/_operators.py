@@ -160,6 +160,13 @@ class Arithmetic:
         return _function("copy")(self)
 
 
+def hint(name: str) -> str | None:
+    """Returns what to call instead of a method of this name; None if no operator has the name."""
+    from tenon import ops
+
+    return f"tenon.ops.{name}() computes it" if name in ops.__all__ else None
+
+
 def _function(name: str) -> Callable[..., Buffer]:
     # Imported here because `tenon.ops` needs the class of buffers.
     from tenon import ops
@@ -176,4 +183,10 @@ def _computed(name: str, symbol: str, left: Any, right: Any, out: Any = None) ->
             kind = type(operand).__name__
             raise TypeError(f"`{symbol}` takes buffers and numbers: copy the {kind} to the device with tenon.asarray()")
         return cast("Buffer", NotImplemented)
+    if name == "matmul" and left.dtype is not right.dtype:
+        # The operator gives the result the type of the left operand.
+        raise TypeError(
+            f"`{symbol}`: the operands have elements of types {left.dtype} and {right.dtype}; "
+            "convert one of them with tenon.ops.cast"
+        )
     return _function(name)(left, right, out=out)

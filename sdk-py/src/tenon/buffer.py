@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from tenon import _arguments, _foreign, _layout, _shown, copies, dlpack
+from tenon import _arguments, _dlpack_layout, _foreign, _layout, _operators, _shown, copies, dlpack, dlpack_exchange
 from tenon._memory import Borrowed, Memory, Passing
 from tenon._operators import Arithmetic
 from tenon.device import resolve
@@ -71,6 +71,9 @@ class Buffer(Arithmetic):
     _readonly: bool
     _contiguous: bool
     _nbytes: int
+
+    __dlpack_c_exchange_api__: ClassVar[CapsuleType] = dlpack_exchange.capsule()
+    """The functions of DLPack 1.3 with which libraries in C exchange buffers without calling `__dlpack__`."""
 
     # Keeps NumPy operators from treating a buffer as a sequence and iterating over its elements.
     __array_ufunc__ = None
@@ -525,7 +528,7 @@ class Buffer(Arithmetic):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Returns the DLPack device: `kDLCPU` if the host can access the memory, otherwise `kDLExtDev`."""
-        return dlpack.device_of(self)
+        return _dlpack_layout.device_of(self)
 
     def __dlpack__(
         self,
@@ -606,7 +609,7 @@ class Buffer(Arithmetic):
 
         def __getattr__(self, name: str) -> Any:
             # Python calls this only for names that do not exist.
-            hint = _ELSEWHERE.get(name)
+            hint = _ELSEWHERE.get(name) or _operators.hint(name)
             message = f"a Buffer has no attribute `{name}`" + (f": {hint}" if hint else "")
             raise AttributeError(message, **_named(name, self))
 
@@ -619,7 +622,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("cuda", "copy_to_device"), "to(device) copies the elements to a device"),
     **dict.fromkeys(("set", "copy_"), "copy_from() copies the elements of an array to the buffer"),
     **dict.fromkeys(("clone",), "copy() makes a copy on the same device"),
-    **dict.fromkeys(("astype",), "elements are not converted; convert a NumPy array before the copy"),
+    **dict.fromkeys(("astype",), "tenon.ops.cast converts elements"),
     **dict.fromkeys(("numel",), "size is the number of elements"),
     **dict.fromkeys(("zero_",), "fill(0) sets all elements to 0"),
 }

@@ -11,26 +11,22 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections import deque
-from ctypes import (
-    POINTER,
-    Structure,
-    c_int,
-    c_int32,
-    c_int64,
-    c_size_t,
-    c_uint8,
-    c_uint16,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-    py_object,
-    pythonapi,
-    sizeof,
-)
+from ctypes import c_int, c_int64, c_size_t, c_uint64, c_void_p, py_object, sizeof
 from typing import TYPE_CHECKING, Any
 
 from tenon import _host, _layout, _lifetime, copies
 from tenon import buffer as _buffer
+from tenon._dlpack_layout import (
+    CPU,
+    EXT_DEV,
+    ON_HOST,
+    VERSION,
+    Managed,
+    ManagedVersioned,
+    describe,
+    device_of,
+    shape_and_strides,
+)
 from tenon._memory import Borrowed, Export, reclaims
 from tenon.dtype import of_dlpack
 
@@ -40,70 +36,24 @@ if TYPE_CHECKING:
     from tenon.buffer import Buffer
     from tenon.device import Device
 
-CPU = 1
-CUDA_HOST = 3
-ROCM_HOST = 11
-EXT_DEV = 12
-"""The DLPack device type for devices without a type of their own, `kDLExtDev`."""
-_ON_HOST = (CPU, CUDA_HOST, ROCM_HOST)
-
-VERSION = (1, 1)
-"""The newest supported version."""
-
-_MOST_DIMENSIONS = 64
-"""The limit of Python's buffer protocol."""
-
 _READ_ONLY = 1
 _COPIED = 2
 
 
-class _Device(Structure):
-    _fields_ = (("type", c_int), ("id", c_int32))
-
-
-class _DataType(Structure):
-    _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
-
-
-class _Tensor(Structure):
-    _fields_ = (
-        ("data", c_void_p),
-        ("device", _Device),
-        ("ndim", c_int32),
-        ("dtype", _DataType),
-        ("shape", POINTER(c_int64)),
-        ("strides", POINTER(c_int64)),
-        ("byte_offset", c_uint64),
-    )
-
-
-class _Managed(Structure):
-    _fields_ = (("tensor", _Tensor), ("context", c_void_p), ("deleter", c_void_p))
-
-
-class _ManagedVersioned(Structure):
-    _fields_ = (
-        ("major", c_uint32),
-        ("minor", c_uint32),
-        ("context", c_void_p),
-        ("deleter", c_void_p),
-        ("flags", c_uint64),
-        ("tensor", _Tensor),
-    )
-
-
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 
-_capsule_new = pythonapi.PyCapsule_New
+_python = ctypes.PyDLL(None)
+"""The functions of the interpreter. Other packages set the types of those in `ctypes.pythonapi`."""
+_capsule_new = _python.PyCapsule_New
 _capsule_new.argtypes = [c_void_p, c_void_p, c_void_p]
 _capsule_new.restype = py_object
-_capsule_is = pythonapi.PyCapsule_IsValid
+_capsule_is = _python.PyCapsule_IsValid
 _capsule_is.argtypes = [py_object, c_void_p]
 _capsule_is.restype = c_int
-_capsule_get = pythonapi.PyCapsule_GetPointer
+_capsule_get = _python.PyCapsule_GetPointer
 _capsule_get.argtypes = [py_object, c_void_p]
 _capsule_get.restype = c_void_p
-_capsule_rename = pythonapi.PyCapsule_SetName
+_capsule_rename = _python.PyCapsule_SetName
 _capsule_rename.argtypes = [py_object, c_void_p]
 _capsule_rename.restype = c_int
 
@@ -132,38 +82,29 @@ class _Lent:
     own_references = 2
     """The reference count of a capsule without other owners: the attribute, and the argument of `getrefcount`."""
 
-    def __init__(self, buffer: Buffer, *, versioned: bool, copied: bool) -> None:
-        shape, strides = buffer.shape, buffer.strides
-        itemsize = buffer.dtype.itemsize
-        kind = _ManagedVersioned if versioned else _Managed
+    def __init__(self, buffer: Buffer, *, versioned: bool, copied: bool, in_capsule: bool = True) -> None:
+        shape = buffer.shape
+        kind = ManagedVersioned if versioned else Managed
         numbers = max(sizeof(kind), _EMPTY_SIGNALS)
         address = _c.malloc(numbers + 2 * len(shape) * 8)
         if not address:
             raise MemoryError("there is no memory for the DLPack structure")
-        self.address = address
+        self.address: int = address
         self.buffer = buffer
         self.export = Export(buffer._memory)
         lengths = (c_int64 * len(shape)).from_address(address + numbers)
-        lengths[:] = list(shape)
         steps = (c_int64 * len(shape)).from_address(address + numbers + len(shape) * 8)
-        steps[:] = [stride // itemsize for stride in strides]
         managed = kind.from_address(address)
-        tensor = managed.tensor
-        # The first word must not be 0, even for an array without elements: 0 means that the consumer returned it.
-        tensor.data = buffer.ptr or itemsize
-        tensor.device.type, tensor.device.id = device_of(buffer)
-        tensor.ndim = len(shape)
-        tensor.dtype.code, tensor.dtype.bits = buffer.dtype.code, 8 * itemsize
-        tensor.dtype.lanes = 1
-        tensor.shape, tensor.strides = lengths, steps
-        tensor.byte_offset = 0
+        describe(buffer, managed.tensor, lengths, steps)
         # The deleter does not use the context, but PaddlePaddle calls the deleter only if there is one.
         managed.context = address
         managed.deleter = _give_back
-        if isinstance(managed, _ManagedVersioned):
+        if isinstance(managed, ManagedVersioned):
             managed.major, managed.minor = VERSION
             managed.flags = _READ_ONLY * buffer.readonly | _COPIED * copied
-        self.capsule: Any = _capsule_new(address, _VERSIONED if versioned else _UNVERSIONED, None)
+        self.capsule: Any = None
+        if in_capsule:
+            self.capsule = _capsule_new(address, _VERSIONED if versioned else _UNVERSIONED, None)
 
     def is_back(self) -> bool:
         """Returns True if no consumer uses the array any more."""
@@ -212,11 +153,6 @@ def _look_at_all() -> None:
     _look(len(_round))
 
 
-def device_of(buffer: Buffer) -> tuple[int, int]:
-    """Returns the DLPack device type and number of a buffer."""
-    return (CPU, 0) if buffer.host_accessible else (EXT_DEV, buffer.device.ordinal)
-
-
 def export(buffer: Buffer, max_version: tuple[int, int] | None, *, copied: bool) -> CapsuleType:
     """Returns a capsule for a buffer.
 
@@ -224,23 +160,32 @@ def export(buffer: Buffer, max_version: tuple[int, int] | None, *, copied: bool)
         BufferError: A stride is not a multiple of the element size; or the memory is read-only, which DLPack before 1.0
             cannot express.
     """
-    itemsize = buffer.dtype.itemsize
-    if any(stride % itemsize for stride in buffer.strides):
-        raise BufferError("DLPack needs strides that are a multiple of the element size")
     versioned = max_version is not None and max_version[0] >= 1
     if buffer.readonly and not versioned:
         raise BufferError("the memory is read-only, which versions before DLPack 1.0 cannot express")
     lent = _Lent(buffer, versioned=versioned, copied=copied)
     # This reference must exist before the export is in `_round`: otherwise the export would count as returned.
     capsule: CapsuleType = lent.capsule
+    _keep(lent)
+    return capsule
+
+
+def lend(buffer: Buffer) -> int:
+    """Returns the address of a versioned DLPack structure for a buffer. The caller has to call its deleter."""
+    lent = _Lent(buffer, versioned=True, copied=False, in_capsule=False)
+    _keep(lent)
+    return lent.address
+
+
+def _keep(lent: _Lent) -> None:
+    """Keeps an exported array until its consumer returns it."""
     _lent[lent.address] = lent
     _round.append(lent.address)
     if len(_round) == 1:
-        session = buffer.device._session
+        session = lent.buffer.device._session
         _lifetime.release_later(_lifetime.Release(session, _look_at_all, lambda: _look(_AT_ONCE), is_memory=False))
     else:
         _look(1)
-    return capsule
 
 
 def answer(
@@ -323,61 +268,57 @@ def take(capsule: Any, device: Device, *, on_device: bool) -> Buffer:
         BufferError: The array is neither on the host nor on that device, or its type or DLPack version is not
             supported.
     """
+    kind: type[Managed | ManagedVersioned]
     if _capsule_is(capsule, _VERSIONED):
-        address = _capsule_get(capsule, _VERSIONED)
-        managed: Any = _ManagedVersioned.from_address(address)
-        flags = managed.flags
-        if managed.major != VERSION[0]:
-            # The layout of the other fields is unknown. The capsule stays unconsumed and calls the deleter itself.
-            raise BufferError(
-                f"the array uses DLPack {managed.major}.{managed.minor}; supported is {VERSION[0]}.{VERSION[1]}"
-            )
-        used = _USED_VERSIONED
+        kind, name, used = ManagedVersioned, _VERSIONED, _USED_VERSIONED
     elif _capsule_is(capsule, _UNVERSIONED):
-        address = _capsule_get(capsule, _UNVERSIONED)
-        managed = _Managed.from_address(address)
-        flags = 0
-        used = _USED_UNVERSIONED
+        kind, name, used = Managed, _UNVERSIONED, _USED_UNVERSIONED
     else:
         raise BufferError("the object is not a DLPack capsule, or it is already consumed")
+    address = _capsule_get(capsule, name)
     own = _lent.get(address)
     if own is not None:
         # The capsule contains a buffer of this package, so it need not be consumed.
         return own.buffer[...]
-    tensor = managed.tensor
-    if not (tensor.device.type in _ON_HOST or (on_device and tensor.device.type == EXT_DEV)):
-        raise BufferError(f"the array is on a device of DLPack type {tensor.device.type}, not on the host")
-    of = of_dlpack(tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes)
-    shape, strides = _shape_and_strides(tensor, of.itemsize)
-    begin, end = _layout.span(shape, strides, of.itemsize)
-    first = (tensor.data or 0) + tensor.byte_offset
-    # From here on, this module must call the deleter.
+    buffer = _own(kind.from_address(address), device, on_device=on_device)
+    # From here on, the buffer calls the deleter.
     _capsule_rename(capsule, used)
-    owner = _Taken(address, managed.deleter)
-    elsewhere = tensor.device.type not in _ON_HOST
-    memory = Borrowed(device, first + begin, end - begin, owner, on_device=elsewhere)
-    return _buffer.Buffer._of(memory, first, shape, strides, of, bool(flags & _READ_ONLY))
+    return buffer
 
 
-def _shape_and_strides(tensor: Any, itemsize: int) -> _layout.Layout:
-    """Reads and checks the layout that a producer states.
+def take_address(address: int, device: Device) -> Buffer:
+    """Creates a buffer from the address of a versioned DLPack structure, and takes it over.
 
     Raises:
-        BufferError: The number of dimensions, a length or the size is invalid.
+        BufferError: As for `take`. The structure still belongs to the caller.
     """
-    dimensions = tensor.ndim
-    if not 0 <= dimensions <= _MOST_DIMENSIONS:
-        raise BufferError(f"the array has {dimensions} dimensions; at most {_MOST_DIMENSIONS} are supported")
-    if dimensions and not tensor.shape:
-        raise BufferError(f"the array has {dimensions} dimensions but no shape")
-    try:
-        shape = _layout.shape_of(tuple(tensor.shape[:dimensions]), itemsize)
-    except ValueError as error:
-        raise BufferError(str(error)) from None
-    if not tensor.strides:
-        return _layout.Layout(shape, _layout.contiguous(shape, itemsize))
-    strides = tuple(step * itemsize for step in tensor.strides[:dimensions])
-    begin, end = _layout.span(shape, strides, itemsize)
-    if end - begin > _layout.LARGEST:
-        raise BufferError(f"an array of shape {shape} with strides of {strides} bytes is too large")
-    return _layout.Layout(shape, strides)
+    own = _lent.get(address)
+    if own is None:
+        return _own(ManagedVersioned.from_address(address), device, on_device=False)
+    buffer = own.buffer[...]
+    # As the deleter does.
+    c_uint64.from_address(address).value = 0
+    return buffer
+
+
+def _own(managed: Managed | ManagedVersioned, device: Device, *, on_device: bool) -> Buffer:
+    """Creates a buffer that calls the deleter of a DLPack structure. See `take`."""
+    flags = 0
+    if isinstance(managed, ManagedVersioned):
+        flags = managed.flags
+        if managed.major != VERSION[0]:
+            # The layout of the other fields is unknown, so the structure stays with its owner.
+            raise BufferError(
+                f"the array uses DLPack {managed.major}.{managed.minor}; supported is {VERSION[0]}.{VERSION[1]}"
+            )
+    tensor = managed.tensor
+    if not (tensor.device.type in ON_HOST or (on_device and tensor.device.type == EXT_DEV)):
+        raise BufferError(f"the array is on a device of DLPack type {tensor.device.type}, not on the host")
+    of = of_dlpack(tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes)
+    shape, strides = shape_and_strides(tensor, of.itemsize)
+    begin, end = _layout.span(shape, strides, of.itemsize)
+    first = (tensor.data or 0) + tensor.byte_offset
+    owner = _Taken(ctypes.addressof(managed), managed.deleter)
+    elsewhere = tensor.device.type not in ON_HOST
+    memory = Borrowed(device, first + begin, end - begin, owner, on_device=elsewhere)
+    return _buffer.Buffer._of(memory, first, shape, strides, of, bool(flags & _READ_ONLY))
