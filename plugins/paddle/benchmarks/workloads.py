@@ -185,6 +185,15 @@ def _optimizer(count: int, size: int) -> Workload:
     return Workload("operator", prepare)
 
 
+def _batch_norm(shape: tuple[int, ...]) -> Workload:
+    def prepare() -> Run:
+        x, layer = _floats(*shape), nn.BatchNorm2D(shape[1])
+        x.stop_gradient = False
+        return lambda: paddle.grad([layer(x)], [x, layer.weight, layer.bias])
+
+    return Workload("operator", prepare)
+
+
 SIZES = (1024, 65_536, 1_048_576)
 """The numbers of elements of elementwise operators."""
 
@@ -259,6 +268,13 @@ def _matrices(side: int) -> dict[str, Workload]:
         lambda x, y: paddle.concat([x, y], -1), square, square
     )
     found[f"slice {side}x{side}"] = _forward(lambda x: x[:, 1:-1] + 0.0, square)
+    found[f"where {side}x{side}"] = _forward(lambda x, y: paddle.where(x > y, x, y), square, square)
+    found[f"pad {side}x{side}"] = _forward(lambda x: F.pad(x, [1, 1, 1, 1]), square)
+    found[f"cumsum {side}x{side}"] = _forward(lambda x: paddle.cumsum(x, -1), square)
+    found[f"sort {side}x{side}"] = _forward(lambda x: paddle.sort(x, -1), square)
+    found[f"top 8 {side}x{side}"] = _forward(lambda x: paddle.topk(x, 8), square)
+    found[f"logsumexp {side}x{side}"] = _forward(lambda x: paddle.logsumexp(x, -1), square)
+    found[f"log softmax with gradient {side}x{side}"] = _backward(F.log_softmax, square)
     found[f"gather {side}x{side}"] = _gather(side)
     layer_norm = [square, (side,), (side,)]
     found[f"layer norm with gradient {side}x{side}"] = _backward(
@@ -284,6 +300,13 @@ def _others() -> dict[str, Workload]:
     )
     found["max pool with gradient 8x32x56x56"] = _backward(
         lambda x: F.max_pool2d(x, 2, 2), (8, 32, 56, 56)
+    )
+    found["batch norm with gradient 8x32x56x56"] = _batch_norm((8, 32, 56, 56))
+    found["average pool with gradient 8x32x56x56"] = _backward(
+        lambda x: F.avg_pool2d(x, 2, 2), (8, 32, 56, 56)
+    )
+    found["bilinear interpolation 8x32x28x28"] = _forward(
+        lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), (8, 32, 28, 28)
     )
     found["adam 1x1048576"] = _optimizer(1, 1_048_576)
     found["adam 16x65536"] = _optimizer(16, 65_536)
