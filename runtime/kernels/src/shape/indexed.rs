@@ -16,16 +16,44 @@ pub(super) type Map = Vec<Option<usize>>;
 /// The maps must have the lengths of the output, and their indices must be in range for the input.
 pub(super) fn take(out: &mut ViewMut<'_>, x: &View<'_>, maps: &[Map], missing: &View<'_>) -> Result<()> {
     let strides = contiguous_strides(x.dims())?;
+    let runs = maps.last().map(runs).unwrap_or_default();
     with_word!(out.dtype(), W => {
         let missing = words::<W>(missing)?.first().copied().unwrap_or_default();
         with_slices::<W, 1, 1>([out.reborrow()], [x], |[out], [x]| {
-            walk(out, x, maps, &strides, 0, missing);
+            walk(out, x, maps, &runs, &strides, 0, missing);
             Ok(())
         })
     })
 }
 
-fn walk<W: Copy>(out: &mut [W], x: &[W], maps: &[Map], strides: &[isize], at: usize, missing: W) {
+/// Neighbours in a row of the output that come from neighbours in a row of the input, or that have no source.
+struct Run {
+    len: usize,
+    first: Option<usize>,
+}
+
+/// Splits a map into runs. Returns none if they are too short to be copied as a whole.
+fn runs(map: &Map) -> Vec<Run> {
+    const SHORTEST: usize = 8;
+    let mut runs: Vec<Run> = Vec::new();
+    for &index in map {
+        match runs.last_mut() {
+            Some(Run { len, first }) if index == first.map(|first| first + *len) => *len += 1,
+            _ => runs.push(Run { len: 1, first: index }),
+        }
+    }
+    if runs.len() * SHORTEST > map.len() { Vec::new() } else { runs }
+}
+
+fn walk<W: Copy>(
+    mut out: &mut [W],
+    x: &[W],
+    maps: &[Map],
+    runs: &[Run],
+    strides: &[isize],
+    at: usize,
+    missing: W,
+) {
     let Some((map, rest)) = maps.split_first() else {
         out[0] = x[at];
         return;
@@ -34,6 +62,14 @@ fn walk<W: Copy>(out: &mut [W], x: &[W], maps: &[Map], strides: &[isize], at: us
         return;
     }
     if let [stride] = *strides {
+        for run in runs {
+            let part = out.split_off_mut(..run.len).unwrap_or_default();
+            match run.first {
+                None => part.fill(missing),
+                Some(first) => part.copy_from_slice(&x[at + first..][..run.len]),
+            }
+        }
+        // Everything, without runs.
         for (out, index) in out.iter_mut().zip(map) {
             *out = index.map_or(missing, |index| x[at + index * stride as usize]);
         }
@@ -43,7 +79,9 @@ fn walk<W: Copy>(out: &mut [W], x: &[W], maps: &[Map], strides: &[isize], at: us
     for (out, index) in out.chunks_exact_mut(chunk).zip(map) {
         match index {
             None => out.fill(missing),
-            Some(index) => walk(out, x, rest, &strides[1..], at + index * strides[0] as usize, missing),
+            Some(index) => {
+                walk(out, x, rest, runs, &strides[1..], at + index * strides[0] as usize, missing);
+            }
         }
     }
 }

@@ -134,3 +134,27 @@ fn border(out: &mut ViewMut<'_>, x: &View<'_>, paddings: &[[i64; 2]], mode: &str
     }
     take(out, x, &maps, &missing.view()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_rows_are_padded_and_cropped() {
+        let x: Vec<f32> = (0..100).map(|n| n as f32).collect();
+        for [before, after] in [[2, 3], [-4, 2], [0, -7], [30, 0]] {
+            let width = (50 + before + after) as usize;
+            let mut out = vec![f32::NAN; 3 * width];
+            let dims = [3, width];
+            let input = View::of_slice(&x, &[2, 50]).unwrap();
+            let paddings = [1, 0, before, after];
+            pad(&mut ViewMut::of_slice(&mut out, &dims).unwrap(), &input, &paddings, 7.0).unwrap();
+            for (at, value) in out.into_iter().enumerate() {
+                let (row, column) = (at / width, (at % width) as i64 - before);
+                let is_inside = row > 0 && (0..50).contains(&column);
+                let wanted = if is_inside { x[(row - 1) * 50 + column as usize] } else { 7.0 };
+                assert_eq!(value, wanted, "{at}, padded by {before} and {after}");
+            }
+        }
+    }
+}
