@@ -179,6 +179,9 @@ def test_an_argument_of_another_type_is_refused_before_the_call(handle: int) -> 
 def test_integer_that_does_not_fit_is_refused_before_the_call(handle: int) -> None:
     with pytest.raises(OverflowError, match=r"1180591620717411303424 is not in the range from -9223372036854775808 to"):
         functions.device_memory_allocate(handle, 1 << 70)
+    for refused in (1 << 70, 1 << 64):
+        with pytest.raises(OverflowError, match=f"{refused} is not in the range from"):
+            functions.device_memory_allocate(refused, 16)
 
 
 def test_lists_of_a_call_must_have_the_same_length(plugin: int) -> None:

@@ -176,9 +176,10 @@ _RANGES = {
         ctypes.c_uint32,
         ctypes.c_uint64,
         ctypes.c_size_t,
+        ctypes.c_void_p,
     )
 }
-"""The range of each integer type. Types of the same size are the same type."""
+"""The range of each integer type, and of addresses. Types of the same size are the same type."""
 
 
 def _instead() -> str:
