@@ -81,6 +81,21 @@ fn out_of_memory_and_recovery() {
 }
 
 #[test]
+fn budget_larger_than_the_machine_takes_memory_on_use() {
+    const SIZE: usize = 4 << 40;
+    let cpu = cpu_with(2 * SIZE);
+    let memory = cpu.device_memory_allocate(DeviceId(0), SIZE).unwrap();
+    let last = DevicePtr::from_addr(memory.addr() + SIZE - 1);
+    for (place, byte) in [(memory, 3), (last, 4)] {
+        cpu.memory_copy_h2d(DeviceId(0), place, &[byte]).unwrap();
+        let mut back = [0];
+        cpu.memory_copy_d2h(DeviceId(0), &mut back, place).unwrap();
+        assert_eq!(back, [byte]);
+    }
+    cpu.device_memory_deallocate(DeviceId(0), memory, SIZE).unwrap();
+}
+
+#[test]
 fn sizes_that_cannot_be() {
     let cpu = cpu();
     for size in [usize::MAX, usize::MAX - 63, isize::MAX as usize, usize::MAX / 2 + 1, 65 * MIB] {
