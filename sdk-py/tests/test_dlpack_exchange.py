@@ -17,6 +17,7 @@ import pytest
 import tenon
 from support import Gate
 from tenon import _dlpack_layout, info
+from test_dlpack import Producer
 
 CPU, CUDA, EXT_DEV = 1, 2, 12
 SET_ERROR = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
@@ -228,10 +229,9 @@ def test_errors_are_exceptions_of_the_caller(table: Any) -> None:
     closed.close()
     with pytest.raises(tenon.InvalidHandleError, match="the buffer is closed"):
         table.export(closed, byref(out))
-    array = np.zeros(2)
-    array.flags.writeable = False
+    read_only = tenon.from_dlpack(Producer(flags=1))
     with pytest.raises(BufferError, match="read-only"):
-        table.describe(tenon.from_dlpack(array), byref(_dlpack_layout.Tensor()))
+        table.describe(read_only, byref(_dlpack_layout.Tensor()))
     with pytest.raises(BufferError, match="no devices of the DLPack type 2"):
         table.current_stream(CUDA, 0, byref(out))
     assert out.value is None
