@@ -406,9 +406,7 @@ def _overlaps(out: Buffer, source: Buffer) -> bool:
     """Returns True if an output shares memory with an input and is not the same tensor."""
     if out._ptr == source._ptr and out.shape == source.shape and out.strides == source.strides:
         return out.dtype is not source.dtype
-    begin, end = out._extent
-    other_begin, other_end = source._extent
-    return begin < other_end and other_begin < end
+    return copies.overlap(out, source)
 
 
 def _shown(value: object) -> str:

@@ -81,7 +81,7 @@ def copy(to: Buffer, source: Buffer, stream: Stream | None) -> None:
             else:
                 _transfer(to, source, stream)
             return
-    elif not _overlap(to, source):
+    elif not overlap(to, source):
         _transfer(to, source, stream)
         return
     if there != here or to._strides != source._strides:
@@ -201,7 +201,8 @@ def _check_stream(stream: Stream, to: Buffer, source: Buffer) -> None:
         )
 
 
-def _overlap(to: Buffer, source: Buffer) -> bool:
+def overlap(to: Buffer, source: Buffer) -> bool:
+    """Returns True if two buffers share memory."""
     # Compares addresses for any kind of memory: a NumPy array on the host may share the memory of a buffer.
     begin, end = to._extent
     other_begin, other_end = source._extent
