@@ -30,8 +30,7 @@ pub fn write(mdbook: &Path, book: &Path) -> Result<(), Failure> {
 /// Copies a folder of pages into another folder.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     fs::create_dir_all(to).map_err(at(to))?;
-    for entry in fs::read_dir(from).map_err(at(from))? {
-        let path = entry.map_err(at(from))?.path();
+    for path in project::entries(from)? {
         let Some(name) = path.file_name() else { continue };
         let target = to.join(name);
         if path.is_dir() {
