@@ -121,7 +121,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, required=True, help="file for the results, JSON")
     parser.add_argument("--page", type=Path, help="write the page, and train nothing")
-    parser.add_argument("--plugin", type=Path, help="the plugin")
     parser.add_argument("--layers", type=Path, help="the layers plugin")
     parser.add_argument("functions", nargs="*", help="the functions to hide")
     options = parser.parse_args()
@@ -132,7 +131,8 @@ def main() -> None:
     import paddle
 
     release = ".".join(paddle.__version__.split(".")[:2])
-    for name, result in run(options.plugin, options.layers, options.functions).items():
+    plugin = Path(paddle.__file__).parent.parent / "paddle_custom_device" / "libtenon_paddle.so"
+    for name, result in run(plugin, options.layers, options.functions).items():
         results.setdefault(name, {})[release] = result
         if result != SAME:
             print(f"{release} without {name}: {result}")

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 
-use super::{RELEASES, environment, examples, find};
+use super::{chosen, environment, examples};
 use crate::docs;
 use crate::failure::{Failure, at};
 use crate::process::step;
@@ -26,10 +26,7 @@ pub struct Options {
 
 /// Runs the trainings in each release.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let releases = match &options.paddle {
-        Some(version) => std::slice::from_ref(find(version)?),
-        None => RELEASES,
-    };
+    let releases = chosen(options.paddle.as_deref())?;
     examples::build()?;
     let abi = abi()?;
     let plugin = wheel::build(Wheel::Paddle, None)?;
@@ -40,12 +37,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     for release in releases {
         let venv = environment(release, &plugin)?;
-        let installed = "import sysconfig; print(sysconfig.get_path('platlib'))";
-        let installed = PathBuf::from(step(venv.python()).args(["-c", installed]).read()?.trim());
         step(venv.python())
             .arg(&script)
-            .arg("--plugin")
-            .arg(installed.join("paddle_custom_device/libtenon_paddle.so"))
             .arg("--layers")
             .arg(examples::folder().join("between/libtenon_paddle_layers.so"))
             .arg("--results")

@@ -199,8 +199,7 @@ pub struct CoverageOptions {
 
 /// Reports in each release which operators of common networks run on the device, and what the others cost.
 pub fn coverage(options: &CoverageOptions) -> Result<(), Failure> {
-    let one = options.paddle.as_deref().map(find).transpose()?;
-    let releases: Vec<&Release> = one.map_or_else(|| RELEASES.iter().collect(), |release| vec![release]);
+    let releases = chosen(options.paddle.as_deref())?;
     let plugin = wheel::build(Wheel::Paddle, None)?;
     for release in releases {
         println!("PaddlePaddle {}", release.version);
@@ -209,6 +208,11 @@ pub fn coverage(options: &CoverageOptions) -> Result<(), Failure> {
         step(venv.python()).arg(script).args(&options.rest).run()?;
     }
     Ok(())
+}
+
+/// Returns the release with a version, or all.
+fn chosen(version: Option<&str>) -> Result<&'static [Release], Failure> {
+    Ok(version.map(find).transpose()?.map_or(RELEASES, std::slice::from_ref))
 }
 
 /// Returns the release with a version.
