@@ -11,7 +11,18 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs `make`")
+
+def is_left_out() -> bool:
+    """Returns True if `make` is missing, and lists it for the summary of `cargo xtask test`."""
+    file = os.environ.get("TENON_LEFT_OUT")
+    if shutil.which("make") or not file:
+        return False
+    with Path(file).open("a") as lines:
+        lines.write("make\tprojects of `tenon new` in C, in PaddlePaddle\n")
+    return True
+
+
+pytestmark = pytest.mark.skipif(is_left_out(), reason="needs `make`")
 
 
 def python(

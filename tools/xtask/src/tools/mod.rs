@@ -83,6 +83,13 @@ pub const TOOLS: &[Tool] = &[
         used_by: "the C SDK, found by pkg-config",
     },
     Tool {
+        name: "make",
+        alternative: None,
+        source: Source::System,
+        install: "apt-get install make",
+        used_by: "projects of `tenon new` in C, in PaddlePaddle",
+    },
+    Tool {
         name: "valgrind",
         alternative: None,
         source: Source::System,
