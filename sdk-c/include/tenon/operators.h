@@ -6440,8 +6440,8 @@ typedef struct TenonOperators {
   /**
    * @brief Finds the distinct elements, in order.
    *
-   * With a dimension it is what is at each of its indices, in lexicographic order. There is one NaN, as in NumPy, or each
-   * NaN is an element of its own, as in PyTorch.
+   * With a dimension, the slices at its indices are compared, and sorted in lexicographic order. All NaNs count as one
+   * element, as in NumPy, or as different elements, as in PyTorch.
    *
    * @param[out] out The elements.
    * @param[out] indices The index of the first of equal ones. NULL if the host does not want it.

@@ -107,7 +107,7 @@ enum Shapes {
     Broadcast,
     /// The shapes of inputs, by the operator's entry.
     Inputs,
-    /// That of the first input without the dimensions of the attribute `axis`.
+    /// The shape of the first input without the dimensions that the attribute `axis` lists.
     Reduced,
     /// A function of the device.
     Asked,

@@ -15,7 +15,7 @@ pub(crate) struct Numbers {
     scale: f64,
     dropout: f64,
     window: [i64; 2],
-    /// Whether to write the mask of kept weights.
+    /// True if the mask of the kept weights is written.
     shows: bool,
 }
 
