@@ -32,7 +32,7 @@ fn a_variable_of_an_ordinary_program_is_read() {
 fn a_variable_of_a_set_user_id_program_is_not_there() {
     let folder = empty_folder();
     let program = folder.join("set-user-id");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    tenon_testing::install(&std::env::current_exe().unwrap(), &program);
     if chown(&program, Some(OTHER_USER), None).is_err() {
         // Only root may change the owner of a file.
         assert!(

@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,6 +25,14 @@ fn compile(compiler: &str, arguments: &[&str], source: &Path, to: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Returns a shell script with the given command.
+fn script(name: &str, command: &str) -> PathBuf {
+    let (text, script) = (folder("scripts").join(name), folder("bin").join(name));
+    std::fs::write(&text, format!("#!/bin/sh\n{command}\n")).expect("as above");
+    tenon_testing::install(&text, &script);
+    script
+}
+
 /// Returns a Python whose package `paddle` has the stand-in.
 fn python() -> (PathBuf, PathBuf) {
     static MADE: std::sync::OnceLock<(PathBuf, PathBuf)> = std::sync::OnceLock::new();
@@ -42,11 +49,8 @@ fn python() -> (PathBuf, PathBuf) {
         let libpaddle = base.join("libpaddle.so");
         let source = root().join("tools/cli/tests/common/paddle.cc");
         compile("c++", &["-Wl,-soname,libpaddle.so", &libcommon.to_string_lossy()], &source, &libpaddle);
-        let script = folder("bin").join("python");
-        let site = folder("site");
-        std::fs::write(&script, format!("#!/bin/sh\nPYTHONPATH={} exec python3 \"$@\"\n", site.display()))
-            .expect("as above");
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("as above");
+        let path = folder("site");
+        let script = script("python", &format!("PYTHONPATH={} exec python3 \"$@\"", path.display()));
         (script, libpaddle)
     };
     MADE.get_or_init(make).clone()
@@ -153,9 +157,7 @@ fn a_python_without_paddle_is_refused() {
         assert_eq!(code, Some(2), "{text}");
         assert!(text.contains(part), "{text}");
     }
-    let bare = folder("bin").join("bare-python");
-    std::fs::write(&bare, "#!/bin/sh\nexec python3 -I -S \"$@\"\n").expect("as above");
-    std::fs::set_permissions(&bare, std::fs::Permissions::from_mode(0o755)).expect("as above");
+    let bare = script("bare-python", "exec python3 -I -S \"$@\"");
     let (code, text) = run(&library, Some(&bare));
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("has no PaddlePaddle with a `libpaddle.so`"), "{text}");

@@ -1,9 +1,11 @@
-//! Shared by the tests and benchmarks of this workspace: stub devices, and the list of skipped tests.
+//! Shared by the tests and benchmarks of this workspace: stub devices, programs, and the list of skipped tests.
 
 mod left_out;
+mod program;
 #[cfg(feature = "stub-device")]
 mod stub_device;
 
 pub use left_out::leave_out;
+pub use program::install;
 #[cfg(feature = "stub-device")]
 pub use stub_device::RequiredFunctions;
