@@ -38,6 +38,7 @@ pub mod norm;
 pub mod numeric;
 pub mod optimizer;
 pub mod points;
+pub mod polygons;
 pub mod pool;
 pub mod provider;
 pub mod random;

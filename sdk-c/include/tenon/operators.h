@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xf9850c2e17509756)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0x557c413b0a75222e)
 
 /**
  * @brief The operators of a device.
@@ -9714,8 +9714,140 @@ typedef struct TenonOperators {
   } deformable_attention_grad;
 
   /** @} */
+
+  /**
+   * @name Polygons: Overlaps of rotated boxes and of convex polygons.
+   *
+   * A row is a polygon. With 5 elements it is a rotated box: `x, y, width, height, angle`, the angle in radians from the first
+   * axis to the second. With 7 elements it is a box in space, seen from above: `x, y, z, x_size, y_size, z_size, angle`. Other
+   * rows are the coordinates `x1, y1, …` of three points or more, and stand for the convex hull of the points.
+   * @{
+   */
+
+  /**
+   * @brief Computes how much polygons overlap.
+   *
+   * The area of the intersection, divided by that of the union with the measure `union`, or by that of the first polygon with
+   * `first`. The measure `area` is the area itself. The result is 0 where the intersection has no area.
+   *
+   * @param[out] out The results, `[first, second]`, or `[polygons]` for aligned ones.
+   * @param[in] x The first polygons, one in each row.
+   * @param[in] y The second polygons.
+   * @param[in] measure `union`, `first` or `area`.
+   * @param[in] aligned True if only polygons with the same index are compared.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* y, const char* measure, bool aligned);
+    uint64_t data_types;
+  } polygon_overlaps;
+
+  /** @brief Computes the shape of an output of `polygon_overlaps`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* y, const char* measure, bool aligned);
+    uint64_t data_types;
+  } polygon_overlaps_out_shape;
+
+  /**
+   * @brief Finds the indices of polygons that do not overlap a better one.
+   *
+   * Non-maximum suppression as `nms` does it for boxes.
+   *
+   * @param[out] out The indices, in the order of the polygons that were tried.
+   * @param[in] x The polygons, one in each row.
+   * @param[in] scores The score of each polygon. NULL if there is none.
+   * @param[in] iou_threshold The largest quotient, from 0 to 1, at which polygons do not
+   *     overlap.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* scores, double iou_threshold);
+    uint64_t data_types;
+  } polygon_nms;
+
+  /**
+   * @brief Computes the shape of an output of `polygon_nms`, which depends on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* scores, double iou_threshold);
+    uint64_t data_types;
+  } polygon_nms_out_shape;
+
+  /**
+   * @brief Computes generalized overlaps, and their gradients by points.
+   *
+   * The area of the intersection divided by that of the union, plus the area of the union divided by that of the hull of both,
+   * minus 1: Rezatofighi et al., "Generalized Intersection over Union", 2019. Only polygons with the same index are compared.
+   * A point inside of its hull has no gradient. The results are 0 if the hull of both has no area.
+   *
+   * @param[out] out The overlaps, `[polygons]`.
+   * @param[out] dx The gradient of each overlap by the points of the first polygon.
+   * @param[in] x The points of the first polygons, `[polygons, 2 * points]`.
+   * @param[in] y The second polygons.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* dx,
+        const TenonTensor* x, const TenonTensor* y);
+    uint64_t data_types;
+  } generalized_overlaps;
+
+  /**
+   * @brief Finds the smallest rectangles around points.
+   *
+   * A rectangle may have any angle. In its own frame, which is rotated by less than a quarter turn, its corners are in the
+   * order right and bottom, left and bottom, left and top, right and top.
+   *
+   * @param[out] out The corners, `[sets, 8]`.
+   * @param[in] x The points, one set in each row.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } enclosing_rectangles;
+
+  /** @brief Computes the shape of an output of `enclosing_rectangles`. */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x);
+    uint64_t data_types;
+  } enclosing_rectangles_out_shape;
+
+  /**
+   * @brief Sorts the vertices of the intersections of two boxes.
+   *
+   * The vertices are the 8 corners of two boxes, and 16 intersections of edges. The valid ones are sorted by their angle about
+   * zero, from the first axis to the second. Those in one place count once. The first one follows the last one. The other
+   * places, and all places for fewer than three vertices, have the index of the first intersection that is not valid.
+   *
+   * @param[out] out The indices, `[batch, pairs, 9]`.
+   * @param[in] vertices The vertices, `[batch, pairs, 24, 2]`.
+   * @param[in] mask Which vertices are valid, `[batch, pairs, 24]`, as booleans or integers.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* vertices,
+        const TenonTensor* mask);
+    uint64_t data_types;
+  } sort_vertices;
+
+  /** @brief Computes the shape of an output of `sort_vertices`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* vertices,
+        const TenonTensor* mask);
+    uint64_t data_types;
+  } sort_vertices_out_shape;
+
+  /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 8832, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 8976, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -889,4 +889,18 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "deformable_attention_grad",
         ],
     ),
+    (
+        "Polygons",
+        &[
+            "polygon_overlaps",
+            "polygon_overlaps_out_shape",
+            "polygon_nms",
+            "polygon_nms_out_shape",
+            "generalized_overlaps",
+            "enclosing_rectangles",
+            "enclosing_rectangles_out_shape",
+            "sort_vertices",
+            "sort_vertices_out_shape",
+        ],
+    ),
 ];

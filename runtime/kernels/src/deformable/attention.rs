@@ -1,10 +1,10 @@
 //! Deformable attention (Zhu et al., "Deformable DETR", 2021).
 
-use super::{Tap, taps};
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{integers, with_slices};
+use crate::loops::taps::{Tap, taps};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`deformable_attention`].

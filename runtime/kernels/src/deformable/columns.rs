@@ -1,10 +1,10 @@
 //! The samples of deformable windows (Dai et al., "Deformable Convolutional Networks", 2017).
 
-use super::{Tap, taps};
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
 use crate::loops::slices::{lend, with_optional_slices};
+use crate::loops::taps::{Tap, taps};
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Computes the shape of the output of [`deformable_columns`].

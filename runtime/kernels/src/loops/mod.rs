@@ -5,6 +5,7 @@ pub(crate) mod lines;
 pub(crate) mod movement;
 pub(crate) mod simd;
 pub(crate) mod slices;
+pub(crate) mod taps;
 pub(crate) mod tiles;
 pub(crate) mod walk;
 pub(crate) mod window;

@@ -109,6 +109,14 @@ fn store_numbers<T: Compute>(out: &mut ViewMut<'_>, values: &[T]) -> Result<()> 
     Ok(())
 }
 
+/// Reads the elements of a floating-point tensor, such as coordinates.
+///
+/// # Errors
+/// [`Error::Type`].
+pub(crate) fn floats<'v>(view: &'v View<'_>) -> Result<Cow<'v, [f64]>> {
+    if view.dtype().is_float() { elements(view) } else { Err(Error::Type { dtype: view.dtype() }) }
+}
+
 /// Reads the elements of an integer tensor, such as indices.
 ///
 /// # Errors

@@ -41,6 +41,19 @@ fn selected(boxes: &View<'_>, scores: Option<&View<'_>>, threshold: f64) -> Resu
         let count = boxes.dims().first().copied().unwrap_or(0);
         return Err(Error::Shape { expected: vec![count, 4], actual: boxes.dims().to_vec() });
     };
+    let order = by_score(count, scores)?;
+    with_float!(boxes.dtype(), T => {
+        let boxes = <T as Slot>::load(boxes)?;
+        Ok(suppress_boxes(boxes.as_chunks().0, order, threshold))
+    })
+}
+
+fn suppress_boxes<T: Float>(boxes: &[[T; 4]], order: Vec<usize>, threshold: f64) -> Vec<i64> {
+    suppress(order, threshold, |a, b| overlap(&boxes[a], &boxes[b]).into())
+}
+
+/// Returns the indices of boxes by descending score, or in their order without scores.
+pub(crate) fn by_score(count: usize, scores: Option<&View<'_>>) -> Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..count).collect();
     if let Some(scores) = scores {
         expect_shape(&[count], scores.dims())?;
@@ -50,20 +63,22 @@ fn selected(boxes: &View<'_>, scores: Option<&View<'_>>, threshold: f64) -> Resu
             Ok(())
         })?;
     }
-    with_float!(boxes.dtype(), T => {
-        let boxes = <T as Slot>::load(boxes)?;
-        Ok(suppress(boxes.as_chunks().0, order, threshold))
-    })
+    Ok(order)
 }
 
-fn suppress<T: Float>(boxes: &[[T; 4]], order: Vec<usize>, threshold: f64) -> Vec<i64> {
+/// Selects boxes in an order, and leaves out those whose quotient with a selected one is above the threshold.
+pub(crate) fn suppress(
+    order: Vec<usize>,
+    threshold: f64,
+    quotient: impl Fn(usize, usize) -> f64,
+) -> Vec<i64> {
     let mut rest = order;
     let mut selected = vec![];
     while let Some(&best) = rest.first() {
         selected.push(best as i64);
         rest.retain(|&other| {
-            let quotient: f64 = overlap(&boxes[best], &boxes[other]).into();
-            other != best && (quotient <= threshold || quotient.is_nan())
+            let overlaps = || quotient(best, other) > threshold;
+            other != best && !overlaps()
         });
     }
     selected

@@ -36,3 +36,4 @@ mod vision;
 mod points;
 mod images;
 mod deformable;
+mod polygons;

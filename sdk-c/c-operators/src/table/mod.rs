@@ -36,6 +36,7 @@ mod vision;
 mod points;
 mod images;
 mod deformable;
+mod polygons;
 
 /// The table of a plugin.
 #[repr(C)]
@@ -76,9 +77,10 @@ pub struct TenonOperators {
     points: points::Functions,
     images: images::Functions,
     deformable: deformable::Functions,
+    polygons: polygons::Functions,
 }
 
-const _: [(); 8832] = [(); size_of::<TenonOperators>()];
+const _: [(); 8976] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -633,4 +635,13 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("deformable_attention", 11278816705043692783),
     ("deformable_attention_out_shape", 15274415890524054497),
     ("deformable_attention_grad", 15519285748288174348),
+    ("polygon_overlaps", 14141656590923775391),
+    ("polygon_overlaps_out_shape", 6909267249258685459),
+    ("polygon_nms", 8329055966575044340),
+    ("polygon_nms_out_shape", 4345785583628722264),
+    ("generalized_overlaps", 8644646870898336112),
+    ("enclosing_rectangles", 4509626239906756257),
+    ("enclosing_rectangles_out_shape", 1392758132452065717),
+    ("sort_vertices", 17235440314028982373),
+    ("sort_vertices_out_shape", 1342746403072212275),
 ];

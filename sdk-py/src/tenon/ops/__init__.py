@@ -167,6 +167,7 @@ from tenon.ops.loss import (
 from tenon.ops.matrix import matmul
 from tenon.ops.normalization import group_norm, instance_norm, layer_norm, log_softmax, rms_norm, softmax
 from tenon.ops.points import ball_query, nearest_points, points_in_boxes, points_in_polygons, voxel_coordinates
+from tenon.ops.polygons import enclosing_rectangles, polygon_nms, polygon_overlaps, sort_vertices
 from tenon.ops.reduction import (
     all,
     any,
@@ -240,6 +241,7 @@ __all__ = [
     "divide",
     "elementwise_pow",
     "elu",
+    "enclosing_rectangles",
     "equal",
     "erf",
     "erfinv",
@@ -322,6 +324,8 @@ __all__ = [
     "points_in_boxes",
     "points_in_polygons",
     "polygamma",
+    "polygon_nms",
+    "polygon_overlaps",
     "pow",
     "prelu",
     "prod",
@@ -358,6 +362,7 @@ __all__ = [
     "softmax_focal_loss",
     "softplus",
     "softsign",
+    "sort_vertices",
     "sqrt",
     "square",
     "squared_error",

@@ -36,6 +36,7 @@ mod vision;
 mod points;
 mod images;
 mod deformable;
+mod polygons;
 use super::by_name::Entry;
 
 /// Returns the method with a name.
@@ -75,6 +76,7 @@ pub(super) fn find(method: &str) -> Option<Entry> {
         points::find,
         images::find,
         deformable::find,
+        polygons::find,
     ];
     find.iter().find_map(|find| find(method))
 }

@@ -36,6 +36,7 @@ mod vision;
 mod points;
 mod images;
 mod deformable;
+mod polygons;
 
 /// A method that other methods can compute.
 pub(super) struct Composition {

@@ -4,3 +4,4 @@ pub mod deformable;
 pub mod detection;
 pub mod filters;
 pub mod points;
+pub mod polygons;
