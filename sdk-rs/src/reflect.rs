@@ -326,6 +326,21 @@ pub enum Extent {
     Call(&'static str),
 }
 
+/// A function of the C SDK.
+#[derive(Debug)]
+pub struct CFunction {
+    /// Its name in C, such as `tenon_memory_copy_h2d`.
+    pub name: &'static str,
+    /// The C types of the parameters of the spec.
+    pub params: &'static [&'static str],
+    /// True if it takes a `tenon_plugin` before these parameters.
+    pub takes_plugin: bool,
+    /// True if it writes a boolean result behind these parameters.
+    pub answers: bool,
+    /// True if only the library may call it.
+    pub managed: bool,
+}
+
 /// A call as layers see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {

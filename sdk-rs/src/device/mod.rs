@@ -23,6 +23,7 @@ pub mod signature;
 mod thunk;
 mod plugin;
 mod layers;
+mod repeat;
 mod loaded;
 use super::strategy;
 

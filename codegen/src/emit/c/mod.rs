@@ -16,7 +16,7 @@ use minijinja::Environment;
 use doxygen::comment;
 pub use doxygen::tally;
 pub use operators::{OperatorTable, members, table_size};
-pub use sdk::prototype as sdk_prototype;
+pub use sdk::{call_types as sdk_call_types, prototype as sdk_prototype};
 pub use types::{Dialect, Speller};
 
 use super::emitter::{EmitError, Emitter, Job, Takes};

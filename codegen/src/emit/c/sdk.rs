@@ -18,6 +18,12 @@ pub fn prototype(face: Face, function: &Function) -> String {
     speller(face).sdk_prototype(face, function)
 }
 
+/// Returns the C types of the parameters of the spec in a function of the SDK.
+pub fn call_types(face: Face, function: &Function) -> Vec<String> {
+    let speller = speller(face);
+    function.params.iter().map(|param| speller.sdk_param(param)).collect()
+}
+
 fn speller(face: Face) -> Speller {
     Speller::new(face.spec, face.interface, None, Dialect::Sdk)
 }

@@ -261,6 +261,11 @@ impl<'a> Speller<'a> {
         }
     }
 
+    /// Returns the type of a parameter of a function of the SDK.
+    pub fn sdk_param(self, param: &Param) -> String {
+        self.passed(param)
+    }
+
     fn face(self) -> Option<Face<'a>> {
         (self.dialect == Dialect::Sdk).then(|| Face::of(self.spec, self.interface)).flatten()
     }

@@ -7,7 +7,9 @@ use quote::quote;
 
 use crate::emit::rust::library::{export, forwarder, import};
 use crate::emit::rust::method::{fallback, thunk, traits};
-use crate::emit::rust::table::{forward, functions, layer, loaded, plugin, raw_call, reflection, signature};
+use crate::emit::rust::table::{
+    forward, functions, layer, loaded, plugin, raw_call, reflection, repeat, signature,
+};
 use crate::emit::rust::text::file;
 use crate::emit::rust::text::imports::{Used, defined};
 use crate::emit::rust::types::{declarations, ffi};
@@ -212,6 +214,7 @@ pub(super) fn interface(context: Context) -> Module {
             // Both need a status type, which an interface may lack.
             if interface.status.is_some() {
                 module.push("layers", layer::emit(context));
+                module.push_module("repeat", (TokenStream::new(), repeat::emit(context)));
                 let (loaded, raw_call) = (loaded::emit(context), raw_call::emit(context));
                 module.push("loaded", quote! { #loaded #raw_call });
             }

@@ -198,9 +198,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
         }
     });
     let updates = updates(context, function);
-    let is_read = outputs(function)
-        .iter()
-        .any(|(_, param, output)| matches!(output, Output::Value) && has_bits(context, param));
+    let is_read = reads_result(context, function);
     let call = quote!(#called(__below, #(#passed),*));
     let (words, body) = match (updates.is_empty(), is_fallible(context, function)) {
         (true, _) => (quote!(_), quote! { #call }),
@@ -293,7 +291,7 @@ fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> To
 }
 
 /// Emits code that writes the results of the call, and the values that it changed, to the arguments.
-fn updates(context: Context, function: &Function) -> TokenStream {
+pub fn updates(context: Context, function: &Function) -> TokenStream {
     let outputs = outputs(function);
     let single = outputs.len() == 1;
     let yielded =
@@ -313,6 +311,14 @@ fn updates(context: Context, function: &Function) -> TokenStream {
         })
     });
     quote! { #(#yielded)* #(#changed)* }
+}
+
+/// Returns true if [`updates`] reads the result of the call.
+pub fn reads_result(context: Context, function: &Function) -> bool {
+    let is_read = |(_, param, output): &(_, &Param, &Output)| {
+        matches!(output, Output::Value) && has_bits(context, param)
+    };
+    outputs(function).iter().any(is_read)
 }
 
 /// Returns true if a value can be represented in 64 bits.

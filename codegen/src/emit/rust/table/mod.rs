@@ -9,5 +9,6 @@ pub mod plugin;
 pub mod raw_call;
 pub mod reflection;
 pub mod releases;
+pub mod repeat;
 pub mod signature;
 pub mod trait_table;
