@@ -71,8 +71,8 @@ impl Layers {
     /// Adds a layer of the program, as the innermost one.
     pub(super) fn add(&mut self, name: String, layer: CustomLayer) -> Result<(), Failure> {
         self.may_change()?;
-        // Two layers can be enabled by name, and the pool adds one in front of its device.
-        let most = Layered::<WithFallbacks<Arc<Loaded>>>::MOST - 3;
+        // Three layers can be enabled by name, and the pool adds one in front of its device.
+        let most = Layered::<WithFallbacks<Arc<Loaded>>>::MOST - 4;
         if self.custom.len() >= most {
             return Err(Failure::invalid(format!("a program can add at most {most} layers")));
         }

@@ -1,9 +1,10 @@
 //! Layers between a program and a device.
 //!
-//! A [`Layer`](tenon::device::Layer) sees each call to a plugin before and after it. There are three:
+//! A [`Layer`](tenon::device::Layer) sees each call to a plugin before and after it. There are four:
 //!
 //! - [`validate`] rejects calls that break the rules of the interface, and reports the rule and the reason;
 //! - [`trace`] records calls and the work of streams for a trace viewer;
+//! - [`capture`] records calls and the bytes that they read, so that they can be repeated on another device;
 //! - [`profile`] makes a device look smaller: without some functions, with less memory, with fewer devices.
 //!
 //! A program selects layers with `TENON_LAYERS=validate,trace`; [`open`] creates them. The trace is always the
@@ -12,6 +13,7 @@
 //! A layer reads the description of functions from [`tenon::reflect`]. Code for a certain device does not belong here.
 
 mod at_exit;
+pub mod capture;
 mod clock;
 mod own_callback;
 pub mod profile;

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tenon::device::{Layer, Partial};
 
+use crate::capture::{self, Capture, CaptureError};
 use crate::profile::Profile;
 use crate::setting::BadSetting;
 use crate::trace::{self, Trace, TraceError};
 use crate::validate::{self, Checker, Leak, Validate};
 
 /// The names of the layers, the outermost first.
-pub const NAMES: [&str; 3] = ["trace", "validate", "profile"];
+pub const NAMES: [&str; 4] = ["trace", "validate", "capture", "profile"];
 
 /// Layers that cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,9 @@ pub enum OpenError {
     /// The file of the trace cannot be made.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// The file of the capture cannot be made.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
 }
 
 fn did_you_mean(nearest: &Option<&'static str>) -> String {
@@ -41,6 +45,7 @@ fn did_you_mean(nearest: &Option<&'static str>) -> String {
 pub struct Stack {
     checker: Option<Arc<Checker>>,
     trace: Option<Trace>,
+    capture: Option<Capture>,
     profile: Option<Profile>,
     plugins: Mutex<HashMap<String, Layers>>,
 }
@@ -55,7 +60,7 @@ struct Layers {
 /// Creates the layers of a list such as `validate,trace`, in any order, with options from the environment.
 ///
 /// The trace is always outermost: it also shows the calls that validation refused, and its times include validation. The
-/// profile is innermost. An empty list makes no layers.
+/// capture has only the calls that the plugin sees. The profile is innermost. An empty list makes no layers.
 ///
 /// # Errors
 /// If a name is not one of [`NAMES`], a variable cannot be used, or the file of the trace cannot be made.
@@ -76,19 +81,20 @@ pub fn open(names: &str) -> Result<Stack, OpenError> {
         true => Some(Trace::start(trace::Options::from_env()?)?),
         false => None,
     };
-    let profile = wanted[2].then(Profile::from_env).transpose()?;
-    Ok(Stack { profile, ..Stack::new(trace, checker) })
+    let profile = wanted[3].then(Profile::from_env).transpose()?;
+    let capture = wanted[2].then(|| Capture::start(&capture::Options::from_env())).transpose()?;
+    Ok(Stack { profile, capture, ..Stack::new(trace, checker) })
 }
 
 impl Stack {
     /// Creates layers with explicit options.
     pub fn new(trace: Option<Trace>, checker: Option<Arc<Checker>>) -> Self {
-        Self { checker, trace, profile: None, plugins: Mutex::default() }
+        Self { checker, trace, capture: None, profile: None, plugins: Mutex::default() }
     }
 
     /// Returns true if there are no layers, so that plugins can be called directly.
     pub fn is_empty(&self) -> bool {
-        self.checker.is_none() && self.trace.is_none() && self.profile.is_none()
+        self.checker.is_none() && self.trace.is_none() && self.capture.is_none() && self.profile.is_none()
     }
 
     /// Returns the profile that devices appear to have, if the layer `profile` is on. Apply it to a plugin before the layers
@@ -108,7 +114,8 @@ impl Stack {
             let validate = self.checker.as_ref().map(|checker| checker.layer(plugin, partial));
             validate.iter().for_each(Validate::report_at_exit);
             let inner = validate.clone().map(|layer| layer as Arc<dyn Layer>);
-            Layers { all: trace.into_iter().chain(inner).collect(), validate }
+            let capture = self.capture.as_ref().map(|capture| capture.layer(plugin) as Arc<dyn Layer>);
+            Layers { all: trace.into_iter().chain(inner).chain(capture).collect(), validate }
         });
         layers.all.clone()
     }
@@ -124,7 +131,7 @@ impl Stack {
         self.checker.as_ref()
     }
 
-    /// Reports leaks, and ends the trace. Calls afterwards are still validated.
+    /// Reports leaks, and ends the trace and the capture. Calls afterwards are still validated.
     pub fn finish(&self) -> Vec<Leak> {
         let layers: Vec<Layers> =
             self.plugins.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
@@ -133,6 +140,9 @@ impl Stack {
         let leaks = leaks.collect();
         if let Some(trace) = &self.trace {
             trace.finish();
+        }
+        if let Some(capture) = &self.capture {
+            capture.finish();
         }
         leaks
     }

@@ -19,7 +19,7 @@ fn names_are_told_apart() {
     assert!(matches!(&error, OpenError::UnknownLayer { name, nearest: Some("trace") } if name == "tarce"));
     assert_eq!(
         error.to_string(),
-        "there is no layer `tarce`; did you mean `trace`? TENON_LAYERS takes trace, validate, profile"
+        "there is no layer `tarce`; did you mean `trace`? TENON_LAYERS takes trace, validate, capture, profile"
     );
     let stack = open(" validate ").unwrap();
     assert!(!stack.is_empty() && stack.checker().is_some());

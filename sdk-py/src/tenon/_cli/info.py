@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 VARIABLES = {
     "TENON_LIBRARY": "the libtenon.so to load in place of the package's own",
     "TENON_PLUGIN_PATH": "where to search for plugins: folders, libraries, manifests",
-    "TENON_LAYERS": "layers between programs and devices: validate, trace",
+    "TENON_LAYERS": "layers between programs and devices: trace, validate, capture, profile",
     "TENON_LOG": "log level on standard error: off, error, info",
     "TENON_VALIDATE_FATAL": "1: end the process at the first error",
     "TENON_VALIDATE_BACKTRACE": "1: record where objects are created and destroyed",
@@ -28,6 +28,7 @@ VARIABLES = {
     "TENON_TRACE_FILE": "the file for the trace",
     "TENON_TRACE_LIMIT": "the maximum number of events in the trace",
     "TENON_TRACE_STREAMS": "0: no lanes for streams",
+    "TENON_CAPTURE_FILE": "the file for recorded calls",
     "TENON_ACL_DEVICE": "the device type that `import acl` uses",
     "TENON_CPU_DEVICES": "the number of CPU devices",
     "TENON_CPU_MEMORY": "the memory of each CPU device",

@@ -100,7 +100,7 @@ unsafe extern "C-unwind" fn wait_at(_: ffi::C_Device, _: ffi::C_Stream, gate: *m
 }
 
 /// Holds a stream back.
-pub fn hold(device: &impl Device, id: DeviceId, stream: Stream) -> Gate {
+pub fn hold(device: &(impl Device + ?Sized), id: DeviceId, stream: Stream) -> Gate {
     let gate: Arc<(Mutex<bool>, Condvar)> = Arc::default();
     let context = AnyPtr::from_ptr(Arc::into_raw(gate.clone()));
     // SAFETY: the function is called once with this context, of which it owns a reference.

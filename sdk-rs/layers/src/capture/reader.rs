@@ -1,0 +1,341 @@
+//! Reads the file of a capture.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tenon::device::Function;
+
+use super::call::{Arrival, Call, ContentId, Outcome};
+use super::format::{Decoder, HEAD, Hash, MAGIC, RECORD_HEAD, RecordKind, VERSION, checksum};
+
+/// A file that is not a capture, or is damaged.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system cannot read it.
+    #[error("cannot read {}: {source}", file.display())]
+    System {
+        /// The file.
+        file: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// It begins differently.
+    #[error("{} is not a capture; TENON_LAYERS=capture makes one", file.display())]
+    NotACapture {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It has another version.
+    #[error("{} has version {version} of the format, but this release reads version {VERSION}", file.display())]
+    Version {
+        /// The file.
+        file: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// A record does not match its checksum, or contradicts others.
+    #[error("{} is damaged at byte {at}: {problem}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// The position of the record.
+        at: u64,
+        /// The reason.
+        problem: String,
+    },
+    /// A call of a function that this release does not have with these parameters.
+    #[error(
+        "{} has calls of `{function}`, which this release of Tenon does not have in that form; the capture is of an \
+         interface for release {release}",
+        file.display()
+    )]
+    UnknownFunction {
+        /// The file.
+        file: PathBuf,
+        /// The function.
+        function: String,
+        /// The newest release of the interface that recorded it.
+        release: String,
+    },
+}
+
+/// An entry of a capture, in the order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A call, by its index in [`Recording::calls`].
+    Call(usize),
+    /// The return of a call, by its index.
+    Return(usize),
+    /// The completion of a copy to the host.
+    Arrival(Arrival),
+}
+
+/// The place of recorded bytes in the file.
+#[derive(Clone, Copy, Debug)]
+struct Content {
+    hash: Hash,
+    length: u64,
+    at: u64,
+    stored: usize,
+}
+
+/// A capture.
+#[derive(Debug)]
+pub struct Recording {
+    path: PathBuf,
+    file: Mutex<File>,
+    /// The newest release of the interface that recorded it.
+    pub release: String,
+    /// The names of the plugins, by number.
+    pub plugins: Vec<String>,
+    /// The calls in the order in which they began.
+    pub calls: Vec<Call>,
+    /// All entries in the order of time.
+    pub events: Vec<Event>,
+    contents: Vec<Content>,
+    /// False if the program ended without ending the capture, for example by a crash.
+    pub is_ended: bool,
+    /// The number of bytes at the end of the file that belong to a record which is cut off.
+    pub cut_off: u64,
+}
+
+/// The state of reading.
+struct Reader<'a> {
+    path: &'a Path,
+    input: BufReader<File>,
+    /// The start of the last record, and of the next one.
+    start: u64,
+    at: u64,
+    length: u64,
+    names: Vec<String>,
+    functions: Vec<Option<Function>>,
+    /// The index of each call by its number.
+    indices: HashMap<u64, usize>,
+}
+
+impl Recording {
+    /// Reads the file of a capture. A file that is cut off, as by a crash, is read up to there.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not a capture, or is damaged.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let system = |source| ReadError::System { file: path.to_owned(), source };
+        let file = File::open(path).map_err(system)?;
+        let length = file.metadata().map_err(system)?.len();
+        let mut recording = Self {
+            path: path.to_owned(),
+            file: Mutex::new(file.try_clone().map_err(system)?),
+            release: String::new(),
+            plugins: Vec::new(),
+            calls: Vec::new(),
+            events: Vec::new(),
+            contents: Vec::new(),
+            is_ended: false,
+            cut_off: 0,
+        };
+        let mut reader = Reader {
+            path,
+            input: BufReader::new(file),
+            start: 0,
+            at: 0,
+            length,
+            names: Vec::new(),
+            functions: Vec::new(),
+            indices: HashMap::new(),
+        };
+        reader.head()?;
+        while let Some((kind, content)) = reader.record()? {
+            let at = reader.at - content.len() as u64;
+            recording.add(&mut reader, kind, at, &content)?;
+        }
+        recording.cut_off = length - reader.at;
+        if reader.names.is_empty() {
+            return Err(reader.damaged("it has no description of the interface"));
+        }
+        Ok(recording)
+    }
+
+    /// Returns the number of different contents.
+    pub fn content_count(&self) -> usize {
+        self.contents.len()
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the length of recorded bytes; 0 for an unknown number.
+    pub fn content_length(&self, id: ContentId) -> u64 {
+        self.contents.get(id as usize).map_or(0, |content| content.length)
+    }
+
+    /// Reads recorded bytes.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has changed.
+    pub fn content(&self, id: ContentId) -> Result<Vec<u8>, ReadError> {
+        let damaged = |at: u64, problem: &str| ReadError::Damaged {
+            file: self.path.clone(),
+            at,
+            problem: problem.to_owned(),
+        };
+        let content = self.contents.get(id as usize).ok_or_else(|| damaged(0, "a content is missing"))?;
+        let mut stored = vec![0; content.stored];
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = file.seek(SeekFrom::Start(content.at)).and_then(|_| file.read_exact(&mut stored));
+        read.map_err(|source| ReadError::System { file: self.path.clone(), source })?;
+        let bytes = match content.length == content.stored as u64 {
+            true => stored,
+            // The length was compared with the stored one when the file was opened, so it fits.
+            false => lz4_flex::block::decompress(&stored, content.length as usize)
+                .map_err(|error| damaged(content.at, &error.to_string()))?,
+        };
+        match Hash::of(&bytes) == content.hash && bytes.len() as u64 == content.length {
+            true => Ok(bytes),
+            false => Err(damaged(content.at, "a content does not match its hash")),
+        }
+    }
+
+    fn add(
+        &mut self,
+        reader: &mut Reader<'_>,
+        kind: RecordKind,
+        at: u64,
+        content: &[u8],
+    ) -> Result<(), ReadError> {
+        let mut decoder = Decoder(content);
+        let damaged = || reader.damaged("a record is too short or contradicts others");
+        match kind {
+            RecordKind::Interface => {
+                self.release = decoder.text().ok_or_else(damaged)?;
+                let count = decoder.int().ok_or_else(damaged)?;
+                let names =
+                    (0..count).map(|_| decoder.text()).collect::<Option<Vec<_>>>().ok_or_else(damaged)?;
+                reader.functions = names.iter().map(|name| Function::of_name(name)).collect();
+                reader.names = names;
+            }
+            RecordKind::Plugin => {
+                let number = decoder.int().filter(|number| *number as usize == self.plugins.len());
+                number.ok_or_else(damaged)?;
+                self.plugins.push(decoder.text().ok_or_else(damaged)?);
+            }
+            RecordKind::Content => {
+                let (hash, length) = decoder.hash().zip(decoder.long()).ok_or_else(damaged)?;
+                let stored = decoder.0.len();
+                // A byte of LZ4 yields at most 255 bytes.
+                let most = (stored as u64).saturating_mul(255).saturating_add(64);
+                if length > most || usize::try_from(length).is_err() || length < stored as u64 {
+                    return Err(damaged());
+                }
+                let at = at + (content.len() - stored) as u64;
+                self.contents.push(Content { hash, length, at, stored });
+            }
+            RecordKind::Call => {
+                let call = Call::decode(&mut decoder, &reader.functions).ok_or_else(damaged)?;
+                let call = call.map_err(|function| ReadError::UnknownFunction {
+                    file: self.path.clone(),
+                    function: reader.names.get(function as usize).cloned().unwrap_or_default(),
+                    release: self.release.clone(),
+                })?;
+                if self.are_contents_unknown(&call) || call.plugin as usize >= self.plugins.len() {
+                    return Err(damaged());
+                }
+                reader.indices.insert(call.number, self.calls.len());
+                self.events.push(Event::Call(self.calls.len()));
+                self.calls.push(call);
+            }
+            RecordKind::Outcome => {
+                let (number, outcome) = Outcome::decode(&mut decoder).ok_or_else(damaged)?;
+                let index = *reader.indices.get(&number).ok_or_else(damaged)?;
+                let params = self.calls[index].arguments.len();
+                let is_param = |index: &u8| usize::from(*index) < params;
+                let outputs = outcome.outputs.iter().map(|(index, _)| index);
+                if !outputs.chain(outcome.hashes.iter().map(|(index, _)| index)).all(is_param) {
+                    return Err(damaged());
+                }
+                self.calls[index].outcome = Some(outcome);
+                self.events.push(Event::Return(index));
+            }
+            RecordKind::Arrival => {
+                let arrival = Arrival::decode(&mut decoder).ok_or_else(damaged)?;
+                if !reader.indices.contains_key(&arrival.call) {
+                    return Err(damaged());
+                }
+                self.events.push(Event::Arrival(arrival));
+            }
+            RecordKind::End => self.is_ended = true,
+        }
+        Ok(())
+    }
+
+    fn are_contents_unknown(&self, call: &Call) -> bool {
+        call.arguments.iter().any(|argument| match argument {
+            super::Argument::Source { content: Some(id), length, .. } => {
+                self.contents.get(*id as usize).is_none_or(|content| content.length != *length)
+            }
+            _ => false,
+        })
+    }
+}
+
+impl Reader<'_> {
+    fn damaged(&self, problem: &str) -> ReadError {
+        ReadError::Damaged { file: self.path.to_owned(), at: self.start, problem: problem.to_owned() }
+    }
+
+    fn system(&self, source: io::Error) -> ReadError {
+        ReadError::System { file: self.path.to_owned(), source }
+    }
+
+    fn head(&mut self) -> Result<(), ReadError> {
+        let mut head = [0; HEAD];
+        let not_a_capture = || ReadError::NotACapture { file: self.path.to_owned() };
+        if self.length < HEAD as u64 {
+            return Err(not_a_capture());
+        }
+        self.input.read_exact(&mut head).map_err(|source| self.system(source))?;
+        let (magic, version) = head.split_at(MAGIC.len());
+        if magic != MAGIC {
+            return Err(not_a_capture());
+        }
+        let version = version.iter().rev().fold(0, |version, byte| version << 8 | u32::from(*byte));
+        if version != VERSION {
+            return Err(ReadError::Version { file: self.path.to_owned(), version });
+        }
+        self.at = HEAD as u64;
+        Ok(())
+    }
+
+    /// Returns the next record; `None` at the end, or if the rest is cut off.
+    fn record(&mut self) -> Result<Option<(RecordKind, Vec<u8>)>, ReadError> {
+        self.start = self.at;
+        let left = self.length - self.at;
+        if left < RECORD_HEAD as u64 {
+            return Ok(None);
+        }
+        let mut head = [0; RECORD_HEAD];
+        self.input.read_exact(&mut head).map_err(|source| self.system(source))?;
+        let mut decoder = Decoder(&head);
+        // The head has these three numbers.
+        let (Some(kind), Some(length), Some(sum)) = (decoder.byte(), decoder.long(), decoder.int()) else {
+            return Ok(None);
+        };
+        let Some(known) = RecordKind::of(kind) else {
+            return Err(self.damaged("it has an unknown kind of record"));
+        };
+        if length > left - RECORD_HEAD as u64 {
+            return Ok(None);
+        }
+        let mut content = vec![0; length as usize];
+        self.input.read_exact(&mut content).map_err(|source| self.system(source))?;
+        if checksum(kind, &content) != sum {
+            return Err(self.damaged("a record does not match its checksum"));
+        }
+        self.at += RECORD_HEAD as u64 + length;
+        Ok(Some((known, content)))
+    }
+}
