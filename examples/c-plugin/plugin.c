@@ -147,6 +147,9 @@ static const C_DeviceInterface functions = {
     .device_min_chunk_size = min_chunk_size,
 };
 
+/* A note in the library, which `tenon matrix` reads without loading the plugin. */
+TENON_DEVICE_MANIFEST("c_plugin", &functions);
+
 #if defined(__GNUC__)
 #define EXPORT __attribute__((visibility("default")))
 #else

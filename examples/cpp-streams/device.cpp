@@ -342,7 +342,7 @@ C_Status event_elapsed_time(C_Device device, C_Event start, C_Event end, int64_t
   });
 }
 
-C_DeviceInterface functions() {
+constexpr C_DeviceInterface functions() {
   C_DeviceInterface table{};
   table.finalize = finalize;
   table.set_device = set_device;
@@ -374,7 +374,13 @@ C_DeviceInterface functions() {
   return table;
 }
 
+// Made by the compiler, so that the functions can be read from the library.
+constexpr C_DeviceInterface table = functions();
+
 }  // namespace
+
+// A note in the library, which `tenon matrix` reads without loading the plugin.
+TENON_DEVICE_MANIFEST("cpp_streams", &table);
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -392,7 +398,6 @@ EXPORT const TenonDeviceExtension* tenon_device_extension() {
 
 EXPORT void InitPlugin(CustomRuntimeParams* params) {
   static char device_type[] = "cpp_streams";
-  const C_DeviceInterface table = functions();
   if (tenon_device_fill(params, &table) != TENON_DEVICE_RELEASE_UNKNOWN) {
     params->device_type = device_type;
   }

@@ -3,6 +3,7 @@
 mod argument;
 mod error_object;
 mod export;
+mod manifest;
 mod memory;
 mod output;
 mod plugin_call;
@@ -11,6 +12,7 @@ mod thunk;
 pub use argument::*;
 pub use error_object::*;
 pub use export::*;
+pub use manifest::*;
 pub use memory::*;
 pub use output::*;
 pub use plugin_call::*;

@@ -462,4 +462,58 @@ static inline FieldworkSensorBusRelease fieldwork_sensor_bus_fill(DriverParams* 
 }  // extern "C"
 #endif
 
+// The oldest release that the plugin is made for, and the releases that load it.
+#if !defined(FIELDWORK_SENSOR_BUS_SINCE)
+#define FIELDWORK_SENSOR_BUS_MANIFEST_SINCE_ "1.0"
+#elif FIELDWORK_SENSOR_BUS_SINCE_SIZE_ == FIELDWORK_SENSOR_BUS_SIZE_1_0
+#define FIELDWORK_SENSOR_BUS_MANIFEST_SINCE_ "1.0"
+#elif FIELDWORK_SENSOR_BUS_SINCE_SIZE_ == FIELDWORK_SENSOR_BUS_SIZE_1_1
+#define FIELDWORK_SENSOR_BUS_MANIFEST_SINCE_ "1.1"
+#endif
+#ifdef FIELDWORK_SENSOR_BUS_NEWEST_ONLY
+#define FIELDWORK_SENSOR_BUS_MANIFEST_RELEASES_ "[\"1.1\"]"
+#else
+#define FIELDWORK_SENSOR_BUS_MANIFEST_RELEASES_ "[\"1.0\",\"1.1\"]"
+#endif
+#ifdef __cplusplus
+#define FIELDWORK_SENSOR_BUS_MANIFEST_LANGUAGE_ "c++"
+#define FIELDWORK_SENSOR_BUS_MANIFEST_C_(declarations) extern "C" { declarations }
+#else
+#define FIELDWORK_SENSOR_BUS_MANIFEST_LANGUAGE_ "c"
+#define FIELDWORK_SENSOR_BUS_MANIFEST_C_(declarations) declarations
+#endif
+#define FIELDWORK_SENSOR_BUS_MANIFEST_TEXT_(device_type) \
+  "{\"manifest\":1,\"interface\":\"sensor_bus\",\"device_type\":\"" device_type \
+  "\",\"since\":\"" FIELDWORK_SENSOR_BUS_MANIFEST_SINCE_ "\",\"releases\":" FIELDWORK_SENSOR_BUS_MANIFEST_RELEASES_ \
+  ",\"table\":{\"symbol\":\"fieldwork_sensor_bus_table\",\"release\":\"1.1\"}" \
+  ",\"build\":{\"tenon\":\"0.1.0\",\"language\":\"" FIELDWORK_SENSOR_BUS_MANIFEST_LANGUAGE_ "\"}}"
+
+/**
+ * @brief Puts the manifest of a plugin into its library, for programs that read it without loading the plugin.
+ *
+ * The manifest is a note of the ELF format. It states the device type, the releases and the version of Tenon, and names
+ * the symbol `fieldwork_sensor_bus_table`, which the macro exports. `tenon matrix` reads the functions from the table behind
+ * it, so the table must be a constant: one that is filled at run time is shown without functions. Write the macro once, at
+ * the level of the file, with a semicolon.
+ *
+ * @param device_type The name of the device, as a string literal.
+ * @param functions The address of the table that `fieldwork_sensor_bus_fill` takes.
+ */
+#if defined(__ELF__) && defined(__GNUC__)
+#define FIELDWORK_SENSOR_BUS_MANIFEST(device_type, functions) \
+  FIELDWORK_SENSOR_BUS_MANIFEST_C_( \
+      extern __attribute__((visibility("default"))) const SensorBusTable* const fieldwork_sensor_bus_table; \
+      const SensorBusTable* const fieldwork_sensor_bus_table = functions;) \
+  __attribute__((used, section(".note.tenon"), aligned(4))) static const struct { \
+    uint32_t owner_size; \
+    uint32_t text_size; \
+    uint32_t kind; \
+    char owner[8]; \
+    char text[sizeof(FIELDWORK_SENSOR_BUS_MANIFEST_TEXT_(device_type))]; \
+  } fieldwork_sensor_bus_table_note = { \
+      6, sizeof(FIELDWORK_SENSOR_BUS_MANIFEST_TEXT_(device_type)), 1, "Tenon", FIELDWORK_SENSOR_BUS_MANIFEST_TEXT_(device_type)}
+#else
+#define FIELDWORK_SENSOR_BUS_MANIFEST(device_type, functions) typedef int fieldwork_sensor_bus_table_note
+#endif
+
 #endif  // FIELDWORK_SENSOR_BUS_H

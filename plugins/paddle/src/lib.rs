@@ -25,6 +25,9 @@ type Backend = tenon_cpu::Cpu;
 /// With more than one, `paddle.utils.run_check()` trains on all of them, which needs collectives across processes.
 const DEVICES_IN_PADDLE: usize = 1;
 
+// The name where no variable sets another one.
+tenon::__manifest!("CustomCPU", Backend);
+
 /// Initializes the plugin. Paddle calls this entry point once, after it has opened the library.
 ///
 /// Says nothing if all is well. Otherwise one line goes to the standard error, and nothing is written to

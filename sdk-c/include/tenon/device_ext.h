@@ -3796,4 +3796,64 @@ static inline TenonDeviceRelease tenon_device_fill(CustomRuntimeParams* params,
 }  // extern "C"
 #endif
 
+// The oldest release that the plugin is made for, and the releases that load it.
+#if !defined(TENON_DEVICE_SINCE)
+#define TENON_DEVICE_MANIFEST_SINCE_ "2.6"
+#elif TENON_DEVICE_SINCE_SIZE_ == TENON_DEVICE_SIZE_2_6
+#define TENON_DEVICE_MANIFEST_SINCE_ "2.6"
+#elif TENON_DEVICE_SINCE_SIZE_ == TENON_DEVICE_SIZE_3_0
+#define TENON_DEVICE_MANIFEST_SINCE_ "3.0"
+#elif TENON_DEVICE_SINCE_SIZE_ == TENON_DEVICE_SIZE_3_1
+#define TENON_DEVICE_MANIFEST_SINCE_ "3.1"
+#elif TENON_DEVICE_SINCE_SIZE_ == TENON_DEVICE_SIZE_3_2
+#define TENON_DEVICE_MANIFEST_SINCE_ "3.2"
+#elif TENON_DEVICE_SINCE_SIZE_ == TENON_DEVICE_SIZE_3_3
+#define TENON_DEVICE_MANIFEST_SINCE_ "3.3"
+#endif
+#ifdef TENON_DEVICE_NEWEST_ONLY
+#define TENON_DEVICE_MANIFEST_RELEASES_ "[\"3.3\"]"
+#else
+#define TENON_DEVICE_MANIFEST_RELEASES_ "[\"2.6\",\"3.0\",\"3.1\",\"3.2\",\"3.3\"]"
+#endif
+#ifdef __cplusplus
+#define TENON_DEVICE_MANIFEST_LANGUAGE_ "c++"
+#define TENON_DEVICE_MANIFEST_C_(declarations) extern "C" { declarations }
+#else
+#define TENON_DEVICE_MANIFEST_LANGUAGE_ "c"
+#define TENON_DEVICE_MANIFEST_C_(declarations) declarations
+#endif
+#define TENON_DEVICE_MANIFEST_TEXT_(device_type) \
+  "{\"manifest\":1,\"interface\":\"device\",\"device_type\":\"" device_type \
+  "\",\"since\":\"" TENON_DEVICE_MANIFEST_SINCE_ "\",\"releases\":" TENON_DEVICE_MANIFEST_RELEASES_ \
+  ",\"table\":{\"symbol\":\"tenon_device_table\",\"release\":\"3.3\"}" \
+  ",\"build\":{\"tenon\":\"0.1.0\",\"language\":\"" TENON_DEVICE_MANIFEST_LANGUAGE_ "\"}}"
+
+/**
+ * @brief Puts the manifest of a plugin into its library, for programs that read it without loading the plugin.
+ *
+ * The manifest is a note of the ELF format. It states the device type, the releases and the version of Tenon, and names
+ * the symbol `tenon_device_table`, which the macro exports. `tenon matrix` reads the functions from the table behind
+ * it, so the table must be a constant: one that is filled at run time is shown without functions. Write the macro once, at
+ * the level of the file, with a semicolon.
+ *
+ * @param device_type The name of the device, as a string literal.
+ * @param functions The address of the table that `tenon_device_fill` takes.
+ */
+#if defined(__ELF__) && defined(__GNUC__)
+#define TENON_DEVICE_MANIFEST(device_type, functions) \
+  TENON_DEVICE_MANIFEST_C_( \
+      extern __attribute__((visibility("default"))) const C_DeviceInterface* const tenon_device_table; \
+      const C_DeviceInterface* const tenon_device_table = functions;) \
+  __attribute__((used, section(".note.tenon"), aligned(4))) static const struct { \
+    uint32_t owner_size; \
+    uint32_t text_size; \
+    uint32_t kind; \
+    char owner[8]; \
+    char text[sizeof(TENON_DEVICE_MANIFEST_TEXT_(device_type))]; \
+  } tenon_device_table_note = { \
+      6, sizeof(TENON_DEVICE_MANIFEST_TEXT_(device_type)), 1, "Tenon", TENON_DEVICE_MANIFEST_TEXT_(device_type)}
+#else
+#define TENON_DEVICE_MANIFEST(device_type, functions) typedef int tenon_device_table_note
+#endif
+
 #endif  // TENON_DEVICE_EXT_H

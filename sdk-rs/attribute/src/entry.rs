@@ -106,7 +106,10 @@ impl Context<'_> {
                 }
             }
         });
+        let in_manifest = crate::manifest::escaped(&device_type.value());
         Ok(quote! {
+            ::tenon::__manifest!(#in_manifest, #target);
+
             /// Reports to a loader that the entry point compares both sizes and writes only if both belong to a release.
             #[unsafe(no_mangle)]
             #[allow(non_upper_case_globals, reason = "a symbol of C")]

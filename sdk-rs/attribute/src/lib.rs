@@ -6,6 +6,7 @@
 
 mod arguments;
 mod entry;
+mod manifest;
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -60,6 +61,19 @@ pub struct Function<'a> {
     pub since: Option<&'a str>,
     /// True if its slot is in the extension.
     pub is_in_extension: bool,
+    /// The plugins whose slot the spec's fallback fills.
+    pub filled: Filled,
+}
+
+/// The plugins without a function whose slot the spec's fallback fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filled {
+    /// None: there is no fallback, or it only returns an error.
+    Never,
+    /// Those that ask for fallbacks.
+    OnRequest,
+    /// All, because null is unsound in a host.
+    Always,
 }
 
 /// The symbol of a plugin that a host calls.
@@ -116,6 +130,7 @@ pub fn expand(
         None => quote!(<#target as ::core::default::Default>::default()),
     };
     let entry = entry_of.expand(target, &module)?;
+    let members = manifest::members(implemented, attribute, oldest, &provided);
     let extension = extension.map(|extension| entry::export_extension(extension, target, &module));
     Ok(quote! {
         #item
@@ -136,6 +151,10 @@ pub fn expand(
                 static INSTANCE: ::std::sync::OnceLock<#target> = ::std::sync::OnceLock::new();
                 INSTANCE.get_or_init(|| #new)
             }
+        }
+
+        impl ::tenon::support::Described for #target {
+            const MEMBERS: &'static str = #members;
         }
 
         #entry

@@ -3,7 +3,7 @@
 //! They run the generator while a crate is compiled. The alternative is to commit its output: `rust` in `outputs` of
 //! `spec.yaml`.
 
-use codegen::emit::rust::{TraitEntry, TraitTable, expand_exports, expand_interface};
+use codegen::emit::rust::{SlotFilled, TraitEntry, TraitTable, expand_exports, expand_interface};
 use codegen::model::{Interface, Spec};
 use codegen::source::Folder;
 use codegen::{Loaded, load};
@@ -12,7 +12,7 @@ use proc_macro2::{Span, TokenStream as TokenStream2};
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{ItemImpl, LitStr, Token};
-use tenon_attribute::{Attribute, Entry, Extension, Function, Purpose, Specs, Trait};
+use tenon_attribute::{Attribute, Entry, Extension, Filled, Function, Purpose, Specs, Trait};
 
 /// Expands an interface of a spec in the module where it stands.
 ///
@@ -111,6 +111,11 @@ fn functions(table: &TraitTable) -> Vec<Function<'_>> {
         missing: function.missing.as_deref(),
         since: function.since.as_deref(),
         is_in_extension: function.is_in_extension,
+        filled: match function.filled {
+            SlotFilled::Never => Filled::Never,
+            SlotFilled::OnRequest => Filled::OnRequest,
+            SlotFilled::Always => Filled::Always,
+        },
     });
     functions.collect()
 }

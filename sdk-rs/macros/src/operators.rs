@@ -38,7 +38,11 @@ pub(crate) fn expand(groups: &Groups, mut item: ItemImpl) -> syn::Result<TokenSt
             Some(types) => quote!(#name => [#(::tenon::device::DataType::#types),*].contains(&ty),),
         }
     });
+    let names = methods.iter().map(|method| format!("\"{}\"", plain(&method.item.sig.ident)));
+    let manifest = format!(r#"{{"manifest":1,"operators":[{}]}}"#, names.collect::<Vec<_>>().join(","));
     Ok(quote! {
+        ::tenon::__manifest_note!(#manifest);
+
         #(#impls)*
 
         impl #parameters #operators for #target #bounds {

@@ -1,4 +1,4 @@
-//! The command `tenon`: makes projects for devices, tests plugins, examines set-ups, writes bug reports,
+//! The command `tenon`: makes projects for devices, tests and lists plugins, examines set-ups, writes bug reports,
 //! summarises traces, and explains the rules of validation.
 //!
 //! Libraries do the work; the crate contains the options and the output. The Python package has a command of the same
@@ -12,6 +12,8 @@ use miette::Report;
 
 mod check;
 mod doctor;
+mod manifest;
+mod matrix;
 mod new;
 mod report;
 mod rules;
@@ -22,6 +24,7 @@ Examples:
   tenon new my-npu --lang c              makes a project for a device
   tenon check ./libmy_npu.so             does a plugin keep what the spec promises?
   tenon doctor                           why does PaddlePaddle not list my device?
+  tenon matrix plugins/*.so              which releases does each plugin support?
   tenon report ./libmy_npu.so            writes a file for a bug report
   TENON_LAYERS=trace ./program           writes tenon-trace-<pid>.json
   tenon trace summary tenon-trace-7.json what was called, and how long it took
@@ -43,6 +46,7 @@ enum Command {
     New(new::Options),
     Check(check::Options),
     Doctor(doctor::Options),
+    Matrix(matrix::Options),
     Report(report::Options),
     /// Summarises a trace
     #[command(subcommand)]
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         Command::New(options) => (new::run(&options).map_err(Report::new), 1),
         Command::Check(options) => (check::run(&options).map_err(Report::msg), 2),
         Command::Doctor(options) => (Ok(doctor::run(&options)), 1),
+        Command::Matrix(options) => (Ok(matrix::run(&options)), 1),
         Command::Report(options) => (report::run(&options).map_err(Report::new), 1),
         Command::Probe(options) => doctor::probe::serve(&options),
         Command::Trace(command) => (trace::run(&command).map_err(Report::new), 1),

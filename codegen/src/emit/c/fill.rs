@@ -39,6 +39,11 @@ impl Builder<'_> {
         };
         Some(context! {
             function => self.names.fill_function(),
+            manifest => self.names.manifest_macro(),
+            table_symbol => self.names.table_symbol(),
+            interface => &self.interface.name.value,
+            newest => &self.interface.releases[newest.0].name.value,
+            tenon => env!("CARGO_PKG_VERSION"),
             releases => self.interface.release_ids().map(release).collect::<Value>(),
             head => all.members.first().map_or(0, |size| size.size),
         })

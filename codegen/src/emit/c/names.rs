@@ -85,6 +85,16 @@ impl<'a> Names<'a> {
         format!("{}_SINCE", self.constant_prefix())
     }
 
+    /// Returns the name of the macro that puts a manifest into a plugin: `TENON_DEVICE_MANIFEST`.
+    pub fn manifest_macro(self) -> String {
+        format!("{}_MANIFEST", self.constant_prefix())
+    }
+
+    /// Returns the name of the symbol of a plugin's table: `tenon_device_table`.
+    pub fn table_symbol(self) -> String {
+        format!("{}_{}_table", self.spec.project, self.interface.name.value)
+    }
+
     /// Returns a release as a plugin writes it for that macro: `3_0`.
     pub fn release_suffix(self, id: ReleaseId) -> String {
         self.interface.releases[id.0].name.value.replace('.', "_")

@@ -26,7 +26,7 @@ pub use operators::{
     Formulas, OperatorCalls, OperatorCompositions, OperatorTableCalls, OperatorTraits, OperatorsByName,
 };
 pub use parts::{FileForm, RustFile};
-pub use table::trait_table::{TraitEntry, TraitFunction, TraitTable, traits};
+pub use table::trait_table::{SlotFilled, TraitEntry, TraitFunction, TraitTable, traits};
 
 use self::library::c_api;
 use self::table::trait_table;

@@ -1,9 +1,9 @@
 //! `tenon doctor`: says why a framework does not list a device.
 
-mod child;
+pub mod child;
 mod finding;
 mod framework;
-mod image;
+pub mod image;
 mod listing;
 mod plugin;
 pub mod probe;

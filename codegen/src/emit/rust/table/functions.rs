@@ -5,7 +5,8 @@ use quote::quote;
 
 use crate::emit::rust::doc::doc;
 use crate::emit::rust::{Context, names};
-use crate::model::FallbackKind;
+
+use super::trait_table::SlotFilled;
 
 pub fn emit(context: Context) -> TokenStream {
     let functions = &context.interface.functions;
@@ -21,14 +22,7 @@ pub fn emit(context: Context) -> TokenStream {
     let texts = functions.iter().map(|function| &function.name.value);
     let required = functions.iter().map(|function| !function.is_optional());
     let always = functions.iter().map(|function| function.fill_always);
-    // If the fallback only returns an error, a null slot has the same effect and is clearer.
-    let fillable = functions.iter().map(|function| {
-        function.fill_always
-            || function
-                .fallback
-                .as_ref()
-                .is_some_and(|fallback| !matches!(fallback.kind, FallbackKind::Refuse { .. }))
-    });
+    let fillable = functions.iter().map(|function| SlotFilled::of(function) != SlotFilled::Never);
     let number = names::symbol(if functions.len() <= 256 { "u8" } else { "u16" });
     quote! {
         /// A function of the interface.

@@ -5,7 +5,7 @@ use quote::quote;
 
 use crate::emit::rust::method::traits::signature_text;
 use crate::emit::rust::{names, operators};
-use crate::model::{Extension, Function, HandOver, Interface, Need, Spec, Table};
+use crate::model::{Extension, Fallback, FallbackKind, Function, HandOver, Interface, Need, Spec, Table};
 
 /// A trait that devices implement.
 #[derive(Debug)]
@@ -46,6 +46,32 @@ pub struct TraitFunction {
     pub since: Option<String>,
     /// True if its slot is in the extension.
     pub is_in_extension: bool,
+    /// The plugins whose slot the fallback fills.
+    pub filled: SlotFilled,
+}
+
+/// The plugins without a function whose slot the spec's fallback fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotFilled {
+    /// None: there is no fallback, or it only returns an error.
+    Never,
+    /// Those that ask for fallbacks.
+    OnRequest,
+    /// All, because null is unsound in a host.
+    Always,
+}
+
+impl SlotFilled {
+    /// Returns the plugins for which a function's slot is filled.
+    pub(super) fn of(function: &Function) -> Self {
+        // If the fallback only returns an error, a null slot has the same effect and is clearer.
+        let helps = |fallback: &Fallback| !matches!(fallback.kind, FallbackKind::Refuse { .. });
+        match (function.fill_always, &function.fallback) {
+            (true, _) => Self::Always,
+            (false, Some(fallback)) if helps(fallback) => Self::OnRequest,
+            (false, _) => Self::Never,
+        }
+    }
 }
 
 /// The symbol of a plugin that a host calls.
@@ -87,6 +113,7 @@ fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
         missing: (!function.is_optional()).then(|| missing(spec, interface, function)),
         since: function.availability.since.map(|id| interface.releases[id.0].name.value.clone()),
         is_in_extension: in_extension(function),
+        filled: SlotFilled::of(function),
     });
     TraitTable {
         name: interface.trait_name.clone(),
@@ -137,15 +164,20 @@ pub fn source(spec: &Spec) -> TokenStream {
                 quote!(Some(Extension { symbol: #symbol, table: #table }))
             }
         };
-        let functions =
-            functions.into_iter().map(|TraitFunction { name, variant, missing, since, is_in_extension }| {
-                let function = match missing {
-                    Some(missing) => quote!(required(#name, #variant, #missing)),
-                    None if is_in_extension => quote!(in_extension(#name, #variant)),
-                    None => quote!(optional(#name, #variant)),
-                };
-                since.map(|since| quote!(later(#since, #function))).unwrap_or(function)
-            });
+        let functions = functions.into_iter().map(|function| {
+            let TraitFunction { name, variant, missing, since, is_in_extension, filled } = function;
+            let function = match missing {
+                Some(missing) => quote!(required(#name, #variant, #missing)),
+                None if is_in_extension => quote!(in_extension(#name, #variant)),
+                None => quote!(optional(#name, #variant)),
+            };
+            let function = match filled {
+                SlotFilled::Never => function,
+                SlotFilled::OnRequest => quote!(emulated(#function)),
+                SlotFilled::Always => quote!(always_filled(#function)),
+            };
+            since.map(|since| quote!(later(#since, #function))).unwrap_or(function)
+        });
         quote! {
             Trait {
                 name: #name,
@@ -158,14 +190,14 @@ pub fn source(spec: &Spec) -> TokenStream {
         }
     });
     quote! {
-        use tenon_attribute::{Entry, Extension, Function, Trait};
+        use tenon_attribute::{Entry, Extension, Filled, Function, Trait};
 
         const fn optional(name: &'static str, variant: &'static str) -> Function<'static> {
-            Function { name, variant, missing: None, since: None, is_in_extension: false }
+            Function { name, variant, missing: None, since: None, is_in_extension: false, filled: Filled::Never }
         }
 
         const fn in_extension(name: &'static str, variant: &'static str) -> Function<'static> {
-            Function { name, variant, missing: None, since: None, is_in_extension: true }
+            Function { name, variant, missing: None, since: None, is_in_extension: true, filled: Filled::Never }
         }
 
         const fn required(
@@ -173,7 +205,15 @@ pub fn source(spec: &Spec) -> TokenStream {
             variant: &'static str,
             missing: &'static str,
         ) -> Function<'static> {
-            Function { name, variant, missing: Some(missing), since: None, is_in_extension: false }
+            Function { name, variant, missing: Some(missing), since: None, is_in_extension: false, filled: Filled::Never }
+        }
+
+        const fn emulated(function: Function<'static>) -> Function<'static> {
+            Function { filled: Filled::OnRequest, ..function }
+        }
+
+        const fn always_filled(function: Function<'static>) -> Function<'static> {
+            Function { filled: Filled::Always, ..function }
         }
 
         const fn later(since: &'static str, function: Function<'static>) -> Function<'static> {
