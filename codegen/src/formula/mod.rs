@@ -103,6 +103,14 @@ pub enum Variable {
     Attribute(usize),
     /// Index into the named parts of the operator.
     Part(usize),
+    /// The first of two results that a reduction combines.
+    Left,
+    /// The second of two results that a reduction combines.
+    Right,
+    /// The result of a reduction.
+    Result,
+    /// The number of elements that are reduced to one.
+    Count,
 }
 
 /// An operation with an operand on each side, from the loosest to the tightest.
@@ -210,6 +218,14 @@ pub enum MistakeKind {
 }
 
 impl Expr {
+    /// Returns the variable, if the expression is one.
+    pub fn variable(&self) -> Option<Variable> {
+        match self.kind {
+            ExprKind::Variable(variable) => Some(variable),
+            _ => None,
+        }
+    }
+
     /// Visits the expression and everything in it.
     pub fn visit(&self, visitor: &mut impl FnMut(&Expr)) {
         visitor(self);

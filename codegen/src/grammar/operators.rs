@@ -44,8 +44,12 @@ shapes! {
         outputs: needed(Map(&Any(&[Prose, Shape(&OUTPUT)]))),
         /// Named parts of the formula and the gradients; a part may use earlier parts.
         where: optional(Map(&Line)),
-        /// An element of the output, from the elements of the inputs.
+        /// An element of the output, from the elements of the inputs. With `reduced` inputs it may use `count`, the number
+        /// of elements that were reduced to one.
         formula: optional(Line),
+        /// Instead of a formula: an element of the output, from all elements of the input along the dimensions that the
+        /// attributes `axis`, `keep_dim` and `reduce_all` name. Without these attributes, all elements are reduced.
+        reduction: optional(Shape(&REDUCTION)),
         /// Instead of a formula: the function of `runtime/kernels` that computes the outputs, such as
         /// `softmax::softmax`. It takes the outputs, the inputs and the attributes.
         kernel: optional(Line),
@@ -59,7 +63,8 @@ shapes! {
         /// gradient of a kernel is an operator of its own.
         gradient: optional(Map(&Line)),
         /// The same computation in Python with `numpy` and `scipy.special` as `special`, in another way, for
-        /// tests. Required for a formula.
+        /// tests. Required for a formula and a reduction. In that of a reduction, the input is an array of the elements
+        /// that are reduced to one.
         reference: optional(Line),
         /// Input → the least and the largest number that tests pass.
         domain: optional(Map(&INTERVAL)),
@@ -72,6 +77,19 @@ const NUMBER: Value = Any(&[Integer, Float]);
 const INTERVAL: Value = List(&NUMBER);
 
 shapes! {
+    static REDUCTION = "a reduction" {
+        /// The value of an element; default: the input itself.
+        element: optional(Line),
+        /// The result for no elements. For integers, an infinity stands for the extreme value of their type.
+        start: needed(Any(&[Bool, NUMBER, Line])),
+        /// Combines two results, `left` and `right`. Apart from rounding, the order of the elements must not matter.
+        step: needed(Line),
+        /// An element of the output, from the `result` and the `count` of elements; default: the result.
+        finish: optional(Line),
+        /// True if there must be at least one element.
+        nonempty: optional(Bool),
+    }
+
     static INPUT = "an input" {
         /// Its meaning.
         doc: needed(Prose),
@@ -82,6 +100,10 @@ shapes! {
         /// True if its elements decide about the shape of an output, such as those of a mask. The functions
         /// of shapes get these elements, and only the types and shapes of the other inputs.
         decides_shape: optional(Bool),
+        /// True if it has the shape of a reduction's result: the formula takes each of its elements for all elements that
+        /// were reduced to it. The attributes `axis`, `keep_dim` and `reduce_all` name the dimensions; without them the
+        /// input has one element.
+        reduced: optional(Bool),
     }
 
     static ATTRIBUTE = "an attribute" {

@@ -24,7 +24,7 @@ pub struct Method<'a> {
 /// The work of a method.
 #[derive(Debug, Clone, Copy)]
 pub enum Work<'a> {
-    /// The outputs of the operator, by a hand-written function: its path in the crate of kernels.
+    /// The outputs of the operator, by a function of all inputs and attributes: its path in the crate of kernels.
     Kernel(&'a str),
     /// The output of an elementwise operator.
     Formula(&'a Elementwise),
@@ -98,18 +98,18 @@ impl Operator {
     }
 
     fn forward(&self) -> Method<'_> {
-        match &self.body {
+        let path = match &self.body {
+            Body::Kernel(path) => path,
+            Body::Reduction(reduction) => &reduction.path,
             Body::Formula(formulas) => {
                 let uses = formulas.uses(&formulas.formula);
-                Method::new(self, self.name.value.clone(), Work::Formula(formulas), &uses)
+                return Method::new(self, self.name.value.clone(), Work::Formula(formulas), &uses);
             }
-            Body::Kernel(path) => {
-                let inputs = (0..self.inputs.len()).map(Variable::Input);
-                let attributes = (0..self.attributes.len()).map(Variable::Attribute);
-                let uses: Vec<Variable> = inputs.chain(attributes).collect();
-                Method::new(self, self.name.value.clone(), Work::Kernel(path), &uses)
-            }
-        }
+        };
+        let inputs = (0..self.inputs.len()).map(Variable::Input);
+        let attributes = (0..self.attributes.len()).map(Variable::Attribute);
+        let uses: Vec<Variable> = inputs.chain(attributes).collect();
+        Method::new(self, self.name.value.clone(), Work::Kernel(path), &uses)
     }
 
     fn gradient(&self, index: usize) -> Method<'_> {

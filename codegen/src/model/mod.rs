@@ -31,8 +31,8 @@ pub use kernel::{
 };
 pub use method::{Method, Parameter, ParameterKind, Work};
 pub use operator::{
-    Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Formula, Gradient,
-    Operand, Operator, OperatorGroup, Operators, OutputType, gradient_name,
+    Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Fold, Formula, Gradient,
+    Operand, Operator, OperatorGroup, Operators, OutputType, Reduction, ReductionWork, gradient_name,
 };
 pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
 pub use prose::{Part, Prose};

@@ -68,6 +68,8 @@ pub struct Operator {
 pub enum Body {
     /// Element by element, by a formula.
     Formula(Box<Elementwise>),
+    /// Along dimensions, by formulas.
+    Reduction(Box<Reduction>),
     /// By a hand-written function: its path in the crate of kernels. Its arguments are the outputs, the inputs and
     /// the attributes, in this order.
     Kernel(String),
@@ -90,6 +92,63 @@ pub struct Elementwise {
     pub domains: Vec<[f64; 2]>,
     /// An expression that is zero where the gradient does not exist.
     pub kinks: Option<Formula>,
+}
+
+/// The formulas of a reduction, or of its gradient.
+#[derive(Debug)]
+pub struct Reduction {
+    /// The path of the generated function in the crate of kernels.
+    pub path: String,
+    /// The kind of elements that its formulas compute with, from the operator's types.
+    pub elements: Elements,
+    /// True if all elements are reduced; otherwise attributes name the dimensions.
+    pub of_all: bool,
+    /// The formulas.
+    pub work: ReductionWork,
+}
+
+/// The formulas of a reduction, or of its gradient.
+#[derive(Debug)]
+pub enum ReductionWork {
+    /// One value from all elements.
+    Fold(Fold),
+    /// Element by element. Each element of a reduced input stands for all elements that were reduced to it.
+    Spread {
+        /// For each input: true if it has the shape of the result.
+        reduced: Vec<bool>,
+        /// The formula of an element of the output.
+        formula: Formula,
+    },
+}
+
+/// The formulas of one value from all elements.
+#[derive(Debug)]
+pub struct Fold {
+    /// The value of an element; `None`: the input itself.
+    pub element: Option<Formula>,
+    /// The result for no elements.
+    pub start: Formula,
+    /// The combination of two results.
+    pub step: Formula,
+    /// The output; `None`: the result.
+    pub finish: Option<Formula>,
+    /// True if there must be an element.
+    pub nonempty: bool,
+}
+
+impl Fold {
+    /// Returns true if the result is always one of the elements.
+    pub fn chooses(&self) -> bool {
+        let is_operand =
+            |expr: &Expr| matches!(expr.kind, ExprKind::Variable(Variable::Left | Variable::Right));
+        let chooses = match &self.step.expr.kind {
+            ExprKind::Call(function, arguments) => {
+                ["min", "max"].contains(&function.name) && arguments.iter().all(is_operand)
+            }
+            _ => false,
+        };
+        chooses && self.element.is_none()
+    }
 }
 
 /// An element type.
@@ -275,7 +334,15 @@ impl Operator {
     pub fn elementwise(&self) -> Option<&Elementwise> {
         match &self.body {
             Body::Formula(elementwise) => Some(elementwise),
-            Body::Kernel(_) => None,
+            Body::Reduction(_) | Body::Kernel(_) => None,
+        }
+    }
+
+    /// Returns the formulas, if it is a reduction or the gradient of one.
+    pub fn reduction(&self) -> Option<&Reduction> {
+        match &self.body {
+            Body::Reduction(reduction) => Some(reduction),
+            Body::Formula(_) | Body::Kernel(_) => None,
         }
     }
 
@@ -290,6 +357,10 @@ impl Operator {
             Variable::Part(index) => {
                 self.elementwise().map(|formulas| formulas.parts[index].0.clone()).unwrap_or_default()
             }
+            Variable::Left => "left".to_owned(),
+            Variable::Right => "right".to_owned(),
+            Variable::Result => "result".to_owned(),
+            Variable::Count => "count".to_owned(),
         }
     }
 }

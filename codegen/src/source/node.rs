@@ -1,5 +1,6 @@
 //! The YAML tree, with a span on every node.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -125,6 +126,17 @@ impl Node {
             Content::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// Returns the text of a formula: that of the scalar.
+    pub fn formula(&self) -> Option<Cow<'_, str>> {
+        Some(match &self.content {
+            Content::Text(text) => Cow::Borrowed(text),
+            Content::Bool(truth) => Cow::Owned(truth.to_string()),
+            Content::Integer(number) => Cow::Owned(number.to_string()),
+            Content::Float(number) => Cow::Owned(format!("{number:?}")),
+            Content::Null | Content::Misread(_) | Content::List(_) | Content::Map(_) => return None,
+        })
     }
 
     /// Returns the number, if this is an integer.

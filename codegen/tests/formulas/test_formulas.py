@@ -11,6 +11,7 @@ import json
 import math
 import operator
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ Entry = dict[str, Any]
 
 OPERATORS: list[Entry] = json.loads(Path(os.environ["TENON_OPERATORS"]).read_text())["operators"]
 FORMULAS = [entry for entry in OPERATORS if "formula" in entry["body"]]
+FOLDS = [entry for entry in OPERATORS if "reduction" in entry["body"]]
+SPREADS = [entry for entry in OPERATORS if "spread" in entry["body"]]
 FLOATS = [entry for entry in FORMULAS if "floating-point numbers" in entry["types"]]
 WHOLE = [entry for entry in FORMULAS if "floating-point numbers" not in entry["types"]]
 GRADIENTS = [entry for entry in FLOATS if entry["body"]["gradients"]]
@@ -69,14 +72,22 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """The functions of the language that NumPy does not have under the same name."""
 
-CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
+CONSTANTS: dict[str, Any] = {
+    "pi": math.pi,
+    "e": math.e,
+    "inf": math.inf,
+    "nan": math.nan,
+    "true": True,
+    "false": False,
+}
 
 
 class Names(dict[str, Any]):
     """The names in reach of a formula: variables, and functions of the language."""
 
     def __missing__(self, name: str) -> Any:
-        return FUNCTIONS.get(name) or CONSTANTS.get(name) or getattr(np, name)
+        known = FUNCTIONS | CONSTANTS
+        return known[name] if name in known else getattr(np, name)
 
 
 def choices(entry: Entry) -> Iterator[dict[str, Any]]:
@@ -135,11 +146,119 @@ def out(entry: Entry, given: dict[str, Any]) -> Any:
     return evaluate(entry, entry["body"]["formula"], given)
 
 
+def lists(entry: Entry) -> list[Any]:
+    """Returns lists of elements for a reduction."""
+    random = np.random.default_rng(8)
+    drawn = [random.uniform(-2, 2, count) for count in (1, 2, 7)]
+    if "integers" in entry["types"]:
+        drawn += [random.integers(-3, 4, count) for count in (1, 4, 7)]
+    if not entry["body"].get("reduction", {}).get("nonempty", False):
+        drawn.append(np.zeros(0))
+    drawn.append(np.array([0.0, math.nan, 1.5]))
+    return drawn
+
+
+def fold(entry: Entry, elements: Any) -> Any:
+    """Evaluates a reduction, in the order of the elements."""
+    formulas = entry["body"]["reduction"]
+    name = entry["inputs"][0]["name"]
+
+    def value(text: str, **given: Any) -> Any:
+        return eval(text, {"__builtins__": {}}, Names(given))
+
+    result = value(formulas["start"])
+    for element in elements:
+        right = (
+            element
+            if formulas["element"] is None
+            else value(formulas["element"], **{name: element})
+        )
+        result = value(formulas["step"], left=result, right=right)
+    if formulas["finish"] is None:
+        return result
+    return value(formulas["finish"], result=np.float64(result), count=np.float64(len(elements)))
+
+
+def spread(entry: Entry, given: dict[str, Any]) -> Any:
+    """Evaluates the gradient of a reduction for each element."""
+    formula, reduced = entry["body"]["spread"]["formula"], entry["body"]["spread"]["reduced"]
+    names = [tensor["name"] for tensor in entry["inputs"]]
+    whole = {name for name, is_reduced in zip(names, reduced) if not is_reduced}
+    points = [
+        {name: value[n] if name in whole else value for name, value in given.items()}
+        for n in range(int(given["count"]))
+    ]
+    return [eval(formula, {"__builtins__": {}}, Names(point)) for point in points]
+
+
+def reference(entry: Entry, given: dict[str, Any]) -> Any:
+    """Evaluates the reference of a reduction."""
+    return eval(
+        entry["reference"], {"__builtins__": {}}, {**given, "numpy": np, "special": special}
+    )
+
+
+@pytest.mark.parametrize("entry", FOLDS, ids=lambda entry: entry["name"])
+def test_a_reduction_is_its_reference(entry: Entry) -> None:
+    for elements in lists(entry):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            ours = fold(entry, elements)
+            wanted = reference(entry, {entry["inputs"][0]["name"]: elements})
+        np.testing.assert_allclose(float(ours), float(wanted), rtol=1e-12, err_msg=str(elements))
+
+
+@pytest.mark.parametrize("entry", FOLDS, ids=lambda entry: entry["name"])
+def test_the_order_of_the_elements_does_not_matter(entry: Entry) -> None:
+    for elements in lists(entry):
+        with np.errstate(all="ignore"):
+            forward, backward = fold(entry, elements), fold(entry, elements[::-1])
+        np.testing.assert_allclose(float(forward), float(backward), rtol=1e-12)
+
+
+@pytest.mark.parametrize("entry", SPREADS, ids=lambda entry: entry["name"])
+def test_a_gradient_of_a_reduction_is_its_reference(entry: Entry) -> None:
+    random = np.random.default_rng(9)
+    for count in (1, 3, 8):
+        given: dict[str, Any] = {"count": count}
+        for tensor, is_reduced in zip(entry["inputs"], entry["body"]["spread"]["reduced"]):
+            given[tensor["name"]] = (
+                random.uniform(0.5, 2) if is_reduced else random.normal(size=count)
+            )
+        np.testing.assert_allclose(spread(entry, given), reference(entry, given), rtol=1e-12)
+
+
+@pytest.mark.parametrize("entry", SPREADS, ids=lambda entry: entry["name"])
+def test_a_gradient_of_a_reduction_is_its_slope(entry: Entry) -> None:
+    name = entry["name"].removesuffix("_grad")
+    forward = next((entry for entry in FOLDS if entry["name"] == name), None)
+    random = np.random.default_rng(10)
+    for count in (1, 3, 8):
+        elements = random.uniform(0.5, 2, count) * random.choice([-1, 1], count)
+
+        def result(elements: Any) -> Any:
+            # The logarithm of a sum of exponentials is a kernel.
+            return fold(forward, elements) if forward else math.log(sum(map(math.exp, elements)))
+
+        given = {"x": elements, "out": result(elements), "dout": 1.0, "count": count}
+        ours = spread(entry, given)
+        for n in range(count):
+            sides = []
+            for distance in (-STEP, STEP):
+                moved = elements.copy()
+                moved[n] += distance
+                sides.append(result(moved))
+            slope = (sides[1] - sides[0]) / (2 * STEP)
+            assert ours[n] == pytest.approx(slope, rel=1e-4, abs=1e-5), (entry["name"], n)
+
+
 def test_every_formula_is_here() -> None:
     """Checks that no formulas get lost."""
     assert len(FLOATS) >= 100
     assert len(WHOLE) >= 4
     assert len(GRADIENTS) >= 70
+    assert len(FOLDS) >= 10
+    assert len(SPREADS) >= 5
 
 
 @pytest.mark.parametrize("entry", FORMULAS, ids=lambda entry: entry["name"])

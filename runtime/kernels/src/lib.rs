@@ -42,7 +42,6 @@ pub mod polygons;
 pub mod pool;
 pub mod provider;
 pub mod random;
-pub mod reduce;
 pub mod reduction;
 pub mod rnn;
 pub mod scan;

@@ -8,7 +8,7 @@ use tenon::device::{Device as _, DeviceId, Error, Plugin, Result};
 use tenon::operators::{Launch, TensorMut, TensorRef, broadcast};
 use tenon::support::write_line;
 use tenon_cpu::{Activity, Cpu, Space};
-use tenon_kernels::{View, ViewMut, formulas, reduce};
+use tenon_kernels::{View, ViewMut, formulas, reduction};
 
 use crate::host::{self, done, ready};
 
@@ -312,7 +312,7 @@ pub(crate) fn gradient(
 ) -> tenon_kernels::Result<()> {
     match out.dims() == dims {
         true => compute(out),
-        false => reduce::sum_of(out, dims, compute),
+        false => reduction::sum_of(out, dims, compute),
     }
 }
 
@@ -320,6 +320,6 @@ pub(crate) fn gradient(
 pub(crate) fn same_gradient(out: &mut ViewMut<'_>, dout: &View<'_>) -> tenon_kernels::Result<()> {
     match out.dims() == dout.dims() {
         true => formulas::elementary::copy(out, dout),
-        false => reduce::sum_to(out, dout),
+        false => reduction::sum_to(out, dout),
     }
 }

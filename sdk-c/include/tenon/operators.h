@@ -5560,6 +5560,8 @@ typedef struct TenonOperators {
   /**
    * @brief Sums the elements.
    *
+   * `out = left + right` over the elements, from `0`.
+   *
    * Sums of integers and truth values wrap in the type of the output.
    *
    * @param[out] out The result, of a type that the caller chooses.
@@ -5594,6 +5596,8 @@ typedef struct TenonOperators {
   /**
    * @brief Sums the elements that are not NaN.
    *
+   * `out = left + right` over `0 if is_nan(x) else x` of each element, from `0`.
+   *
    * @param[out] out The result, of a type that the caller chooses.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
@@ -5609,6 +5613,8 @@ typedef struct TenonOperators {
 
   /**
    * @brief Computes the gradient of `nansum`.
+   *
+   * `dx = 0 if is_nan(x) else dout`.
    *
    * It is zero for NaN.
    *
@@ -5630,6 +5636,8 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the mean of the elements.
    *
+   * `out = result / count`, with `result = left + right` over the elements, from `0`.
+   *
    * The mean of no elements is NaN.
    *
    * @param[out] out The result.
@@ -5648,6 +5656,8 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the gradient of `mean`.
    *
+   * `dx = dout / count`.
+   *
    * @param[out] dx The gradient of the input.
    * @param[in] dout The gradient of the result.
    * @param[in] axis As for `mean`.
@@ -5664,6 +5674,8 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the mean of all elements.
    *
+   * `out = result / count`, with `result = left + right` over the elements, from `0`.
+   *
    * The output has one element.
    *
    * @param[out] out The result.
@@ -5677,6 +5689,8 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the gradient of `mean_all`.
    *
+   * `dx = dout / count`.
+   *
    * @param[out] dx The gradient of the input.
    * @param[in] dout The gradient of the result.
    */
@@ -5687,6 +5701,8 @@ typedef struct TenonOperators {
 
   /**
    * @brief Multiplies the elements.
+   *
+   * `out = left * right` over the elements, from `1`.
    *
    * @param[out] out The result, of a type that the caller chooses.
    * @param[in] x The input.
@@ -5724,6 +5740,8 @@ typedef struct TenonOperators {
   /**
    * @brief Finds the largest element.
    *
+   * `out = max(left, right)` over the elements, from `-inf`.
+   *
    * NaN if one is NaN.
    *
    * @param[out] out The result.
@@ -5741,6 +5759,8 @@ typedef struct TenonOperators {
 
   /**
    * @brief Finds the smallest element.
+   *
+   * `out = min(left, right)` over the elements, from `inf`.
    *
    * NaN if one is NaN.
    *
@@ -5780,6 +5800,8 @@ typedef struct TenonOperators {
   /**
    * @brief Tests whether any element is other than zero.
    *
+   * `out = left or right` over `x != 0` of each element, from `false`.
+   *
    * NaN is other than zero.
    *
    * @param[out] out The truth value.
@@ -5797,6 +5819,8 @@ typedef struct TenonOperators {
 
   /**
    * @brief Tests whether all elements are other than zero.
+   *
+   * `out = left and right` over `x != 0` of each element, from `true`.
    *
    * NaN is other than zero.
    *
@@ -5908,6 +5932,8 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the gradient of `logsumexp`.
    *
+   * `dx = dout * exp(x - out)`.
+   *
    * @param[out] dx The gradient of the input.
    * @param[in] x The input.
    * @param[in] out The result.
@@ -5969,6 +5995,8 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the root of the sum of the squares.
    *
+   * `out = sqrt(result)`, with `result = left + right` over `square(x)` of each element, from `0`.
+   *
    * @param[out] out The result.
    * @param[in] x The input.
    * @param[in] axis The dimensions; negative numbers count from the end. None stands for all.
@@ -5984,6 +6012,8 @@ typedef struct TenonOperators {
 
   /**
    * @brief Computes the gradient of `frobenius_norm`.
+   *
+   * `dx = 0 if x == 0 else dout * (x / out)`.
    *
    * It is zero where the input is zero.
    *
@@ -6006,6 +6036,8 @@ typedef struct TenonOperators {
   /**
    * @brief Sums the squares of all elements.
    *
+   * `out = left + right` over `square(x)` of each element, from `0`.
+   *
    * The output has one element.
    *
    * @param[out] out The result.
@@ -6018,6 +6050,8 @@ typedef struct TenonOperators {
 
   /**
    * @brief Computes the gradient of `squared_l2_norm`.
+   *
+   * `dx = 2 * dout * x`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] x The input.
@@ -6033,6 +6067,8 @@ typedef struct TenonOperators {
   /**
    * @brief Sums the absolute values of all elements.
    *
+   * `out = left + right` over `abs(x)` of each element, from `0`.
+   *
    * The output has one element.
    *
    * @param[out] out The result.
@@ -6045,6 +6081,8 @@ typedef struct TenonOperators {
 
   /**
    * @brief Computes the gradient of `l1_norm`.
+   *
+   * `dx = dout * sign(x)`.
    *
    * @param[out] dx The gradient of the input.
    * @param[in] x The input.

@@ -104,6 +104,9 @@ pub fn page(spec: &Spec, operators: &Operators, id: OperatorId, marker: String) 
             }),
         );
     }
+    if let Some(reduction) = operator.reduction() {
+        equations.extend(reduction_equations(operator, reduction));
+    }
     context! {
         marker,
         name => &operator.name.value,
@@ -121,10 +124,31 @@ pub fn page(spec: &Spec, operators: &Operators, id: OperatorId, marker: String) 
     }
 }
 
+/// Draws the formulas of a reduction, each with the name of its value.
+fn reduction_equations(operator: &Operator, reduction: &Reduction) -> Vec<String> {
+    let out = &operator.outputs[0].name;
+    let drawn = |name: &str, formula: &Formula| {
+        mathml::equation(name, &formula.expr, &|variable| operator.variable_name(variable))
+    };
+    match &reduction.work {
+        ReductionWork::Spread { formula, .. } => vec![drawn(out, formula)],
+        ReductionWork::Fold(fold) => {
+            let values = [
+                ("element", fold.element.as_ref()),
+                ("start", Some(&fold.start)),
+                ("step", Some(&fold.step)),
+                (out, fold.finish.as_ref()),
+            ];
+            values.into_iter().filter_map(|(name, formula)| Some(drawn(name, formula?))).collect()
+        }
+    }
+}
+
 /// Describes the computation on the CPU device, and on a device without the operator.
 fn provider(operator: &Operator) -> String {
     let own = match &operator.body {
         Body::Formula(_) => "A loop that is generated from the formula.".to_owned(),
+        Body::Reduction(_) => "Loops that are generated from the formulas.".to_owned(),
         Body::Kernel(path) => format!("The function `tenon_kernels::{path}`."),
     };
     let steps: Vec<String> = operator.sequence.iter().map(|step| format!("`{}`", step.text)).collect();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::emit::words::operator::{element_types, output_type};
 use crate::model::{
     Arity, Attribute, AttributeValue, Body, Formula, Interface, Kernel, KernelOutput, Operand, Operator,
-    OperatorId, Operators, Spec, gradient_name,
+    OperatorId, Operators, Reduction, ReductionWork, Spec, gradient_name,
 };
 
 /// Describes the operators of a spec.
@@ -74,6 +74,7 @@ fn attribute(attribute: &Attribute) -> Value {
 fn body(operator: &Operator) -> Value {
     let formulas = match &operator.body {
         Body::Kernel(path) => return json!({ "kernel": path }),
+        Body::Reduction(reduction) => return reduced(reduction),
         Body::Formula(formulas) => formulas,
     };
     let part = |(name, formula): &(String, Formula)| json!({ "name": name, "formula": formula.text });
@@ -88,6 +89,23 @@ fn body(operator: &Operator) -> Value {
         "domains": formulas.domains,
         "kinks": formulas.kinks.as_ref().map(|kinks| &kinks.text),
     })
+}
+
+fn reduced(reduction: &Reduction) -> Value {
+    match &reduction.work {
+        ReductionWork::Fold(fold) => json!({
+            "reduction": {
+                "element": fold.element.as_ref().map(|element| &element.text),
+                "start": fold.start.text,
+                "step": fold.step.text,
+                "finish": fold.finish.as_ref().map(|finish| &finish.text),
+                "nonempty": fold.nonempty,
+            }
+        }),
+        ReductionWork::Spread { reduced, formula } => {
+            json!({ "spread": { "formula": formula.text, "reduced": reduced } })
+        }
+    }
 }
 
 fn kernel(interface: &Interface, operators: &Operators, operator: &Operator, kernel: &Kernel) -> Value {

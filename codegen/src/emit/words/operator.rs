@@ -2,7 +2,8 @@
 
 use crate::formula::Variable;
 use crate::model::{
-    Arity, AttributeValue, ElementType, Elementwise, Formula, Method, Operator, OutputType, Work,
+    Arity, AttributeValue, ElementType, Elementwise, Formula, Method, Operator, OutputType, Reduction,
+    ReductionWork, Work,
 };
 use crate::text::{collapse, enumerate, sentence};
 
@@ -37,8 +38,9 @@ pub fn method(method: &Method, link: impl Fn(&str) -> String) -> MethodWords {
         }
         Work::Kernel(_) | Work::Formula(_) => sentence(&operator.summary),
     };
-    let equation = match (method.formula(), method.outputs().first()) {
-        (Some((formulas, formula)), Some((out, _))) => equation(formulas, out, formula),
+    let equation = match (method.formula(), method.outputs().first(), operator.reduction()) {
+        (Some((formulas, formula)), Some((out, _)), _) => equation(formulas, out, formula),
+        (_, _, Some(reduction)) => reduction_equation(operator, reduction),
         _ => String::new(),
     };
     if matches!(method.work, Work::Gradient(..) | Work::Shape(_)) {
@@ -102,6 +104,26 @@ pub fn attribute_value(value: &AttributeValue) -> String {
         AttributeValue::Numbers(numbers) => list(numbers),
         AttributeValue::Text(text) => format!("\"{text}\""),
         AttributeValue::Texts(texts) => list(texts),
+    }
+}
+
+/// Formats the formulas of a reduction for documentation.
+pub fn reduction_equation(operator: &Operator, reduction: &Reduction) -> String {
+    let out = &operator.outputs[0].name;
+    let fold = match &reduction.work {
+        ReductionWork::Spread { formula, .. } => return format!("`{out} = {}`.", formula.text),
+        ReductionWork::Fold(fold) => fold,
+    };
+    let over = match &fold.element {
+        Some(element) => format!("`{}` of each element", element.text),
+        None => "the elements".to_owned(),
+    };
+    let from = format!("over {over}, from `{}`", fold.start.text);
+    match &fold.finish {
+        Some(finish) => {
+            format!("`{out} = {}`, with `result = {}` {from}.", finish.text, fold.step.text)
+        }
+        None => format!("`{out} = {}` {from}.", fold.step.text),
     }
 }
 

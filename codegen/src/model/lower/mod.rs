@@ -11,6 +11,7 @@ mod outputs;
 mod param;
 mod python;
 mod reader;
+mod reductions;
 mod table;
 mod types;
 mod unresolved;

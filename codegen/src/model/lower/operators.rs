@@ -16,12 +16,16 @@ const DOMAIN: [f64; 2] = [-5.0, 5.0];
 /// Resolves the operators.
 pub(super) fn lower(trees: &OperatorTrees, sources: &Sources, diagnostics: &mut Diagnostics) -> Operators {
     let mut lowerer = OperatorLowerer { sources, diagnostics, names: BTreeMap::new() };
-    let groups = trees.groups.iter().map(|node| OperatorGroup {
-        name: prose(node, "group"),
-        title: prose(node, "title"),
-        summary: prose(node, "summary"),
-        doc: prose(node, "doc"),
-        operators: node.items_of("operators").iter().filter_map(|node| lowerer.operator(node)).collect(),
+    let groups = trees.groups.iter().map(|node| {
+        let name = prose(node, "group");
+        let operators = node.items_of("operators").iter();
+        OperatorGroup {
+            operators: operators.filter_map(|node| lowerer.operator(&name, node)).collect(),
+            name,
+            title: prose(node, "title"),
+            summary: prose(node, "summary"),
+            doc: prose(node, "doc"),
+        }
     });
     let mut operators = Operators {
         name: trees.name.clone(),
@@ -34,9 +38,9 @@ pub(super) fn lower(trees: &OperatorTrees, sources: &Sources, diagnostics: &mut 
     operators
 }
 
-struct OperatorLowerer<'a> {
+pub(super) struct OperatorLowerer<'a> {
     sources: &'a Sources,
-    diagnostics: &'a mut Diagnostics,
+    pub(super) diagnostics: &'a mut Diagnostics,
     /// The operators so far, with the places of their names.
     names: BTreeMap<String, Span>,
 }
@@ -54,7 +58,7 @@ impl Table {
 }
 
 impl OperatorLowerer<'_> {
-    fn operator(&mut self, node: &Node) -> Option<Operator> {
+    fn operator(&mut self, group: &str, node: &Node) -> Option<Operator> {
         let name = node.name_of("op")?;
         self.unique(&name);
         let types = types(node);
@@ -62,15 +66,20 @@ impl OperatorLowerer<'_> {
         let inputs = self.inputs(node, &mut table);
         let outputs = self.outputs(node, &inputs, &mut table);
         let attributes = self.attributes(node, &mut table);
-        let body = match (node.get("formula"), node.get("kernel")) {
-            (Some(_), None) => {
-                Body::Formula(Box::new(self.elementwise(node, &mut table, &inputs, &outputs)?))
+        let body = match ["formula", "reduction", "kernel"].map(|key| node.get(key)) {
+            [Some(formula), None, None] if has_reduced(node) => {
+                self.spread(group, node, formula, &attributes)?
             }
-            (None, Some(kernel)) => self.kernel(node, kernel)?,
-            (formula, _) => {
-                let message = "an operator has either a formula or a kernel";
+            [Some(_), None, None] => Body::Formula(Box::new(self.elementwise(node, &mut table, &inputs)?)),
+            [None, Some(reduction), None] => self.fold(group, node, reduction, &attributes)?,
+            [None, None, Some(kernel)] => self.kernel(node, kernel)?,
+            bodies => {
+                let message = "an operator has one of `formula`, `reduction` and `kernel`";
                 let diagnostic = Diagnostic::new(Code::OperatorForm, name.span, message);
-                let label = if formula.is_some() { "this one has both" } else { "this one has neither" };
+                let label = match bodies.iter().flatten().next() {
+                    Some(_) => "this one has more than one of them",
+                    None => "this one has none of them",
+                };
                 self.diagnostics.push(diagnostic.label(label));
                 return None;
             }
@@ -91,22 +100,31 @@ impl OperatorLowerer<'_> {
         })
     }
 
-    fn elementwise(
-        &mut self,
-        node: &Node,
-        table: &mut Table,
-        inputs: &[Operand],
-        outputs: &[Operand],
-    ) -> Option<Elementwise> {
+    fn elementwise(&mut self, node: &Node, table: &mut Table, inputs: &[Operand]) -> Option<Elementwise> {
+        self.single_tensors(node)?;
+        let parts = self.parts(node, table);
+        let forward = |variable| !matches!(variable, Variable::Output | Variable::OutputGradient);
+        let formula = node.get("formula").and_then(|node| self.formula(node, table, forward));
+        let gradients = self.gradients(node, table, inputs);
+        let kinks = node.get("kinks").and_then(|node| self.formula(node, table, forward));
+        let domains = self.domains(node, inputs);
+        let formula = formula?;
+        let result = self.result(node, &formula);
+        Some(Elementwise { elements: table.elements, result, parts, formula, gradients, domains, kinks })
+    }
+
+    /// Checks what formulas of all kinds need: one output, single tensors, real numbers, and a reference.
+    pub(super) fn single_tensors(&mut self, node: &Node) -> Option<()> {
         let place = node.get("outputs").map_or(node.span, |outputs| outputs.span);
         let refuse =
             |message: &str, label: String| Diagnostic::new(Code::OperatorForm, place, message).label(label);
+        let [inputs, outputs] = ["inputs", "outputs"].map(|key| node.entries_of(key));
         if outputs.len() != 1 {
             let label = format!("there are {}", outputs.len());
-            self.diagnostics.push(refuse("an elementwise operator has one output", label));
+            self.diagnostics.push(refuse("an operator with a formula has one output", label));
             return None;
         }
-        if inputs.iter().chain(outputs).any(|operand| operand.arity != Arity::One) {
+        if inputs.iter().chain(outputs).any(|(_, node)| arity(node) != Arity::One) {
             let label = "one of them is optional or a list".to_owned();
             self.diagnostics
                 .push(refuse("the inputs and the output of a formula must be single tensors", label));
@@ -120,28 +138,25 @@ impl OperatorLowerer<'_> {
             let message = "a formula needs a `reference` for its tests";
             self.diagnostics.push(Diagnostic::new(Code::MissingKey, node.span, message));
         }
-        let parts = self.parts(node, table);
-        let forward = |variable| !matches!(variable, Variable::Output | Variable::OutputGradient);
-        let formula = node.get("formula").and_then(|node| self.formula(node, table, forward));
-        let gradients = self.gradients(node, table, inputs);
-        let kinks = node.get("kinks").and_then(|node| self.formula(node, table, forward));
-        let domains = self.domains(node, inputs);
-        let formula = formula?;
-        let result = self.result(node, &formula);
-        Some(Elementwise { elements: table.elements, result, parts, formula, gradients, domains, kinks })
+        Some(())
     }
 
     /// Reads an operator that is computed by a hand-written function.
     fn kernel(&mut self, node: &Node, kernel: &Node) -> Option<Body> {
+        self.only_elementwise(node);
+        self.path(kernel).map(Body::Kernel)
+    }
+
+    /// Rejects the keys of elementwise operators.
+    pub(super) fn only_elementwise(&mut self, node: &Node) {
         for key in ["where", "gradient", "domain", "kinks"] {
             if let Some(stray) = node.get(key) {
-                let message = format!("`{key}` is only allowed with a formula");
+                let message = format!("`{key}` is only allowed with the formula of an elementwise operator");
                 Diagnostic::new(Code::OperatorForm, stray.span, message)
-                    .help("the gradient of a kernel is a separate operator")
+                    .help("the gradient of a kernel and of a reduction is a separate operator")
                     .add_to(self.diagnostics);
             }
         }
-        self.path(kernel).map(Body::Kernel)
     }
 
     /// Reads the path of a Rust function.
@@ -338,9 +353,13 @@ impl OperatorLowerer<'_> {
         elements: Elements,
         in_reach: impl Fn(Variable) -> bool,
     ) -> Option<Formula> {
-        let text = node.text()?;
-        let names = table.scope(in_reach);
-        match formula::parse(text, FormulaScope { names: &names, elements }) {
+        self.parse(node, &table.scope(in_reach), elements)
+    }
+
+    /// Reads an expression that may use the names.
+    pub(super) fn parse(&mut self, node: &Node, names: &[Name], elements: Elements) -> Option<Formula> {
+        let text = &*node.formula()?;
+        match formula::parse(text, FormulaScope { names, elements }) {
             Ok(expr) => Some(Formula { text: text.trim().to_owned(), expr }),
             Err(mistake) => {
                 let code = match mistake.kind {
@@ -420,7 +439,12 @@ pub(super) fn types(node: &Node) -> Vec<ElementType> {
     words.filter_map(ty).collect()
 }
 
-fn elements(types: &[ElementType]) -> Elements {
+/// Returns true if an input has the shape of a reduction's result.
+fn has_reduced(node: &Node) -> bool {
+    node.entries_of("inputs").iter().any(|(_, node)| flag(node, "reduced"))
+}
+
+pub(super) fn elements(types: &[ElementType]) -> Elements {
     let has_float = types.contains(&ElementType::Float);
     match types.iter().any(|ty| *ty != ElementType::Float) {
         false => Elements::Floats,

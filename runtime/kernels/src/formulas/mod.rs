@@ -2,8 +2,9 @@
 
 //! The operators that the spec describes by formulas.
 //!
-//! Each function computes one output, which it takes first. The engine behind them is
-//! [`elementwise`](crate::elementwise): shapes broadcast, layouts are free, and the output may be an input.
+//! Each function computes one output, which it takes first. The engines behind them are
+//! [`elementwise`](crate::elementwise) and [`reduction`](crate::reduction): shapes broadcast, layouts are free, and
+//! the output may be an input.
 
 /// Elementwise functions between layers.
 pub mod activation;
@@ -22,3 +23,6 @@ pub mod logic;
 
 /// The elementwise parts of loss functions.
 pub mod loss;
+
+/// One value from all elements along some dimensions.
+pub mod reduction;

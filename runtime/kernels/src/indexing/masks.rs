@@ -5,7 +5,7 @@ use crate::error::{Error, Result, expect_shape};
 use crate::loops::movement::{self, with_word};
 use crate::loops::slices::{Slot, integers, store_integers};
 use crate::numeric::Numeric;
-use crate::reduce;
+use crate::reduction;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Returns for each element, in row-major order, whether it is nonzero.
@@ -112,5 +112,5 @@ pub fn masked_select_grad(dx: &mut ViewMut<'_>, mask: &View<'_>, dout: &View<'_>
     let values = f64::load(dout)?;
     let mut wide = vec![0.0; dims.iter().product()];
     places.into_iter().zip(values).for_each(|(place, value)| wide[place] = value);
-    reduce::sum_to(dx, &View::of_slice(&wide, &dims)?)
+    reduction::sum_to(dx, &View::of_slice(&wide, &dims)?)
 }

@@ -3,7 +3,7 @@
 use super::places::Places;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::movement;
-use crate::reduce;
+use crate::reduction;
 use crate::tensor::{View, ViewMut};
 
 /// Copies `x` and replaces rows by their updates. If a row has several updates, the last one wins; if
@@ -175,7 +175,7 @@ pub fn index_put_grad(
         if target.dims().len() > places.dims.len() {
             return Err(Error::Broadcast { from: target.dims().to_vec(), to: places.dims });
         }
-        reduce::sum_to(&mut target, &chosen.view()?)?;
+        reduction::sum_to(&mut target, &chosen.view()?)?;
     }
     Ok(())
 }

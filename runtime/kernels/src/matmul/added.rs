@@ -4,7 +4,7 @@ use super::Plan;
 use crate::elements::accumulate::with_float;
 use crate::error::{Result, expect_shape};
 use crate::loops::slices::{Slot, lend};
-use crate::reduce;
+use crate::reduction;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
 
@@ -59,7 +59,7 @@ pub fn addmm_grad(
         if let Some(dinput) = dinput {
             let mut sum = Buffer::new(<T as crate::Element>::DTYPE, dinput.dims())?;
             let wide = T::load(dout)?;
-            reduce::sum_to(&mut sum.view_mut()?, &View::of_slice(&wide, dout.dims())?)?;
+            reduction::sum_to(&mut sum.view_mut()?, &View::of_slice(&wide, dout.dims())?)?;
             T::store(dinput, &scaled(T::load(&sum.view()?)?, beta))?;
         }
         expect_shape(x.dims(), dx.as_deref().map_or(x.dims(), ViewMut::dims))?;

@@ -1,53 +1,23 @@
 //! Maxima and minima, and their indices.
 
-use super::{resolve, rows_last, spread};
+use super::along::{Along, resolve, rows_last, spread};
+use super::fold::float;
 use crate::elements::accumulate::{with_float, with_number};
 use crate::elements::dtype::{DType, Element};
 use crate::error::{Error, Result, expect_shape};
+use crate::formulas::reduction::Sum;
 use crate::loops::lines::in_pairs;
 use crate::loops::simd::wide;
 use crate::loops::slices::{Slot, store_integers};
 use crate::loops::tiles::update;
 use crate::numeric::Numeric;
-use crate::reduce;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
 
-macro_rules! extrema {
-    ($($(#[$doc:meta])* $name:ident = $reduce:path;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`], and [`Error::Empty`] if an element of the
-        /// output would be computed from no
-        /// elements.
-        pub fn $name(
-            out: &mut ViewMut<'_>,
-            x: &View<'_>,
-            axis: &[i64],
-            keep_dim: bool,
-            reduce_all: bool,
-        ) -> Result<()> {
-            let axes = resolve(out.dims(), x.dims(), axis, keep_dim, reduce_all)?;
-            $reduce(out, x, &axes)
-        }
-    )*};
-}
-extrema! {
-    /// Computes the maximum: NaN if an element is NaN.
-    max = reduce::max;
-    /// Computes the minimum: NaN if an element is NaN.
-    min = reduce::min;
-    /// As [`max`]; only the gradients differ.
-    amax = reduce::max;
-    /// As [`min`]; only the gradients differ.
-    amin = reduce::min;
-}
-
-/// Computes the gradient of [`max`], [`min`], [`amax`] and [`amin`] with respect to `x`: `dout` goes to the
-/// elements that are equal to the output.
+/// Computes the gradient of maxima and minima with respect to `x`: `dout` goes to the elements that are equal to the
+/// output.
 ///
-/// With `evenly` they share `dout`, as for `amax` and `amin`, and for `max` and `min` since Paddle 3.1.
+/// With `evenly` they share `dout`, as for Paddle's `amax` and `amin`, and for `max` and `min` since Paddle 3.1.
 /// Without it, each receives the whole `dout`.
 ///
 /// # Errors
@@ -62,17 +32,15 @@ pub fn extremum_grad(
     reduce_all: bool,
     evenly: bool,
 ) -> Result<()> {
-    let axes = resolve(dout.dims(), x.dims(), axis, keep_dim, reduce_all)?;
-    expect_shape(dout.dims(), out.dims())?;
-    let spread_out = spread(out, x.dims(), &axes)?;
+    let along = Along::named(axis, keep_dim, reduce_all);
+    let ([spread_out, dout], _) = spread(x.dims(), [out, dout], along)?;
     let mut equal = Buffer::new(DType::F64, x.dims())?;
     update::<f64, 1, 2>([Some(equal.view_mut()?)], [Some(x), Some(&spread_out)], |[x, out]| {
         [if x == out { 1.0 } else { 0.0 }]
     })?;
     let mut counts = Buffer::new(DType::F64, out.dims())?;
-    reduce::sum(&mut counts.view_mut()?, &equal.view()?, &axes)?;
-    let counts = counts.view()?;
-    let (dout, counts) = (spread(dout, x.dims(), &axes)?, spread(&counts, x.dims(), &axes)?);
+    float(Sum, &mut counts.view_mut()?, &equal.view()?, along)?;
+    let ([counts], _) = spread(x.dims(), [&counts.view()?], along)?;
     let equal = equal.view()?;
     with_float!(dx.dtype(), T => {
         update::<T, 1, 3>([Some(dx.reborrow())], [Some(&equal), Some(&counts), Some(&dout)], |[equal, count, dout]| {

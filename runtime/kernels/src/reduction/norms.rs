@@ -1,9 +1,10 @@
 //! Norms of vectors.
 
-use super::{first_element, resolve, rowwise, spread};
+use super::along::{Along, resolve, spread};
+use super::rowwise;
 use crate::elements::accumulate::with_float;
-use crate::error::{Result, expect_shape};
-use crate::loops::slices::{Slot, scalar};
+use crate::error::Result;
+use crate::loops::slices::Slot;
 use crate::loops::tiles::update;
 use crate::numeric::Numeric;
 use crate::tensor::{View, ViewMut};
@@ -60,9 +61,9 @@ pub fn p_norm_grad(
     keep_dim: bool,
     asvector: bool,
 ) -> Result<()> {
-    let axes = resolve(dout.dims(), x.dims(), &[axis], keep_dim, asvector)?;
-    expect_shape(dout.dims(), out.dims())?;
-    let (out, dout) = (spread(out, x.dims(), &axes)?, spread(dout, x.dims(), &axes)?);
+    let axis = [axis];
+    let along = Along::named(&axis, keep_dim, asvector);
+    let ([out, dout], _) = spread(x.dims(), [out, dout], along)?;
     with_float!(dx.dtype(), T => {
         update::<T, 1, 3>([Some(dx.reborrow())], [Some(x), Some(&out), Some(&dout)], |[x, out, dout]| {
             let signed = if x > 0.0 { dout } else if x < 0.0 { -dout } else { 0.0 };
@@ -79,92 +80,6 @@ pub fn p_norm_grad(
             }]
         })
     })
-}
-
-/// Computes the square root of the sum of the squares.
-///
-/// # Errors
-/// As [`logsumexp`](super::logsumexp).
-pub fn frobenius_norm(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    let axes = resolve(out.dims(), x.dims(), axis, keep_dim, reduce_all)?;
-    rowwise(out, x, &axes, |row| row.iter().map(|x| x * x).sum::<f64>().sqrt())
-}
-
-/// Computes the gradient of [`frobenius_norm`] with respect to `x`: `dout * x / out`, and zero where `x` is zero.
-///
-/// # Errors
-/// As [`frobenius_norm`].
-pub fn frobenius_norm_grad(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    out: &View<'_>,
-    dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    let axes = resolve(dout.dims(), x.dims(), axis, keep_dim, reduce_all)?;
-    expect_shape(dout.dims(), out.dims())?;
-    let (out, dout) = (spread(out, x.dims(), &axes)?, spread(dout, x.dims(), &axes)?);
-    with_float!(dx.dtype(), T => {
-        update::<T, 1, 3>([Some(dx.reborrow())], [Some(x), Some(&out), Some(&dout)], |[x, out, dout]| {
-            [if x == 0.0 { 0.0 } else { dout * (x / out) }]
-        })
-    })
-}
-
-/// Computes the sum of the squares of all elements; the output has one element.
-///
-/// # Errors
-/// As [`logsumexp`](super::logsumexp), and [`Error::Length`](crate::Error::Length).
-pub fn squared_l2_norm(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
-    of_all(out, x, |row| row.iter().map(|x| x * x).sum())
-}
-
-/// Computes the gradient of [`squared_l2_norm`] with respect to `x`: `2 * dout * x`.
-///
-/// # Errors
-/// As [`squared_l2_norm`].
-pub fn squared_l2_norm_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
-    let dout = scalar("dout", dout)?;
-    with_float!(dx.dtype(), T => {
-        let factor = 2.0 * dout as T;
-        update::<T, 1, 1>([Some(dx.reborrow())], [Some(x)], |[x]| [factor * x])
-    })
-}
-
-/// Computes the sum of the absolute values of all elements; the output has one element.
-///
-/// # Errors
-/// As [`squared_l2_norm`].
-pub fn l1_norm(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
-    of_all(out, x, |row| row.iter().map(|x| x.abs()).sum())
-}
-
-/// Computes the gradient of [`l1_norm`] with respect to `x`: `dout * sign(x)`.
-///
-/// # Errors
-/// As [`l1_norm`].
-pub fn l1_norm_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
-    let dout = scalar("dout", dout)?;
-    with_float!(dx.dtype(), T => {
-        let dout = dout as T;
-        update::<T, 1, 1>([Some(dx.reborrow())], [Some(x)], |[x]| {
-            [if x > 0.0 { dout } else if x < 0.0 { -dout } else { dout * x }]
-        })
-    })
-}
-
-fn of_all(out: &mut ViewMut<'_>, x: &View<'_>, each: impl Fn(&[f64]) -> f64) -> Result<()> {
-    crate::expect_length("out", 1, out.len())?;
-    let axes: Vec<usize> = (0..x.dims().len()).collect();
-    rowwise(&mut first_element(out)?, x, &axes, each)
 }
 
 /// Scales the tensor so that its Euclidean norm is at most `max_norm`.

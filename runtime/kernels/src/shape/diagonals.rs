@@ -2,8 +2,8 @@
 
 use super::expect_type;
 use crate::error::{Error, Result, expect_shape};
+use crate::formulas::reduction::sum;
 use crate::loops::movement;
-use crate::reduce;
 use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
 
@@ -157,7 +157,7 @@ pub fn triu(out: &mut ViewMut<'_>, x: &View<'_>, diagonal: i64) -> Result<()> {
 /// As [`diagonal`], and [`Error::Type`] if a type is complex.
 pub fn trace(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, axis2: i64) -> Result<()> {
     let x = diagonal_of(x, offset, axis1, axis2)?;
-    reduce::sum(out, &x, &[x.dims().len() - 1])
+    sum(out, &x, &[-1], false, false)
 }
 
 /// Computes the gradient of [`trace`] with respect to `x`.

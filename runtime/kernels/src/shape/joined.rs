@@ -3,7 +3,7 @@
 use super::expect_type;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::movement::{self, packed};
-use crate::reduce;
+use crate::reduction;
 use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
 
@@ -204,7 +204,7 @@ pub fn meshgrid_grad(dxs: &mut [Option<ViewMut<'_>>], douts: &[View<'_>]) -> Res
             return Err(Error::Shape { expected: dims[n..=n].to_vec(), actual: own });
         }
         let missing = dims.len() - n - dx.dims().len();
-        reduce::sum_to(&mut dx.reborrow().append_dimensions(missing), dout)?;
+        reduction::sum_to(&mut dx.reborrow().append_dimensions(missing), dout)?;
     }
     Ok(())
 }

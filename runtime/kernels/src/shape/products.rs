@@ -2,8 +2,9 @@
 
 use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
+use crate::formulas::reduction::Sum;
 use crate::loops::tiles::update;
-use crate::reduce;
+use crate::reduction::{self, Along};
 use crate::tensor::axis;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
@@ -25,7 +26,7 @@ pub fn dot(out: &mut ViewMut<'_>, x: &View<'_>, y: &View<'_>) -> Result<()> {
     let dtype = if x.dtype().is_float() && x.dtype() != wide { wide } else { x.dtype() };
     let mut products = Buffer::new(dtype, x.dims())?;
     multiply(&mut products.view_mut()?, x, y)?;
-    reduce::sum(out, &products.view()?, &[last])
+    reduction::numeric(Sum, out, &products.view()?, Along::Axes(&[last]))
 }
 
 /// Computes the gradients of [`dot`]: `dout` times the other argument.
@@ -170,7 +171,7 @@ pub fn kron_grad(
         while grad.dims().len() < dims.len() / 2 {
             grad = grad.insert(0)?;
         }
-        reduce::sum(&mut grad, &products.view()?, &axes)?;
+        reduction::numeric(Sum, &mut grad, &products.view()?, Along::Axes(&axes))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::indexed::{Map, add_back, take};
 use crate::error::{Error, Result};
 use crate::loops::movement;
 use crate::loops::slices::integers;
-use crate::reduce;
+use crate::reduction;
 use crate::tensor::axis;
 use crate::tensor::{TensorMeta, View, ViewMut};
 
@@ -24,7 +24,7 @@ pub fn expand(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// # Errors
 /// As [`expand`].
 pub fn expand_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
-    reduce::sum_to(dx, dout)
+    reduction::sum_to(dx, dout)
 }
 
 /// Broadcasts each tensor as [`expand`] does.

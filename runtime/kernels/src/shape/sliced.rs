@@ -4,7 +4,7 @@ use super::expect_type;
 use super::indexed::{Map, take};
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::movement;
-use crate::reduce;
+use crate::reduction;
 use crate::tensor::axis;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{TensorMeta, View, ViewMut};
@@ -310,7 +310,7 @@ pub fn set_value_grad(
         while target.dims().len() > own.dims().len() && target.dims()[0] == 1 {
             target = target.select(0, 0)?;
         }
-        reduce::sum_to(&mut target, &own)?;
+        reduction::sum_to(&mut target, &own)?;
     }
     if let Some(dx) = dx {
         expect_shape(dout.dims(), dx.dims())?;

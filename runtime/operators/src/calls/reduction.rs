@@ -23,7 +23,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "sum",
-            move || tenon_kernels::reduction::sum(
+            move || tenon_kernels::formulas::reduction::sum(
                 &mut out,
                 &x,
                 &axis,
@@ -73,7 +73,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "nansum",
-            move || tenon_kernels::reduction::nansum(
+            move || tenon_kernels::formulas::reduction::nansum(
                 &mut out,
                 &x,
                 &axis,
@@ -100,7 +100,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "nansum_grad",
-            move || tenon_kernels::reduction::nansum_grad(
+            move || tenon_kernels::formulas::reduction::nansum_grad(
                 &mut dx,
                 &x,
                 &dout,
@@ -126,7 +126,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "mean",
-            move || tenon_kernels::reduction::mean(
+            move || tenon_kernels::formulas::reduction::mean(
                 &mut out,
                 &x,
                 &axis,
@@ -151,7 +151,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "mean_grad",
-            move || tenon_kernels::reduction::mean_grad(
+            move || tenon_kernels::formulas::reduction::mean_grad(
                 &mut dx,
                 &dout,
                 &axis,
@@ -170,7 +170,10 @@ impl Reduction for CpuOperators {
         let mut call = Call::new(launch);
         let mut out = call.output(out)?;
         let x = call.input(x)?;
-        call.run("mean_all", move || tenon_kernels::reduction::mean_all(&mut out, &x))
+        call.run(
+            "mean_all",
+            move || tenon_kernels::formulas::reduction::mean_all(&mut out, &x),
+        )
     }
 
     fn mean_all_grad(
@@ -184,7 +187,7 @@ impl Reduction for CpuOperators {
         let dout = call.input(dout)?;
         call.run(
             "mean_all_grad",
-            move || tenon_kernels::reduction::mean_all_grad(&mut dx, &dout),
+            move || tenon_kernels::formulas::reduction::mean_all_grad(&mut dx, &dout),
         )
     }
 
@@ -203,7 +206,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "prod",
-            move || tenon_kernels::reduction::prod(
+            move || tenon_kernels::formulas::reduction::prod(
                 &mut out,
                 &x,
                 &axis,
@@ -256,7 +259,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "max",
-            move || tenon_kernels::reduction::max(
+            move || tenon_kernels::formulas::reduction::max(
                 &mut out,
                 &x,
                 &axis,
@@ -281,7 +284,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "min",
-            move || tenon_kernels::reduction::min(
+            move || tenon_kernels::formulas::reduction::min(
                 &mut out,
                 &x,
                 &axis,
@@ -339,7 +342,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "any",
-            move || tenon_kernels::reduction::any(
+            move || tenon_kernels::formulas::reduction::any(
                 &mut out,
                 &x,
                 &axis,
@@ -364,7 +367,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "all",
-            move || tenon_kernels::reduction::all(
+            move || tenon_kernels::formulas::reduction::all(
                 &mut out,
                 &x,
                 &axis,
@@ -520,7 +523,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "logsumexp_grad",
-            move || tenon_kernels::reduction::logsumexp_grad(
+            move || tenon_kernels::formulas::reduction::logsumexp_grad(
                 &mut dx,
                 &x,
                 &out,
@@ -605,7 +608,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "frobenius_norm",
-            move || tenon_kernels::reduction::frobenius_norm(
+            move || tenon_kernels::formulas::reduction::frobenius_norm(
                 &mut out,
                 &x,
                 &axis,
@@ -634,7 +637,7 @@ impl Reduction for CpuOperators {
         let axis = axis.to_vec();
         call.run(
             "frobenius_norm_grad",
-            move || tenon_kernels::reduction::frobenius_norm_grad(
+            move || tenon_kernels::formulas::reduction::frobenius_norm_grad(
                 &mut dx,
                 &x,
                 &out,
@@ -657,7 +660,7 @@ impl Reduction for CpuOperators {
         let x = call.input(x)?;
         call.run(
             "squared_l2_norm",
-            move || tenon_kernels::reduction::squared_l2_norm(&mut out, &x),
+            move || tenon_kernels::formulas::reduction::squared_l2_norm(&mut out, &x),
         )
     }
 
@@ -674,7 +677,11 @@ impl Reduction for CpuOperators {
         let dout = call.input(dout)?;
         call.run(
             "squared_l2_norm_grad",
-            move || tenon_kernels::reduction::squared_l2_norm_grad(&mut dx, &x, &dout),
+            move || tenon_kernels::formulas::reduction::squared_l2_norm_grad(
+                &mut dx,
+                &x,
+                &dout,
+            ),
         )
     }
 
@@ -687,7 +694,10 @@ impl Reduction for CpuOperators {
         let mut call = Call::new(launch);
         let mut out = call.output(out)?;
         let x = call.input(x)?;
-        call.run("l1_norm", move || tenon_kernels::reduction::l1_norm(&mut out, &x))
+        call.run(
+            "l1_norm",
+            move || tenon_kernels::formulas::reduction::l1_norm(&mut out, &x),
+        )
     }
 
     fn l1_norm_grad(
@@ -703,7 +713,7 @@ impl Reduction for CpuOperators {
         let dout = call.input(dout)?;
         call.run(
             "l1_norm_grad",
-            move || tenon_kernels::reduction::l1_norm_grad(&mut dx, &x, &dout),
+            move || tenon_kernels::formulas::reduction::l1_norm_grad(&mut dx, &x, &dout),
         )
     }
 
@@ -716,7 +726,7 @@ impl Reduction for CpuOperators {
         let mut call = Call::new(launch);
         let mut out = call.output(out)?;
         let x = call.input(x)?;
-        call.run("reduce_as", move || tenon_kernels::reduction::reduce_as(&mut out, &x))
+        call.run("reduce_as", move || tenon_kernels::reduction::sum_to(&mut out, &x))
     }
 
     fn reduce_as_grad(

@@ -13,6 +13,8 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 pub trait Reduction: Send + Sync {
     /// Sums the elements.
     ///
+    /// `out = left + right` over the elements, from `0`.
+    ///
     /// Sums of integers and truth values wrap in the type of the output.
     ///
     /// * `out`: The result, of a type that the caller chooses.
@@ -53,6 +55,8 @@ pub trait Reduction: Send + Sync {
 
     /// Sums the elements that are not NaN.
     ///
+    /// `out = left + right` over `0 if is_nan(x) else x` of each element, from `0`.
+    ///
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
@@ -71,6 +75,8 @@ pub trait Reduction: Send + Sync {
     }
 
     /// Computes the gradient of `nansum`.
+    ///
+    /// `dx = 0 if is_nan(x) else dout`.
     ///
     /// It is zero for NaN.
     ///
@@ -95,6 +101,8 @@ pub trait Reduction: Send + Sync {
 
     /// Computes the mean of the elements.
     ///
+    /// `out = result / count`, with `result = left + right` over the elements, from `0`.
+    ///
     /// The mean of no elements is NaN.
     ///
     /// * `out`: The result.
@@ -116,6 +124,8 @@ pub trait Reduction: Send + Sync {
 
     /// Computes the gradient of `mean`.
     ///
+    /// `dx = dout / count`.
+    ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
     /// * `axis`: As for `mean`.
@@ -135,6 +145,8 @@ pub trait Reduction: Send + Sync {
 
     /// Computes the mean of all elements.
     ///
+    /// `out = result / count`, with `result = left + right` over the elements, from `0`.
+    ///
     /// The output has one element.
     ///
     /// * `out`: The result.
@@ -150,6 +162,8 @@ pub trait Reduction: Send + Sync {
 
     /// Computes the gradient of `mean_all`.
     ///
+    /// `dx = dout / count`.
+    ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
     fn mean_all_grad(
@@ -162,6 +176,8 @@ pub trait Reduction: Send + Sync {
     }
 
     /// Multiplies the elements.
+    ///
+    /// `out = left * right` over the elements, from `1`.
     ///
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
@@ -205,6 +221,8 @@ pub trait Reduction: Send + Sync {
 
     /// Finds the largest element.
     ///
+    /// `out = max(left, right)` over the elements, from `-inf`.
+    ///
     /// NaN if one is NaN.
     ///
     /// * `out`: The result.
@@ -225,6 +243,8 @@ pub trait Reduction: Send + Sync {
     }
 
     /// Finds the smallest element.
+    ///
+    /// `out = min(left, right)` over the elements, from `inf`.
     ///
     /// NaN if one is NaN.
     ///
@@ -272,6 +292,8 @@ pub trait Reduction: Send + Sync {
 
     /// Tests whether any element is other than zero.
     ///
+    /// `out = left or right` over `x != 0` of each element, from `false`.
+    ///
     /// NaN is other than zero.
     ///
     /// * `out`: The truth value.
@@ -292,6 +314,8 @@ pub trait Reduction: Send + Sync {
     }
 
     /// Tests whether all elements are other than zero.
+    ///
+    /// `out = left and right` over `x != 0` of each element, from `true`.
     ///
     /// NaN is other than zero.
     ///
@@ -423,6 +447,8 @@ pub trait Reduction: Send + Sync {
 
     /// Computes the gradient of `logsumexp`.
     ///
+    /// `dx = dout * exp(x - out)`.
+    ///
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
     /// * `out`: The result.
@@ -496,6 +522,8 @@ pub trait Reduction: Send + Sync {
 
     /// Computes the root of the sum of the squares.
     ///
+    /// `out = sqrt(result)`, with `result = left + right` over `square(x)` of each element, from `0`.
+    ///
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
@@ -514,6 +542,8 @@ pub trait Reduction: Send + Sync {
     }
 
     /// Computes the gradient of `frobenius_norm`.
+    ///
+    /// `dx = 0 if x == 0 else dout * (x / out)`.
     ///
     /// It is zero where the input is zero.
     ///
@@ -540,6 +570,8 @@ pub trait Reduction: Send + Sync {
 
     /// Sums the squares of all elements.
     ///
+    /// `out = left + right` over `square(x)` of each element, from `0`.
+    ///
     /// The output has one element.
     ///
     /// * `out`: The result.
@@ -554,6 +586,8 @@ pub trait Reduction: Send + Sync {
     }
 
     /// Computes the gradient of `squared_l2_norm`.
+    ///
+    /// `dx = 2 * dout * x`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
@@ -570,6 +604,8 @@ pub trait Reduction: Send + Sync {
 
     /// Sums the absolute values of all elements.
     ///
+    /// `out = left + right` over `abs(x)` of each element, from `0`.
+    ///
     /// The output has one element.
     ///
     /// * `out`: The result.
@@ -584,6 +620,8 @@ pub trait Reduction: Send + Sync {
     }
 
     /// Computes the gradient of `l1_norm`.
+    ///
+    /// `dx = dout * sign(x)`.
     ///
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.

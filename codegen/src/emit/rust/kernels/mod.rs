@@ -157,7 +157,7 @@ impl Context<'_> {
         );
         let body = match &operator.body {
             Body::Formula(formulas) => formula::body(kernel, operator, formulas),
-            Body::Kernel(_) => function::body(kernel, operator),
+            Body::Kernel(_) | Body::Reduction(_) => function::body(kernel, operator),
         };
         quote! {
             __verbatim!(#declaration);

@@ -5,12 +5,14 @@ use crate::emit::rust::text::imports::Used;
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
+use super::expression::{bound, expression, number};
+use super::reductions;
 use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
 use crate::emit::rust::{group_files, names};
 use crate::emit::words::operator::equation;
-use crate::formula::{Binary, Constant, Elements, Expr, ExprKind, Ty, Variable};
+use crate::formula::{Elements, Expr, ExprKind, Variable};
 use crate::model::{
-    AttributeType, Elementwise, Formula, Operator, OperatorGroup, OutputPlace, gradient_name,
+    AttributeType, Body, Elementwise, Formula, Operator, OperatorGroup, OutputPlace, gradient_name,
 };
 use crate::out::Output;
 use crate::text::{count, sentence};
@@ -25,23 +27,31 @@ impl Emitter for Formulas {
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
-        let has_formulas = |group: &&OperatorGroup| elementwise(group).next().is_some();
-        let groups: Vec<&OperatorGroup> = operators.groups.iter().filter(has_formulas).collect();
-        let modules = groups
+        let groups: Vec<(&OperatorGroup, Vec<TokenStream>)> = operators
+            .groups
             .iter()
-            .map(|group| (&*group.name, count(elementwise(group).count(), "operator"), module(group)));
+            .map(|group| (group, group.operators.iter().filter_map(functions).collect()))
+            .filter(|(_, functions): &(_, Vec<_>)| !functions.is_empty())
+            .collect();
+        let modules = groups.iter().map(|(group, functions)| {
+            (&*group.name, count(functions.len(), "operator"), module(group, functions))
+        });
         let note = count(groups.len(), "group");
         group_files(&job.stamp.operators(operators), note, root(&groups), modules)
     }
 }
 
-/// Returns the operators of a group that have formulas.
-fn elementwise(group: &OperatorGroup) -> impl Iterator<Item = (&Operator, &Elementwise)> {
-    group.operators.iter().filter_map(|operator| Some((operator, operator.elementwise()?)))
+/// Emits the functions of an operator; `None` if it has no formulas.
+fn functions(operator: &Operator) -> Option<TokenStream> {
+    match &operator.body {
+        Body::Formula(formulas) => Some(elementwise(operator, formulas)),
+        Body::Reduction(reduction) => Some(reductions::function(operator, reduction)),
+        Body::Kernel(_) => None,
+    }
 }
 
-fn root(groups: &[&OperatorGroup]) -> TokenStream {
-    let modules = groups.iter().map(|group| {
+fn root(groups: &[(&OperatorGroup, Vec<TokenStream>)]) -> TokenStream {
+    let modules = groups.iter().map(|(group, _)| {
         let doc = markdown(&sentence(&group.summary));
         let name = names::snake(&group.name);
         quote!(#doc pub mod #name;)
@@ -49,31 +59,34 @@ fn root(groups: &[&OperatorGroup]) -> TokenStream {
     quote! {
         //! The operators that the spec describes by formulas.
         //!
-        //! Each function computes one output, which it takes first. The engine behind them is
-        //! [`elementwise`](crate::elementwise): shapes broadcast, layouts are free, and the output may be an input.
+        //! Each function computes one output, which it takes first. The engines behind them are
+        //! [`elementwise`](crate::elementwise) and [`reduction`](crate::reduction): shapes broadcast, layouts are free, and
+        //! the output may be an input.
         #(#modules)*
     }
 }
 
-fn module(group: &OperatorGroup) -> TokenStream {
-    let functions = elementwise(group).map(|(operator, formulas)| functions(operator, formulas));
-    let functions: TokenStream = functions.collect();
+fn module(group: &OperatorGroup, functions: &[TokenStream]) -> TokenStream {
+    let functions: TokenStream = functions.iter().cloned().collect();
     let used = Used::by(&functions);
     let wrapping = used.import(quote!(std::num), &["Wrapping"]);
     let bounds = used.import(quote!(crate::numeric), &["Floating", "Numeric", "Whole"]);
+    let engines = used.import(quote!(crate), &["elementwise", "reduction"]);
+    let reduction = used.import(quote!(crate::reduction), &["Along", "Fold"]);
     let doc = of_file(&group.summary);
     quote! {
         #doc
         #wrapping
-        use crate::elementwise;
+        #engines
         use crate::error::Result;
         #bounds
+        #reduction
         use crate::tensor::{View, ViewMut};
         #functions
     }
 }
 
-fn functions(operator: &Operator, formulas: &Elementwise) -> TokenStream {
+fn elementwise(operator: &Operator, formulas: &Elementwise) -> TokenStream {
     let name = &operator.name.value;
     let out = &operator.outputs[0].name;
     let summary =
@@ -140,11 +153,7 @@ impl Loop<'_> {
             }
             _ => None,
         });
-        let value = expression(operator, &formula.expr);
-        let value = match formula.expr.ty {
-            Ty::Number => value,
-            Ty::Truth => quote!(T::of_truth(#value)),
-        };
+        let value = number(operator, &formula.expr);
         let (function, out) = (names::snake(name), names::snake(out));
         let whole = whole_function(&formula.expr).map(|name| {
             let input = &tensors[0];
@@ -167,7 +176,7 @@ impl Loop<'_> {
         let call = call(
             elements,
             &out,
-            &tensors,
+            &tensors.iter().map(|tensor| quote!(#tensor)).collect::<Vec<_>>(),
             &attributes
                 .iter()
                 .map(|index| (ident(&Variable::Attribute(*index)), operator.attributes[*index].ty))
@@ -204,11 +213,11 @@ fn whole_function(expr: &Expr) -> Option<proc_macro2::Ident> {
     (is_input && OF_SLICES.contains(&function.name)).then(|| format_ident!("{}_all", function.name))
 }
 
-/// Emits the call of the engine, with a loop for each type that it computes with.
-fn call(
+/// Emits the call of the engine for elementwise operators, with a loop for each type that it computes with.
+pub(super) fn call(
     elements: Elements,
     out: &proc_macro2::Ident,
-    tensors: &[proc_macro2::Ident],
+    tensors: &[TokenStream],
     attributes: &[(proc_macro2::Ident, AttributeType)],
 ) -> TokenStream {
     // A function alone would be called through a shim, which the compiler does not inline into the loops for wide vectors.
@@ -236,109 +245,4 @@ fn call(
         Elements::Integers => (format_ident!("whole"), quote!(#whole)),
     };
     quote!(elementwise::#engine(#out, [#(#tensors),*], #loops))
-}
-
-/// Returns the trait of the numbers that a loop computes with.
-fn bound(elements: Elements) -> TokenStream {
-    match elements {
-        Elements::Floats => quote!(Floating),
-        Elements::Both => quote!(Numeric),
-        Elements::Integers => quote!(Whole),
-    }
-}
-
-/// Returns the precedence of an expression in Rust. Operands of lower precedence need parentheses.
-fn binding(expr: &Expr) -> u8 {
-    match &expr.kind {
-        ExprKind::Choice { .. } => 0,
-        ExprKind::Binary(operator, ..) => binary(*operator).1,
-        ExprKind::Negate(_) | ExprKind::Not(_) => UNARY,
-        ExprKind::Number(_)
-        | ExprKind::Constant(_)
-        | ExprKind::Truth(_)
-        | ExprKind::Variable(_)
-        | ExprKind::Call(..) => POSTFIX,
-    }
-}
-
-const UNARY: u8 = 6;
-const POSTFIX: u8 = 7;
-
-/// Returns the operator in Rust, and its precedence.
-pub fn binary(operator: Binary) -> (TokenStream, u8) {
-    match operator {
-        Binary::Or => (quote!(||), 1),
-        Binary::And => (quote!(&&), 2),
-        Binary::Equal => (quote!(==), 3),
-        Binary::NotEqual => (quote!(!=), 3),
-        Binary::Less => (quote!(<), 3),
-        Binary::LessEqual => (quote!(<=), 3),
-        Binary::Greater => (quote!(>), 3),
-        Binary::GreaterEqual => (quote!(>=), 3),
-        Binary::Add => (quote!(+), 4),
-        Binary::Subtract => (quote!(-), 4),
-        Binary::Multiply => (quote!(*), 5),
-        Binary::Divide => (quote!(/), 5),
-    }
-}
-
-/// Emits an operand, in parentheses if its precedence is lower than its place needs.
-fn operand(operator: &Operator, expr: &Expr, place: u8) -> TokenStream {
-    let tokens = expression(operator, expr);
-    if binding(expr) < place { quote!((#tokens)) } else { tokens }
-}
-
-fn expression(operator: &Operator, expr: &Expr) -> TokenStream {
-    match &expr.kind {
-        ExprKind::Number(value) => {
-            let value = Literal::f64_unsuffixed(*value);
-            quote!(T::of(#value))
-        }
-        ExprKind::Constant(constant) => match constant {
-            Constant::Pi => quote!(T::of(std::f64::consts::PI)),
-            Constant::E => quote!(T::of(std::f64::consts::E)),
-            Constant::Inf => quote!(T::of(f64::INFINITY)),
-            Constant::Nan => quote!(T::of(f64::NAN)),
-        },
-        ExprKind::Truth(value) => quote!(#value),
-        ExprKind::Variable(variable) => {
-            let name = names::snake(&operator.variable_name(*variable));
-            quote!(#name)
-        }
-        ExprKind::Negate(inner) => {
-            let inner = operand(operator, inner, UNARY);
-            quote!(-#inner)
-        }
-        ExprKind::Not(inner) => {
-            let inner = operand(operator, inner, UNARY);
-            quote!(!#inner)
-        }
-        ExprKind::Binary(sign, left, right) => {
-            let (tokens, place) = binary(*sign);
-            // Comparisons do not chain, and the right operand of `-` and `/` needs a higher precedence.
-            let is_comparison = expr.ty == Ty::Truth && left.ty == Ty::Number;
-            let left = operand(operator, left, place + u8::from(is_comparison));
-            let right = operand(operator, right, place + 1);
-            quote!(#left #tokens #right)
-        }
-        ExprKind::Call(function, arguments) => {
-            let name = names::snake(function.name);
-            let mut arguments = arguments.iter();
-            let receiver = arguments.next().map(|first| operand(operator, first, POSTFIX));
-            let rest = arguments.map(|argument| expression(operator, argument));
-            quote!(#receiver.#name(#(#rest),*))
-        }
-        ExprKind::Choice { condition, then, otherwise } => {
-            let condition = expression(operator, condition);
-            let then = expression(operator, then);
-            let otherwise = match &otherwise.kind {
-                ExprKind::Choice { .. } => expression(operator, otherwise),
-                _ => {
-                    let otherwise = expression(operator, otherwise);
-                    quote!({ #otherwise })
-                }
-            };
-            quote!(if #condition { #then } else #otherwise)
-        }
-    }
 }

@@ -1,5 +1,5 @@
 //! Operators that combine the elements along dimensions.
 
+mod folds;
 mod frameworks;
-mod reduce;
 mod scan;

@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote};
 
 use super::{names, result_type};
 use crate::emit::rust::attribute::number;
-use crate::emit::rust::operators::formulas::binary;
+use crate::emit::rust::operators::expression::binary;
 use crate::formula::{Constant, Expr, ExprKind, Ty, Variable};
 use crate::model::{Method, Term, Work};
 

@@ -1,6 +1,8 @@
 //! Reductions, held against a loop over indices.
 
-use tenon_kernels::{Complex, DType, Error, Number, View, ViewMut, reduce};
+use tenon_kernels::formulas::reduction::{All, Any, Max, Mean, Min, Prod, Sum};
+use tenon_kernels::reduction::{self, Along, float, numeric};
+use tenon_kernels::{Complex, DType, Error, Number, View, ViewMut};
 
 use crate::tensor::{Memory, REAL, Random, Tensor, is_float, memory};
 
@@ -11,33 +13,37 @@ type Reference = (fn(&[f64]) -> f64, fn(&[i64]) -> i64);
 const REDUCTIONS: [(&str, Reduction, Reference); 7] = [
     (
         "sum",
-        reduce::sum,
+        |out, x, axes| numeric(Sum, out, x, Along::Axes(axes)),
         (|list| list.iter().sum(), |list| list.iter().fold(0, |sum, x| sum.wrapping_add(*x))),
     ),
-    ("mean", reduce::mean, (|list| list.iter().sum::<f64>() / list.len() as f64, |_| unreachable!())),
+    (
+        "mean",
+        |out, x, axes| float(Mean, out, x, Along::Axes(axes)),
+        (|list| list.iter().sum::<f64>() / list.len() as f64, |_| unreachable!()),
+    ),
     (
         "prod",
-        reduce::prod,
+        |out, x, axes| numeric(Prod, out, x, Along::Axes(axes)),
         (|list| list.iter().product(), |list| list.iter().fold(1, |product, x| product.wrapping_mul(*x))),
     ),
     (
         "max",
-        reduce::max,
+        |out, x, axes| numeric(Max, out, x, Along::Axes(axes)),
         (|list| list.iter().fold(f64::MIN, |a, x| a.max(*x)), |list| *list.iter().max().unwrap()),
     ),
     (
         "min",
-        reduce::min,
+        |out, x, axes| numeric(Min, out, x, Along::Axes(axes)),
         (|list| list.iter().fold(f64::MAX, |a, x| a.min(*x)), |list| *list.iter().min().unwrap()),
     ),
     (
         "any",
-        reduce::any,
+        |out, x, axes| numeric(Any, out, x, Along::Axes(axes)),
         (|list| list.iter().any(|x| *x != 0.0).into(), |list| list.iter().any(|x| *x != 0).into()),
     ),
     (
         "all",
-        reduce::all,
+        |out, x, axes| numeric(All, out, x, Along::Axes(axes)),
         (|list| list.iter().all(|x| *x != 0.0).into(), |list| list.iter().all(|x| *x != 0).into()),
     ),
 ];
@@ -143,12 +149,12 @@ fn sum_to_is_the_gradient_of_broadcasting() {
             let sum = wanted.get(&index).to_f64() + x.get(&index).to_f64();
             wanted.set(&index, Number::Real(sum));
         }
-        reduce::sum_to(&mut y.view_mut(), &x.view()).unwrap();
+        reduction::sum_to(&mut y.view_mut(), &x.view()).unwrap();
         assert_eq!(y.values(), wanted.values(), "{dims:?} {narrow:?}");
     }
     let (x, mut y) = ([0.0_f32; 6], [0.0_f32; 2]);
     let x = View::of_slice(&x, &[2, 3]).unwrap();
-    let refused = reduce::sum_to(&mut ViewMut::of_slice(&mut y, &[2]).unwrap(), &x);
+    let refused = reduction::sum_to(&mut ViewMut::of_slice(&mut y, &[2]).unwrap(), &x);
     assert_eq!(refused, Err(Error::Broadcast { from: vec![2], to: vec![2, 3] }));
 }
 
@@ -160,7 +166,7 @@ fn floats_are_accumulated_in_doubles() {
         let count = x_dims.iter().product::<usize>() as i64;
         let values = (0..count).map(|n| Number::Real(if n < count / 1001 { large.into() } else { 1.0 }));
         let (x, y) = (Tensor::new(DType::F32, x_dims, values), Tensor::new(DType::F32, y_dims, []));
-        reduce::sum(&mut y.view_mut(), &x.view(), &[0]).unwrap();
+        numeric(Sum, &mut y.view_mut(), &x.view(), Along::Axes(&[0])).unwrap();
         assert!(y.values().into_iter().all(|sum| sum == Number::Real(16_778_216.0)), "{:?}", y.values());
     }
 }
@@ -210,7 +216,7 @@ fn nan_and_infinity_are_kept() {
 fn wrong_axes_shapes_and_types_are_errors() {
     let x = Tensor::new(DType::I32, &[2, 3], []);
     let sum = |dims: &[usize], axes: &[usize]| {
-        reduce::sum(&mut Tensor::new(DType::I32, dims, []).view_mut(), &x.view(), axes)
+        numeric(Sum, &mut Tensor::new(DType::I32, dims, []).view_mut(), &x.view(), Along::Axes(axes))
     };
     assert_eq!(sum(&[2], &[2]), Err(Error::Axis { axis: 2, rank: 2 }));
     assert_eq!(sum(&[2], &[1, 1]), Err(Error::Axis { axis: 1, rank: 2 }));
@@ -220,7 +226,7 @@ fn wrong_axes_shapes_and_types_are_errors() {
     let complex = [Complex::new(0.0_f64, 1.0); 2];
     let complex = View::of_slice(&complex, &[2]).unwrap();
     let y = Tensor::new(DType::F64, &[], []);
-    let refused = reduce::sum(&mut y.view_mut(), &complex, &[0]);
+    let refused = numeric(Sum, &mut y.view_mut(), &complex, Along::Axes(&[0]));
     assert_eq!(refused, Err(Error::Type { dtype: DType::Complex128 }));
 }
 
@@ -231,7 +237,7 @@ fn sum_of_adds_what_is_computed_for_a_larger_shape() {
     assert_eq!(view.dims(), [3, 1]);
     let ones = [1.0_f32; 8];
     let input = View::of_slice(&ones, &[2, 1, 4]).expect("eight elements");
-    tenon_kernels::reduce::sum_of(&mut view, &[2, 3, 4], |large| {
+    reduction::sum_of(&mut view, &[2, 3, 4], |large| {
         assert_eq!(large.dims(), [2, 3, 4]);
         tenon_kernels::formulas::elementary::copy(large, &input)
     })
@@ -249,7 +255,7 @@ fn buffers_are_tensors_of_zeros_in_their_own_memory() {
         .expect("same shape");
     let mut sum = [0_i16];
     let mut total = ViewMut::of_slice(&mut sum, &[]).expect("one element");
-    tenon_kernels::reduce::sum(&mut total, &buffer.view().expect("valid"), &[0, 1]).expect("two axes");
+    numeric(Sum, &mut total, &buffer.view().expect("valid"), Along::Axes(&[0, 1])).expect("two axes");
     assert_eq!(sum, [10]);
     let huge = tenon_kernels::Buffer::new(tenon_kernels::DType::F64, &[usize::MAX / 4]);
     assert_eq!(huge.map(|_| ()), Err(tenon_kernels::Error::Overflow));

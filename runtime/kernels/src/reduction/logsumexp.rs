@@ -1,0 +1,31 @@
+//! The logarithm of the sum of the exponentials.
+
+use super::along::resolve;
+use super::rowwise;
+use crate::error::Result;
+use crate::numeric::Numeric;
+use crate::tensor::{View, ViewMut};
+
+/// Computes the logarithm of the sum of the exponentials of the elements, without overflow.
+///
+/// The result for no elements, or for negative infinities only, is negative infinity, as in SciPy. Paddle
+/// returns NaN for the latter.
+///
+/// # Errors
+/// As [`sum`], and [`Error::Type`] unless the tensors are floating-point.
+pub fn logsumexp(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    let axes = resolve(out.dims(), x.dims(), axis, keep_dim, reduce_all)?;
+    rowwise(out, x, &axes, |row| {
+        let largest = row.iter().copied().fold(f64::NEG_INFINITY, Numeric::max);
+        if largest.is_infinite() {
+            return largest;
+        }
+        row.iter().map(|x| (x - largest).exp()).sum::<f64>().ln() + largest
+    })
+}
