@@ -149,7 +149,7 @@ def out(entry: Entry, given: dict[str, Any]) -> Any:
 def lists(entry: Entry) -> list[Any]:
     """Returns lists of elements for a reduction."""
     random = np.random.default_rng(8)
-    drawn = [random.uniform(-2, 2, count) for count in (1, 2, 7)]
+    drawn: list[Any] = [random.uniform(-2, 2, count) for count in (1, 2, 7)]
     if "integers" in entry["types"]:
         drawn += [random.integers(-3, 4, count) for count in (1, 4, 7)]
     if not entry["body"].get("reduction", {}).get("nonempty", False):

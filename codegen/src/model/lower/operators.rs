@@ -144,6 +144,10 @@ impl OperatorLowerer<'_> {
     /// Reads an operator that is computed by a hand-written function.
     fn kernel(&mut self, node: &Node, kernel: &Node) -> Option<Body> {
         self.only_elementwise(node);
+        for (name, _) in node.entries_of("inputs").iter().filter(|(_, node)| flag(node, "reduced")) {
+            let message = "`reduced` is only allowed with a formula";
+            self.diagnostics.push(Diagnostic::new(Code::OperatorForm, name.span, message));
+        }
         self.path(kernel).map(Body::Kernel)
     }
 
