@@ -69,7 +69,7 @@ pub enum Body {
     /// Element by element, by a formula.
     Formula(Box<Elementwise>),
     /// Along dimensions, by formulas.
-    Reduction(Box<Reduction>),
+    Reduction(Reduction),
     /// By a hand-written function: its path in the crate of kernels. Its arguments are the outputs, the inputs and
     /// the attributes, in this order.
     Kernel(String),
@@ -111,7 +111,7 @@ pub struct Reduction {
 #[derive(Debug)]
 pub enum ReductionWork {
     /// One value from all elements.
-    Fold(Fold),
+    Fold(Box<Fold>),
     /// Element by element. Each element of a reduced input stands for all elements that were reduced to it.
     Spread {
         /// For each input: true if it has the shape of the result.

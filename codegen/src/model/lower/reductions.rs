@@ -53,7 +53,7 @@ impl OperatorLowerer<'_> {
             self.expect_type(reduction, key, formula, ty);
         }
         let nonempty = flag(reduction, "nonempty");
-        let work = ReductionWork::Fold(Fold { element, start, step, finish, nonempty });
+        let work = ReductionWork::Fold(Box::new(Fold { element, start, step, finish, nonempty }));
         Some(body(group, node, elements, of_all, work))
     }
 
@@ -125,10 +125,5 @@ impl OperatorLowerer<'_> {
 
 fn body(group: &str, node: &Node, elements: Elements, of_all: bool, work: ReductionWork) -> Body {
     let name = node.text_of("op").unwrap_or_default();
-    Body::Reduction(Box::new(Reduction {
-        path: format!("formulas::{group}::{name}"),
-        elements,
-        of_all,
-        work,
-    }))
+    Body::Reduction(Reduction { path: format!("formulas::{group}::{name}"), elements, of_all, work })
 }
