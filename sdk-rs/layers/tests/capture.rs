@@ -3,29 +3,13 @@
 mod common;
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use common::recording::{path, record};
 use common::{ID, cpu, hold};
 use tenon::device::*;
 use tenon::{DevicePtr, HostPtr};
 use tenon_layers::capture::{Argument, Capture, Event as Entry, Hash, Options, Output, ReadError, Recording};
-
-fn path(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("capture");
-    fs::create_dir_all(&folder).unwrap();
-    folder.join(name)
-}
-
-/// Runs a program on the CPU device with the layer, and reads what was recorded.
-fn record(name: &str, program: impl FnOnce(&dyn Device)) -> Recording {
-    let file = path(name);
-    let capture = Capture::start(&Options { file: file.clone() }).unwrap();
-    let device = Layered::new(WithFallbacks(cpu()), vec![capture.layer("cpu") as Arc<dyn Layer>]);
-    program(&device);
-    capture.finish();
-    Recording::open(&file).unwrap()
-}
 
 /// Copies there and back, with memory that is used again and an offset.
 fn copies(device: &dyn Device) {

@@ -1,5 +1,5 @@
 //! The command `tenon`: makes projects for devices, tests and lists plugins, examines set-ups, writes bug reports,
-//! summarises traces, and explains the rules of validation.
+//! summarises traces, repeats recorded calls, and explains the rules of validation.
 //!
 //! Libraries do the work; the crate contains the options and the output. The Python package has a command of the same
 //! name with more subcommands, which runs this program for these.
@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use miette::Report;
 
+mod capture;
 mod check;
 mod doctor;
 mod manifest;
@@ -28,6 +29,8 @@ Examples:
   tenon report ./libmy_npu.so            writes a file for a bug report
   TENON_LAYERS=trace ./program           writes tenon-trace-<pid>.json
   tenon trace summary tenon-trace-7.json what was called, and how long it took
+  TENON_LAYERS=capture ./program         writes tenon-capture-<pid>.cap
+  tenon replay tenon-capture-7.cap       repeats its calls on the built-in CPU device
   tenon rules                            what `TENON_LAYERS=validate` checks
   tenon rules V031                       what one rule means
 
@@ -51,6 +54,11 @@ enum Command {
     /// Summarises a trace
     #[command(subcommand)]
     Trace(trace::Command),
+    /// Shows recorded calls
+    #[command(subcommand)]
+    Capture(capture::Command),
+    Replay(capture::replay::Options),
+    Trim(capture::trim::Options),
     /// Explains the rules of validation
     Rules(rules::Options),
     /// Loads a plugin for `doctor`
@@ -82,6 +90,9 @@ fn main() -> ExitCode {
         Command::Report(options) => (report::run(&options).map_err(Report::new), 1),
         Command::Probe(options) => doctor::probe::serve(&options),
         Command::Trace(command) => (trace::run(&command).map_err(Report::new), 1),
+        Command::Capture(command) => (capture::run(&command), 1),
+        Command::Replay(options) => (capture::replay::run(&options), 1),
+        Command::Trim(options) => (capture::trim::run(&options), 1),
         Command::Rules(options) => (rules::run(&options).map(Answer::done).map_err(Report::new), 1),
     };
     match outcome {

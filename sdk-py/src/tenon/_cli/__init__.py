@@ -1,7 +1,7 @@
 """The command `tenon`: shows devices and plugins, measures them, and tests plugins.
 
-This package contains the options and the output. `new`, `check`, `doctor`, `report`, `trace` and `rules` are run by
-the Rust program in the wheel, which defines their options, errors and exit codes.
+This package contains the options and the output. `new`, `check`, `doctor`, `report`, `trace`, `capture`, `replay`,
+`trim` and `rules` are run by the Rust program in the wheel, which defines their options, errors and exit codes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ examples:
   tenon report ./libmy_npu.so        writes a file for a bug report
   TENON_LAYERS=trace python train.py writes tenon-trace-<pid>.json
   tenon trace summary FILE           lists the calls of a trace and their durations
+  tenon replay FILE                  repeats recorded calls and compares the results
   tenon rules V031                   explains a rule of TENON_LAYERS=validate
 
-`tenon COMMAND --help` shows more. All commands except `help`, `new` and `report` accept
---json.
+`tenon COMMAND --help` shows more. All commands except `help`, `new`, `report`, `capture`
+and `trim` accept --json.
 
 exit status: 0 success, 1 failure, 2 wrong options, 130 interrupted; for `tenon check` see its help.
 """

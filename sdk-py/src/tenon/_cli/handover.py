@@ -17,6 +17,9 @@ COMMANDS = {
     "matrix": "list plugins and the releases that they support",
     "report": "write a file for a bug report",
     "trace": "summarise a trace",
+    "capture": "show recorded calls",
+    "replay": "repeat recorded calls on a device and compare the results",
+    "trim": "cut a part out of recorded calls",
     "rules": "explain the rules of the validation layer",
 }
 """The commands of the Rust program, with their summaries."""

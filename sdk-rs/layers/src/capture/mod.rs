@@ -12,12 +12,16 @@
 //! that crashed included. [`Recording`] reads a file, [`replay`] repeats it, [`trim`] cuts out a part, and
 //! [`c_program`] makes a C program of it.
 
+mod access;
 mod call;
+mod display;
 mod format;
 mod objects;
 mod progress;
 mod reader;
 mod recorder;
+pub mod replay;
+pub mod trim;
 
 use std::io;
 use std::path::PathBuf;

@@ -45,10 +45,7 @@ impl Recorder {
             progress: Progress::default(),
             removed: HashMap::new(),
         };
-        let mut start = MAGIC.to_vec();
-        start.extend(VERSION.to_le_bytes());
-        start.extend(record(RecordKind::Interface, &interface()));
-        recorder.try_write(&start)?;
+        recorder.try_write(&head())?;
         Ok(recorder)
     }
 
@@ -60,17 +57,14 @@ impl Recorder {
     pub(super) fn add_plugin(&mut self, name: &str) -> u32 {
         let number = self.plugins;
         self.plugins += 1;
-        let mut encoder = Encoder::default();
-        encoder.int(number);
-        encoder.bytes(name.as_bytes());
-        self.write(RecordKind::Plugin, &encoder.0);
+        self.write(&plugin_record(number, name));
         number
     }
 
     /// Ends the file. Later calls are not recorded.
     pub(super) fn finish(&mut self) {
         if self.is_on() {
-            self.write(RecordKind::End, &[]);
+            self.write(&record(RecordKind::End, &[]));
         }
         self.file = None;
     }
@@ -85,8 +79,8 @@ impl Recorder {
     }
 
     /// Writes a record. After a failure the capture ends, so that the file has no gap.
-    fn write(&mut self, kind: RecordKind, content: &[u8]) {
-        if let Err(error) = self.try_write(&record(kind, content)) {
+    fn write(&mut self, record: &[u8]) {
+        if let Err(error) = self.try_write(record) {
             self.file = None;
             tenon::support::write_line(format_args!(
                 "the capture {} ends after {} calls: {error}",
@@ -110,7 +104,7 @@ impl Recorder {
             arguments,
             outcome: None,
         };
-        self.write(RecordKind::Call, &recorded.encode(call.index as u32));
+        self.write(&record(RecordKind::Call, &recorded.encode(call.index as u32)));
         self.remove_destroyed(plugin, call, number);
         number
     }
@@ -174,13 +168,7 @@ impl Recorder {
         let next = self.contents.len() as ContentId;
         let id = *self.contents.entry(hash).or_insert(next);
         if id == next {
-            let compressed = lz4_flex::block::compress(bytes);
-            let stored = if compressed.len() < bytes.len() { &compressed } else { bytes };
-            let mut encoder = Encoder::default();
-            encoder.hash(hash);
-            encoder.long(bytes.len() as u64);
-            encoder.0.extend(stored);
-            self.write(RecordKind::Content, &encoder.0);
+            self.write(&content_record(bytes));
         }
         id
     }
@@ -226,7 +214,7 @@ impl Recorder {
                 }
             }
         }
-        self.write(RecordKind::Outcome, &outcome.encode(number));
+        self.write(&record(RecordKind::Outcome, &outcome.encode(number)));
         if result.error.is_none() {
             self.follow(plugin, call, result.answer);
         }
@@ -315,18 +303,40 @@ impl Recorder {
             let bytes = unsafe { bytes_at(copy.address, copy.length) };
             let (call, param, by_query) = (copy.call, copy.param, answer.is_some());
             let arrival = Arrival { call, param, by_query, hash: Hash::of(bytes) };
-            self.write(RecordKind::Arrival, &arrival.encode());
+            self.write(&record(RecordKind::Arrival, &arrival.encode()));
         }
     }
 }
 
-/// Returns the description of the interface for the file.
-fn interface() -> Vec<u8> {
+/// Returns the start of a file: the head, and the description of the interface.
+pub(super) fn head() -> Vec<u8> {
     let mut encoder = Encoder::default();
     encoder.bytes(Release::ALL.last().map_or("", |release| release.name()).as_bytes());
     encoder.int(Function::ALL.len() as u32);
     Function::ALL.into_iter().for_each(|function| encoder.bytes(function.name().as_bytes()));
-    encoder.0
+    let mut head = MAGIC.to_vec();
+    head.extend(VERSION.to_le_bytes());
+    head.extend(record(RecordKind::Interface, &encoder.0));
+    head
+}
+
+/// Returns the record of a plugin.
+pub(super) fn plugin_record(number: u32, name: &str) -> Vec<u8> {
+    let mut encoder = Encoder::default();
+    encoder.int(number);
+    encoder.bytes(name.as_bytes());
+    record(RecordKind::Plugin, &encoder.0)
+}
+
+/// Returns the record of some bytes, compressed if that makes them shorter.
+pub(super) fn content_record(bytes: &[u8]) -> Vec<u8> {
+    let compressed = lz4_flex::block::compress(bytes);
+    let stored = if compressed.len() < bytes.len() { &compressed } else { bytes };
+    let mut encoder = Encoder::default();
+    encoder.hash(Hash::of(bytes));
+    encoder.long(bytes.len() as u64);
+    encoder.0.extend(stored);
+    record(RecordKind::Content, &encoder.0)
 }
 
 /// Returns the owner of the memory of a parameter.

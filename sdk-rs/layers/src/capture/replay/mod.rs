@@ -1,0 +1,407 @@
+//! Repeats a capture on a device and compares the results.
+
+mod report;
+mod shadow;
+mod words;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tenon::StatusCode as _;
+use tenon::device::{Device, DeviceId, Error, Function, Partial, WithFallbacks};
+use tenon::reflect::{FallbackKind, Kind, Role};
+
+pub use report::{Difference, Report, Skipped};
+
+use super::access::{Origin, Range, allocated, origin, writes};
+use super::call::{Argument, Arrival, Call, ObjectId, Position};
+use super::format::Hash;
+use super::reader::{Event, ReadError, Recording};
+use shadow::Shadow;
+use words::Held;
+
+/// The device that repeats the calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// The device for the calls of all recorded devices; `None`: the recorded ones.
+    pub device: Option<i32>,
+}
+
+/// A capture that cannot be repeated.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It has no calls.
+    #[error("the capture has no calls")]
+    Empty,
+    /// The plugin has fewer devices than the recorded one.
+    #[error("there is no device {device}, but {}; `--device` selects the device for all calls", has(.devices))]
+    NoDevice {
+        /// The number of the missing device.
+        device: i32,
+        /// The numbers of the devices.
+        devices: Vec<usize>,
+    },
+    /// The device cannot be prepared.
+    #[error("the device cannot be used: `{function}` failed: {error}")]
+    Unusable {
+        /// The function.
+        function: &'static str,
+        /// Its error.
+        error: Error,
+    },
+}
+
+fn has(devices: &[usize]) -> String {
+    let numbers: Vec<String> = devices.iter().map(usize::to_string).collect();
+    match numbers.as_slice() {
+        [] => "none at all".to_owned(),
+        numbers => format!("only {}", numbers.join(", ")),
+    }
+}
+
+/// Repeats the calls of a capture on a device, with fallbacks for the functions that it lacks. Of several plugins, those
+/// of the one with the most calls. `show` gets each call before it is made.
+///
+/// All calls run on the calling thread, in the recorded order.
+///
+/// # Errors
+/// If the file cannot be read, or the device cannot be used. A call that fails is no error.
+pub fn replay(
+    recording: &Recording,
+    device: Arc<dyn Partial>,
+    target: Target,
+    show: &mut dyn FnMut(&Call),
+) -> Result<Report, ReplayError> {
+    let plugin = busiest_plugin(recording).ok_or(ReplayError::Empty)?;
+    let mut replay = Replay {
+        recording,
+        plugin,
+        device: WithFallbacks(device),
+        target,
+        blocks: HashMap::new(),
+        handles: HashMap::new(),
+        lost: HashMap::new(),
+        shadow: Shadow::default(),
+        held: Held::default(),
+        destinations: HashMap::new(),
+        current: HashMap::new(),
+        selected: None,
+        devices: HashSet::new(),
+        report: Report { plugin: recording.plugins[plugin as usize].clone(), ..Report::default() },
+    };
+    replay.prepare()?;
+    let done = replay.run(show);
+    // Also after an error: the device may still use memory that is held.
+    replay.wait();
+    done.map(|()| replay.report)
+}
+
+/// Returns the number of the plugin with the most calls.
+pub(super) fn busiest_plugin(recording: &Recording) -> Option<u32> {
+    let mut counts: HashMap<u32, u64> = HashMap::new();
+    for call in &recording.calls {
+        *counts.entry(call.plugin).or_default() += 1;
+    }
+    counts
+        .into_iter()
+        .max_by_key(|(plugin, count)| (*count, std::cmp::Reverse(*plugin)))
+        .map(|(plugin, _)| plugin)
+}
+
+/// A block of memory of the device.
+#[derive(Clone, Copy)]
+struct Block {
+    address: u64,
+    length: u64,
+}
+
+/// Host memory that a copy in stream order writes.
+struct Destination {
+    address: u64,
+    length: u64,
+    /// The hash that the recorded calls determine.
+    expected: Option<Hash>,
+    source: Option<Position>,
+    /// The block of the plugin that contains the memory.
+    block: Option<ObjectId>,
+    /// The memory, if it is not the plugin's.
+    _buffer: Option<Vec<u8>>,
+}
+
+struct Replay<'a> {
+    recording: &'a Recording,
+    plugin: u32,
+    device: WithFallbacks<Arc<dyn Partial>>,
+    target: Target,
+    blocks: HashMap<ObjectId, Block>,
+    handles: HashMap<ObjectId, u64>,
+    /// The objects that a call did not create here, with its number.
+    lost: HashMap<ObjectId, u64>,
+    shadow: Shadow,
+    held: Held,
+    destinations: HashMap<(u64, u8), Destination>,
+    /// The current device of each recorded thread.
+    current: HashMap<u32, i32>,
+    /// The current device of this thread.
+    selected: Option<i32>,
+    devices: HashSet<i32>,
+    report: Report,
+}
+
+impl Replay<'_> {
+    /// Initialises what the recorded program had initialised before the capture.
+    fn prepare(&mut self) -> Result<(), ReplayError> {
+        let calls = || self.recording.calls.iter().filter(|call| call.plugin == self.plugin);
+        let unusable = |function: Function| {
+            let function = function.name();
+            move |error| ReplayError::Unusable { function, error }
+        };
+        if !calls().any(|call| call.function == Function::Initialize) {
+            self.device.initialize().map_err(unusable(Function::Initialize))?;
+        }
+        let devices = self.device.get_device_list().map_err(unusable(Function::GetDeviceList))?;
+        let succeeded = |call: &&Call| call.outcome.as_ref().is_none_or(|outcome| outcome.status == 0);
+        let used: HashSet<i32> = calls().filter(succeeded).flat_map(|call| self.devices_of(call)).collect();
+        if let Some(device) =
+            used.iter().find(|device| !devices.iter().any(|id| *id as i64 == i64::from(**device)))
+        {
+            return Err(ReplayError::NoDevice { device: *device, devices });
+        }
+        let is_initialised = |device: &i32| {
+            calls().any(|call| {
+                call.function == Function::InitDevice && self.devices_of(call).any(|other| other == *device)
+            })
+        };
+        let mut open: Vec<i32> = used.iter().copied().filter(|device| !is_initialised(device)).collect();
+        open.sort_unstable();
+        for device in open {
+            self.device.init_device(DeviceId(device)).map_err(unusable(Function::InitDevice))?;
+        }
+        self.devices = used;
+        Ok(())
+    }
+
+    fn run(&mut self, show: &mut dyn FnMut(&Call)) -> Result<(), ReplayError> {
+        let recording = self.recording;
+        let by_number: HashMap<u64, usize> =
+            recording.calls.iter().enumerate().map(|(index, call)| (call.number, index)).collect();
+        for event in &recording.events {
+            match event {
+                Event::Call(index) => self.repeat(&recording.calls[*index], show)?,
+                Event::Return(_) => {}
+                Event::Arrival(arrival) => self.arrive(&recording.calls[by_number[&arrival.call]], arrival),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the devices of a call, as they are here.
+    fn devices_of<'c>(&self, call: &'c Call) -> impl Iterator<Item = i32> + use<'c> {
+        let target = self.target.device;
+        let params = call.function.info().params.iter().zip(&call.arguments);
+        params.filter_map(move |(param, argument)| match (param.kind, argument) {
+            (Kind::Id(_), Argument::Number(device)) => Some(target.unwrap_or(*device as i32)),
+            _ => None,
+        })
+    }
+
+    /// Waits for all devices, so that nothing uses held memory any more.
+    fn wait(&mut self) {
+        for device in &self.devices {
+            // A device that cannot be waited for reports that in the next call.
+            let _ = self.device.synchronize_device(DeviceId(*device));
+        }
+        self.held.clear();
+    }
+
+    fn repeat(&mut self, call: &Call, show: &mut dyn FnMut(&Call)) -> Result<(), ReplayError> {
+        if call.plugin != self.plugin {
+            self.report.of_other_plugins += 1;
+            return Ok(());
+        }
+        if self.held.is_full() {
+            self.wait();
+        }
+        let mut words = match self.words(call)? {
+            Ok(words) => words,
+            Err(reason) => {
+                self.skip(call, reason);
+                return Ok(());
+            }
+        };
+        show(call);
+        self.select(call);
+        // SAFETY: the addresses are of memory that is held, or of blocks that are long enough; handles come from the device.
+        let returned = unsafe { call.function.call_with(&self.device, &mut words) };
+        let Some(returned) = returned else {
+            self.skip(call, "a capture does not contain its arguments".to_owned());
+            return Ok(());
+        };
+        self.report.repeated += 1;
+        if call.is_unfinished() {
+            self.report.ended_in = Some(call.number);
+        }
+        if returned.is_ok() && call.function == Function::SetDevice {
+            self.current.extend(self.devices_of(call).next().map(|device| (call.thread, device)));
+            self.selected = self.devices_of(call).next();
+        }
+        self.compare_status(call, returned.as_ref().err());
+        if returned.is_ok() {
+            self.remove_destroyed(call);
+        }
+        self.keep_created(call, &words, returned.is_ok());
+        let succeeded = call.outcome.as_ref().is_some_and(|outcome| outcome.status == 0);
+        if succeeded {
+            self.compare_contents(call, &words, returned.is_ok())?;
+            self.shadow.apply(call);
+        }
+        if returned.is_ok() && call.function == Function::SynchronizeDevice && self.devices.len() == 1 {
+            self.held.clear();
+        }
+        self.held.end_of_call(call.function.info().stream_ordered.is_some());
+        Ok(())
+    }
+
+    /// Selects the device that the recorded thread had selected.
+    fn select(&mut self, call: &Call) {
+        let wanted = self.current.get(&call.thread).copied();
+        if let Some(wanted) = wanted.filter(|wanted| self.selected != Some(*wanted))
+            && self.device.set_device(DeviceId(wanted)).is_ok()
+        {
+            self.selected = Some(wanted);
+        }
+    }
+
+    /// Reports a call that is not repeated. What it creates and writes is unknown from here on.
+    fn skip(&mut self, call: &Call, reason: String) {
+        self.lost.extend(call.created().map(|(_, id)| (id, call.number)));
+        writes(call).into_iter().for_each(|(range, _)| self.shadow.forget(range));
+        self.report.skip(call.function, reason);
+    }
+
+    fn compare_status(&mut self, call: &Call, error: Option<&Error>) {
+        let Some(outcome) = &call.outcome else { return };
+        let status = error.map_or(0, |error| error.status.code());
+        if status == outcome.status {
+            return;
+        }
+        let is_missing = !self.device.0.provides(call.function)
+            && call
+                .function
+                .info()
+                .fallback
+                .as_ref()
+                .is_none_or(|fallback| fallback.kind == FallbackKind::Refuse);
+        match error {
+            Some(_) if is_missing => {
+                self.report.skip(call.function, "the device does not have it".to_owned())
+            }
+            Some(error) => {
+                self.report.differ(call, format!("status {status} instead of {}: {error}", outcome.status));
+            }
+            None => self.report.differ(call, format!("success instead of status {}", outcome.status)),
+        }
+    }
+
+    fn remove_destroyed(&mut self, call: &Call) {
+        for (param, argument) in call.function.info().params.iter().zip(&call.arguments) {
+            match argument {
+                _ if param.role != Role::Destroys => {}
+                Argument::Handle(id) => {
+                    self.handles.remove(id);
+                }
+                Argument::Memory(position) => {
+                    self.blocks.remove(&position.block);
+                    self.destinations.retain(|_, destination| destination.block != Some(position.block));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn keep_created(&mut self, call: &Call, words: &[u64], succeeded: bool) {
+        for (index, id) in call.created() {
+            let kind = call.function.info().params[index].kind;
+            let may_be_null = matches!(kind, Kind::Handle { null: true, .. });
+            let word = words[index];
+            if !succeeded || (word == 0 && !may_be_null) {
+                if succeeded {
+                    self.report.differ(call, "null instead of an address".to_owned());
+                }
+                self.lost.insert(id, call.number);
+                continue;
+            }
+            match kind {
+                Kind::Pointer => {
+                    let block = Block { address: word, length: allocated(call, index) };
+                    self.blocks.insert(id, block);
+                }
+                _ => {
+                    self.handles.insert(id, word);
+                }
+            }
+        }
+    }
+
+    /// Compares what the call has written to the host, or remembers where work in stream order will write it.
+    fn compare_contents(&mut self, call: &Call, words: &[u64], succeeded: bool) -> Result<(), ReplayError> {
+        for (index, argument) in call.arguments.iter().enumerate() {
+            let Argument::Destination { length, position } = argument else { continue };
+            if !succeeded {
+                continue;
+            }
+            let buffer = self.held.take_buffer();
+            let block = position.filter(|_| buffer.is_none()).map(|position| position.block);
+            let source = match origin(call, index) {
+                Origin::Memory(source) => Some(source),
+                _ => None,
+            };
+            let expected = match source {
+                Some(source) => self.shadow.hash(self.recording, source, *length)?,
+                None => None,
+            };
+            let (address, length) = (words[index], *length);
+            let destination = Destination { address, length, expected, source, block, _buffer: buffer };
+            let param = index as u8;
+            let hash = call.outcome.iter().flat_map(|outcome| &outcome.hashes).find(|(at, _)| *at == param);
+            match hash {
+                Some((_, hash)) => self.compare(call, &destination, *hash),
+                None if call.function.info().stream_ordered.is_some() => {
+                    self.destinations.insert((call.number, param), destination);
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares what a copy in stream order has written.
+    fn arrive(&mut self, call: &Call, arrival: &Arrival) {
+        let Some(destination) = self.destinations.remove(&(arrival.call, arrival.param)) else { return };
+        if arrival.by_query {
+            // Here the work may take longer.
+            self.wait();
+        }
+        self.compare(call, &destination, arrival.hash);
+    }
+
+    fn compare(&mut self, call: &Call, destination: &Destination, recorded: Hash) {
+        // SAFETY: the memory is held, or is a block of the device that is alive, and the copy is complete.
+        let bytes = unsafe {
+            tenon::HostPtr::from_addr(destination.address as usize).bytes(destination.length as usize)
+        };
+        if Hash::of(bytes) == recorded {
+            self.report.equal_contents += 1;
+        } else if destination.expected == Some(recorded) {
+            self.report.differ(call, format!("other bytes in a copy of {} bytes to the host", bytes.len()));
+        } else {
+            self.report.undetermined_contents += 1;
+            if let Some(position) = destination.source {
+                self.shadow.forget(Range { position, length: Some(destination.length) });
+            }
+        }
+    }
+}

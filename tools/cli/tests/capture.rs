@@ -1,0 +1,119 @@
+//! `tenon capture`, `tenon replay` and `tenon trim`.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use tenon::device::{DeviceId, Layer};
+use tenon_host::Plugin;
+use tenon_layers::capture::{Capture, Options};
+
+const ID: DeviceId = DeviceId(0);
+
+fn tenon(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tenon")).args(arguments).output().unwrap()
+}
+
+#[track_caller]
+fn said(arguments: &[&str], status: i32) -> String {
+    let output = tenon(arguments);
+    let text = common::text(&output);
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    text
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Records two steps on the built-in device.
+fn record(name: &str) -> String {
+    let file = file(name);
+    let capture = Capture::start(&Options { file: file.clone() }).unwrap();
+    let device = Plugin::builtin().layered(vec![capture.layer("cpu") as Arc<dyn Layer>]);
+    let stream = device.create_stream(ID).unwrap();
+    for step in 0..2u8 {
+        let memory = device.device_memory_allocate(ID, 100).unwrap();
+        device.memory_copy_h2d(ID, memory, &[step; 100]).unwrap();
+        let mut back = vec![0; 60];
+        let destination = tenon::HostPtr::from_ptr(back.as_mut_ptr());
+        device.async_memory_copy_d2h(ID, stream, destination, memory, 60).unwrap();
+        device.synchronize_stream(ID, stream).unwrap();
+        device.device_memory_deallocate(ID, memory, 100).unwrap();
+    }
+    device.destroy_stream(ID, stream).unwrap();
+    capture.finish();
+    file.to_str().unwrap().to_owned()
+}
+
+const PIECE: &str = "\
+1 device_memory_allocate(device=0, size=100) -> #2: success
+2 memory_copy_h2d(device=0, dst=#2, src=<100 bytes>, size=100): success
+3 async_memory_copy_d2h(device=0, stream=#1, dst=<60 bytes>, src=#2, size=60): success
+4 synchronize_stream(device=0, stream=#1): success
+";
+
+#[test]
+fn calls_are_listed_with_their_objects() {
+    let capture = record("list.cap");
+    assert!(said(&["capture", "list", &capture], 0).contains(PIECE));
+    let some = said(&["capture", "list", &capture, "--function", "create_stream"], 0);
+    assert_eq!(some, "0 create_stream(device=0) -> #1: success\n");
+}
+
+#[test]
+fn a_plugin_in_c_repeats_what_the_cpu_device_did() {
+    let capture = record("replayed.cap");
+    let plugin = common::compile("examples/c-plugin/plugin.c", "libreplays");
+    let text = said(&["replay", &capture, "--plugin", plugin.to_str().unwrap()], 0);
+    assert_eq!(text, "cpu: 12 calls repeated, 0 differ\ncopies to the host: 2 with the recorded bytes\n");
+    let json = said(&["replay", &capture, "--json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["repeated"], &json["equal_contents"]), (&12.into(), &2.into()));
+}
+
+#[test]
+fn a_device_that_does_not_exist_is_an_error() {
+    let text = said(&["replay", &record("device.cap"), "--device", "999"], 1);
+    assert!(text.contains("there is no device 999, but only 0"), "{text}");
+}
+
+#[test]
+fn a_part_is_repeated_alone() {
+    let capture = record("trimmed.cap");
+    let part = file("part.cap");
+    let _ = std::fs::remove_file(&part);
+    let part = part.to_str().unwrap();
+    let text = said(&["trim", &capture, "--from", "6", "--to", "9", "-o", part], 0);
+    assert_eq!(text, format!("{part}: 4 calls, and 1 earlier ones that they need\n"));
+    assert!(
+        said(&["capture", "list", part], 0).starts_with("0 create_stream(device=0) -> #1: success\n6 device")
+    );
+    assert!(said(&["replay", part], 0).starts_with("cpu: 5 calls repeated, 0 differ"));
+    let text = said(&["trim", &capture, "-o", part], 1);
+    assert!(text.contains("cannot write") && text.contains("exists"), "{text}");
+}
+
+#[test]
+fn damaged_files_are_errors() {
+    let capture = record("damaged.cap");
+    let mut bytes = std::fs::read(&capture).unwrap();
+    let middle = bytes.len() - 100;
+    bytes[middle] ^= 1;
+    std::fs::write(&capture, bytes).unwrap();
+    let text = said(&["replay", &capture], 1);
+    assert!(text.contains("is damaged at byte"), "{text}");
+    let text = said(&["capture", "list", "Cargo.toml"], 1);
+    assert!(text.contains("is not a capture") && text.contains("TENON_LAYERS=capture"), "{text}");
+}
+
+#[test]
+fn a_capture_without_its_end_says_so() {
+    let capture = record("cut.cap");
+    let bytes = std::fs::read(&capture).unwrap();
+    std::fs::write(&capture, &bytes[..bytes.len() - 20]).unwrap();
+    let text = said(&["replay", &capture], 0);
+    assert!(text.contains("the file is cut off in a record, of which it has"), "{text}");
+}
