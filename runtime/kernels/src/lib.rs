@@ -43,6 +43,7 @@ pub mod pool;
 pub mod provider;
 pub mod random;
 pub mod reduction;
+pub mod regions;
 pub mod rnn;
 pub mod scan;
 pub mod shape;

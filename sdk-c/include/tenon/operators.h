@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x557c413b0a75222e)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0x488b92b4c41cc0bf)
 
 /**
  * @brief The operators of a device.
@@ -9884,8 +9884,281 @@ typedef struct TenonOperators {
   } sort_vertices_out_shape;
 
   /** @} */
+
+  /**
+   * @name Regions: Features of regions of images, and of places that boxes name.
+   *
+   * Images are `[batch, channels, height, width]`. A region is a row with the index of its image, then its corners `x1, y1, x2,
+   * y2` or, if it is rotated, its centre `x, y`, its width, its height and its angle. Samples are interpolated linearly by the
+   * rules of `roi_align`: a sample more than a pixel outside of the image is zero, one nearer to it is that of the edge.
+   * @{
+   */
+
+  /**
+   * @brief Computes the mean of interpolated samples in each cell of rotated regions.
+   *
+   * RoI Align of Ding et al., "RoI Transformer", 2019. Seen with the first row at the top, regions are rotated counterclockwise
+   * by their angle, or clockwise with `clockwise`. Each group of `orientations` channels has features for equally spaced
+   * angles: Han et al., "ReDet", 2021. It is shifted by the angle of the region, with linear interpolation between two
+   * channels.
+   *
+   * @param[out] out The means, `[regions, channels, pooled_height, pooled_width]`.
+   * @param[in] x The images.
+   * @param[in] boxes The regions, `[regions, 6]`.
+   * @param[in] pooled_height The number of cells in a column.
+   * @param[in] pooled_width The number of cells in a row.
+   * @param[in] spatial_scale The factor from sizes of regions to pixels.
+   * @param[in] sampling_ratio The number of samples of a cell in each direction; 0 or less: that
+   *     of pixels, rounded up.
+   * @param[in] aligned True if centres are shifted by half a pixel; otherwise a region has at
+   *     least one pixel.
+   * @param[in] clockwise True to rotate in the opposite direction.
+   * @param[in] orientations The number of channels of a group.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale, int64_t sampling_ratio, bool aligned, bool clockwise,
+        int64_t orientations);
+    uint64_t data_types;
+  } rotated_roi_align;
+
+  /** @brief Computes the shape of an output of `rotated_roi_align`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale, int64_t sampling_ratio, bool aligned, bool clockwise,
+        int64_t orientations);
+    uint64_t data_types;
+  } rotated_roi_align_out_shape;
+
+  /**
+   * @brief Computes the gradient of `rotated_roi_align` by the images.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[in] boxes As for `rotated_roi_align`.
+   * @param[in] dout The gradient of the means.
+   * @param[in] pooled_height As for `rotated_roi_align`.
+   * @param[in] pooled_width As for `rotated_roi_align`.
+   * @param[in] spatial_scale As for `rotated_roi_align`.
+   * @param[in] sampling_ratio As for `rotated_roi_align`.
+   * @param[in] aligned As for `rotated_roi_align`.
+   * @param[in] clockwise As for `rotated_roi_align`.
+   * @param[in] orientations As for `rotated_roi_align`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* boxes,
+        const TenonTensor* dout, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale, int64_t sampling_ratio, bool aligned, bool clockwise,
+        int64_t orientations);
+    uint64_t data_types;
+  } rotated_roi_align_grad;
+
+  /**
+   * @brief Computes the mean of interpolated samples in shifted cells of regions.
+   *
+   * Deformable RoI pooling of Dai et al., "Deformable Convolutional Networks", 2017. Samples are those of `roi_align` with
+   * `aligned`. Each cell is shifted by its offset.
+   *
+   * @param[out] out The means, `[regions, channels, pooled_height, pooled_width]`.
+   * @param[in] x The images.
+   * @param[in] boxes The regions, `[regions, 5]`.
+   * @param[in] offset The offsets, first `x`, then `y`, in units of `gamma` times the size of a
+   *     region: `[regions, 2, pooled_height, pooled_width]`. NULL if there is none.
+   * @param[in] pooled_height The number of cells in a column.
+   * @param[in] pooled_width The number of cells in a row.
+   * @param[in] spatial_scale The factor from corners to pixels.
+   * @param[in] sampling_ratio The number of samples of a cell in each direction; 0 or less: that
+   *     of pixels, rounded up.
+   * @param[in] gamma The factor of the offsets.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* boxes, const TenonTensor* offset, int64_t pooled_height,
+        int64_t pooled_width, double spatial_scale, int64_t sampling_ratio, double gamma);
+    uint64_t data_types;
+  } deformable_roi_pool;
+
+  /** @brief Computes the shape of an output of `deformable_roi_pool`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* boxes, const TenonTensor* offset, int64_t pooled_height,
+        int64_t pooled_width, double spatial_scale, int64_t sampling_ratio, double gamma);
+    uint64_t data_types;
+  } deformable_roi_pool_out_shape;
+
+  /**
+   * @brief Computes the gradients of `deformable_roi_pool`.
+   *
+   * Where a sample is that of the edge, the gradient of the offset is zero.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[out] doffset The gradient of the offsets. NULL if the host does not want it.
+   * @param[in] x The images.
+   * @param[in] boxes The regions.
+   * @param[in] offset The offsets. NULL if there is none.
+   * @param[in] dout The gradient of the means.
+   * @param[in] pooled_height As for `deformable_roi_pool`.
+   * @param[in] pooled_width As for `deformable_roi_pool`.
+   * @param[in] spatial_scale As for `deformable_roi_pool`.
+   * @param[in] sampling_ratio As for `deformable_roi_pool`.
+   * @param[in] gamma As for `deformable_roi_pool`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* doffset,
+        const TenonTensor* x, const TenonTensor* boxes, const TenonTensor* offset,
+        const TenonTensor* dout, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale, int64_t sampling_ratio, double gamma);
+    uint64_t data_types;
+  } deformable_roi_pool_grad;
+
+  /**
+   * @brief Computes the mean of the interpolated image over each cell of regions.
+   *
+   * Precise RoI pooling of Jiang et al., "IoU-Net", 2018: an integral, not a mean of samples. Corners are multiplied by
+   * `spatial_scale`. Pixels beyond the image are zero, and so is the mean of a region without an area.
+   *
+   * @param[out] out The means, `[regions, channels, pooled_height, pooled_width]`.
+   * @param[in] x The images.
+   * @param[in] boxes The regions, `[regions, 5]`.
+   * @param[in] pooled_height The number of cells in a column.
+   * @param[in] pooled_width The number of cells in a row.
+   * @param[in] spatial_scale The factor from corners to pixels.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale);
+    uint64_t data_types;
+  } precise_roi_pool;
+
+  /** @brief Computes the shape of an output of `precise_roi_pool`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale);
+    uint64_t data_types;
+  } precise_roi_pool_out_shape;
+
+  /**
+   * @brief Computes the gradients of `precise_roi_pool`.
+   *
+   * @param[out] dx The gradient of the images. NULL if the host does not want it.
+   * @param[out] dboxes The gradient of the regions, 0 for the index of the image. NULL if the
+   *     host does not want it.
+   * @param[in] x The images.
+   * @param[in] boxes The regions.
+   * @param[in] dout The gradient of the means.
+   * @param[in] pooled_height As for `precise_roi_pool`.
+   * @param[in] pooled_width As for `precise_roi_pool`.
+   * @param[in] spatial_scale As for `precise_roi_pool`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dboxes,
+        const TenonTensor* x, const TenonTensor* boxes, const TenonTensor* dout,
+        int64_t pooled_height, int64_t pooled_width, double spatial_scale);
+    uint64_t data_types;
+  } precise_roi_pool_grad;
+
+  /**
+   * @brief Finds the largest sample on each border of boxes.
+   *
+   * Border Align of Qiu et al., "BorderDet", 2020. A border has `pool_size + 1` equally spaced samples, the corners included.
+   * Those of the top and the left border begin at the corner `x1, y1`, the others at `x2, y2`. Of equal samples the first one
+   * is found. Each border has a quarter of the channels: the top, the left, the bottom and the right one.
+   *
+   * @param[out] out The samples, `[batch, channels, boxes, 4]`.
+   * @param[out] indices The numbers of the samples on their borders.
+   * @param[in] x The images, `[batch, 4 * channels, height, width]`.
+   * @param[in] boxes The boxes, `[batch, boxes, 4]`.
+   * @param[in] pool_size The number of steps along a border.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* indices,
+        const TenonTensor* x, const TenonTensor* boxes, int64_t pool_size);
+    uint64_t data_types;
+  } border_align;
+
+  /** @brief Computes the shape of an output of `border_align`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pool_size);
+    uint64_t data_types;
+  } border_align_out_shape;
+
+  /** @brief Computes the shape of an output of `border_align`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* indices_shape, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pool_size);
+    uint64_t data_types;
+  } border_align_indices_shape;
+
+  /**
+   * @brief Computes the gradient of `border_align` by the images.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[in] boxes The boxes.
+   * @param[in] indices The numbers of the samples.
+   * @param[in] dout The gradient of the samples.
+   * @param[in] pool_size As for `border_align`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* boxes,
+        const TenonTensor* indices, const TenonTensor* dout, int64_t pool_size);
+    uint64_t data_types;
+  } border_align_grad;
+
+  /**
+   * @brief Adds to each pixel the samples at the places of its rotated box.
+   *
+   * The alignment of Yang et al., "R3Det", 2021. The places are the centre of the box and, with 5 points, its corners. A box is
+   * its centre `y, x`, its width, its height and its angle; all but the angle are multiplied by `spatial_scale`.
+   *
+   * @param[out] out The sums.
+   * @param[in] x The images.
+   * @param[in] boxes The boxes, `[batch, height, width, 5]`.
+   * @param[in] spatial_scale The factor from sizes of boxes to pixels.
+   * @param[in] points The number of places, 1 or 5.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* boxes, double spatial_scale, int64_t points);
+    uint64_t data_types;
+  } rotated_feature_align;
+
+  /**
+   * @brief Computes the gradient of `rotated_feature_align` by the images.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[in] boxes The boxes.
+   * @param[in] dout The gradient of the sums.
+   * @param[in] spatial_scale As for `rotated_feature_align`.
+   * @param[in] points As for `rotated_feature_align`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* boxes,
+        const TenonTensor* dout, double spatial_scale, int64_t points);
+    uint64_t data_types;
+  } rotated_feature_align_grad;
+
+  /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 8976, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 9216, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

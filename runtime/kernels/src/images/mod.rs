@@ -12,6 +12,7 @@ mod upfirdn;
 pub use columns::{masked_col2im, masked_im2col, masked_im2col_shape};
 pub use overlaps::{box_overlaps, box_overlaps_shape};
 pub use psa_mask::{psa_mask, psa_mask_grad, psa_mask_shape};
+pub(crate) use roi_pool::image_of;
 pub use roi_pool::{roi_pool, roi_pool_grad, roi_pool_shape};
 pub use shift::shift_frames;
 pub use upfirdn::{upfirdn, upfirdn_shape};
@@ -19,12 +20,12 @@ pub use upfirdn::{upfirdn, upfirdn_shape};
 use crate::error::{Error, Result};
 
 /// Returns the four dimensions of a tensor.
-fn image(dims: &[usize]) -> Result<[usize; 4]> {
+pub(crate) fn image(dims: &[usize]) -> Result<[usize; 4]> {
     dims.try_into().map_err(|_| Error::Rank { dims: dims.len(), strides: 4 })
 }
 
 /// Converts the value of an attribute to a size.
-fn size(name: &'static str, value: i64) -> Result<usize> {
+pub(crate) fn size(name: &'static str, value: i64) -> Result<usize> {
     let size = usize::try_from(value).ok().filter(|&size| size > 0);
     size.ok_or_else(|| Error::Attribute { name, value: value.to_string() })
 }

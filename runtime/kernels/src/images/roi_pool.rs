@@ -108,7 +108,8 @@ pub fn roi_pool_grad(
     })
 }
 
-fn image_of<T: Float>(index: T, batch: usize) -> Result<usize> {
+/// Returns the image that a number of a region means.
+pub(crate) fn image_of<T: Float>(index: T, batch: usize) -> Result<usize> {
     let index: f64 = index.into();
     let image = if index.fract() == 0.0 { index as i64 } else { -1 };
     let found = usize::try_from(image).ok().filter(|&image| image < batch);

@@ -43,3 +43,25 @@ pub(crate) fn taps<T: Float>(y: T, x: T, [height, width]: [usize; 2]) -> Taps<T>
     }
     taps
 }
+
+/// Returns the pixels that a sample depends on by the rules of RoI Align: outside the image, pixels are those at
+/// its edge, and a sample more than one pixel outside is zero.
+pub(crate) fn clamped_taps<T: Float>(y: T, x: T, [height, width]: [usize; 2]) -> Taps<T> {
+    let mut moved = [false; 2];
+    let mut inside = [T::ZERO; 2];
+    for (axis, (place, len)) in [(y, height), (x, width)].into_iter().enumerate() {
+        let len = T::of(len as f64);
+        if !(place >= -T::ONE && place <= len) || len == T::ZERO {
+            return Taps::new();
+        }
+        inside[axis] = place.max(T::ZERO).min(len - T::ONE);
+        moved[axis] = inside[axis] != place;
+    }
+    let mut taps = taps(inside[0], inside[1], [height, width]);
+    for tap in &mut taps {
+        for (slope, moved) in tap.slopes.iter_mut().zip(moved) {
+            *slope = if moved { T::ZERO } else { *slope };
+        }
+    }
+    taps
+}

@@ -4,6 +4,8 @@
 //! columns. Therefore the sums of the weights over all samples are such products, too: a cell is a list of
 //! rows and a list of columns with weights.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use crate::elements::accumulate::with_float;
@@ -217,18 +219,24 @@ impl Rules {
 
     /// Returns the range of samples of a cell that may lie in the image, so that the run time does not depend
     /// on the size of a region.
-    fn seen(&self, start: f64, size: f64, samples: f64, len: usize) -> std::ops::Range<u64> {
+    fn seen(&self, start: f64, size: f64, samples: f64, len: usize) -> Range<u64> {
         if len == 0 {
             return 0..0;
         }
         if self.ratio > 0 {
             return 0..self.ratio.cast_unsigned();
         }
-        let sample = |at: f64| (at - start) / size * samples;
-        // One extra sample on either side, for rounding.
-        (sample(-1.0).floor() - 1.0).clamp(0.0, samples) as u64
-            ..(sample(len as f64).ceil() + 1.0).clamp(0.0, samples) as u64
+        samples_between(start, size, samples, [-1.0, len as f64])
     }
+}
+
+/// Returns the samples of a cell that may lie between two coordinates, so that the run time does not depend on
+/// the size of the cell.
+pub(crate) fn samples_between(start: f64, size: f64, samples: f64, [low, high]: [f64; 2]) -> Range<u64> {
+    let sample = |at: f64| (at - start) / size * samples;
+    // One extra sample on either side, for rounding.
+    (sample(low).floor() - 1.0).clamp(0.0, samples) as u64
+        ..(sample(high).ceil() + 1.0).clamp(0.0, samples) as u64
 }
 
 fn add<T: Float>(weights: &mut Weights<T>, at: usize, weight: T) {

@@ -37,3 +37,4 @@ mod points;
 mod images;
 mod deformable;
 mod polygons;
+mod regions;

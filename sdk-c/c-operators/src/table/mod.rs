@@ -37,6 +37,7 @@ mod points;
 mod images;
 mod deformable;
 mod polygons;
+mod regions;
 
 /// The table of a plugin.
 #[repr(C)]
@@ -78,9 +79,10 @@ pub struct TenonOperators {
     images: images::Functions,
     deformable: deformable::Functions,
     polygons: polygons::Functions,
+    regions: regions::Functions,
 }
 
-const _: [(); 8976] = [(); size_of::<TenonOperators>()];
+const _: [(); 9216] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -644,4 +646,19 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("enclosing_rectangles_out_shape", 1392758132452065717),
     ("sort_vertices", 17235440314028982373),
     ("sort_vertices_out_shape", 1342746403072212275),
+    ("rotated_roi_align", 6512754150643483776),
+    ("rotated_roi_align_out_shape", 10245718033173980666),
+    ("rotated_roi_align_grad", 11347968774587806259),
+    ("deformable_roi_pool", 7844220216346559433),
+    ("deformable_roi_pool_out_shape", 457951317482686597),
+    ("deformable_roi_pool_grad", 16787717106530949613),
+    ("precise_roi_pool", 11166068857939131301),
+    ("precise_roi_pool_out_shape", 14295457764781560857),
+    ("precise_roi_pool_grad", 6804288766241119083),
+    ("border_align", 5265984310675923828),
+    ("border_align_out_shape", 5492358377202984091),
+    ("border_align_indices_shape", 16420050423908818895),
+    ("border_align_grad", 7232104047022014343),
+    ("rotated_feature_align", 3494084029558960170),
+    ("rotated_feature_align_grad", 17466601113709420757),
 ];

@@ -184,6 +184,7 @@ from tenon.ops.reduction import (
     prod,
     sum,
 )
+from tenon.ops.regions import border_align, deformable_roi_pool, precise_roi_pool, rotated_roi_align
 from tenon.ops.scan import cummax, cummin, cumprod, cumsum, logcumsumexp
 from tenon.ops.slicing import crop, flip, roll
 from tenon.ops.sorting import argsort, kthvalue, mode, searchsorted, topk, unique
@@ -218,6 +219,7 @@ __all__ = [
     "bitwise_right_shift",
     "bitwise_right_shift_logical",
     "bitwise_xor",
+    "border_align",
     "box_overlaps",
     "cast",
     "ceil",
@@ -236,6 +238,7 @@ __all__ = [
     "cumsum",
     "deformable_attention",
     "deformable_columns",
+    "deformable_roi_pool",
     "digamma",
     "div_scale",
     "divide",
@@ -327,6 +330,7 @@ __all__ = [
     "polygon_nms",
     "polygon_overlaps",
     "pow",
+    "precise_roi_pool",
     "prelu",
     "prod",
     "psa_mask",
@@ -340,6 +344,7 @@ __all__ = [
     "rms_norm",
     "roi_pool",
     "roll",
+    "rotated_roi_align",
     "round",
     "rsqrt",
     "scale",

@@ -37,6 +37,7 @@ mod points;
 mod images;
 mod deformable;
 mod polygons;
+mod regions;
 use super::by_name::Entry;
 
 /// Returns the method with a name.
@@ -77,6 +78,7 @@ pub(super) fn find(method: &str) -> Option<Entry> {
         images::find,
         deformable::find,
         polygons::find,
+        regions::find,
     ];
     find.iter().find_map(|find| find(method))
 }

@@ -37,6 +37,7 @@ mod points;
 mod images;
 mod deformable;
 mod polygons;
+mod regions;
 
 /// A method that other methods can compute.
 pub(super) struct Composition {

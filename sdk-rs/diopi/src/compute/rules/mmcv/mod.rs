@@ -5,3 +5,4 @@ pub mod detection;
 pub mod filters;
 pub mod points;
 pub mod polygons;
+pub mod regions;
