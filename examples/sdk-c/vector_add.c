@@ -2,8 +2,9 @@
  *
  *   cc -std=c11 vector_add.c $(pkg-config --cflags --libs tenon) -o vector_add && ./vector_add [DEVICE_TYPE]
  *
- * Each vendor's library has its own way to launch kernels. Here a stream callback on the host replaces the kernel. It
- * uses unified memory, which host and device can both access.
+ * Each vendor's library has its own way to launch kernels. Here a function on the host replaces the kernel: the pieces are
+ * copied back to pinned memory, and a stream callback adds them there. It works on every device: libtenon emulates
+ * pinned memory, and a device without callbacks is waited for.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,10 +44,20 @@ static float* pinned(tenon_device device) {
   return memory;
 }
 
-static float* unified(tenon_device device) {
+static float* of_device(tenon_device device) {
   void* memory;
-  require(tenon_unified_memory_allocate(device, &memory, COUNT * sizeof(float)));
+  require(tenon_device_memory_allocate(device, &memory, COUNT * sizeof(float)));
   return memory;
+}
+
+/* Queues an addition. A device without callbacks is waited for, and the calling thread adds. */
+static void queue_add(tenon_device device, tenon_stream stream, struct addition* work) {
+  tenon_status status = tenon_stream_add_callback(device, stream, add, work);
+  if (status == TENON_UNSUPPORTED) {
+    require(tenon_synchronize_stream(device, stream));
+    add(device, stream, work, &status);
+  }
+  require(status);
 }
 
 int main(int argc, char** argv) {
@@ -60,9 +71,13 @@ int main(int argc, char** argv) {
     a[i] = (float)i;
     b[i] = (float)(2 * i);
   }
-  float* device_a = unified(device);
-  float* device_b = unified(device);
-  float* device_sum = unified(device);
+  /* What the function that replaces the kernel reads and writes. */
+  float* x = pinned(device);
+  float* y = pinned(device);
+  float* z = pinned(device);
+  float* device_a = of_device(device);
+  float* device_b = of_device(device);
+  float* device_sum = of_device(device);
 
   tenon_stream incoming, sums;
   tenon_event arrived;
@@ -79,11 +94,15 @@ int main(int argc, char** argv) {
     /* One event is enough for all pieces: a wait refers to the last record before it. */
     require(tenon_record_event(device, incoming, arrived));
     require(tenon_stream_wait_event(device, sums, arrived));
-    work[piece] = (struct addition){device_a + at, device_b + at, device_sum + at};
-    require(tenon_stream_add_callback(device, sums, add, &work[piece]));
+    require(tenon_async_memory_copy_d2h(device, sums, x + at, device_a + at, bytes));
+    require(tenon_async_memory_copy_d2h(device, sums, y + at, device_b + at, bytes));
+    work[piece] = (struct addition){x + at, y + at, z + at};
+    queue_add(device, sums, &work[piece]);
+    require(tenon_async_memory_copy_h2d(device, sums, device_sum + at, z + at, bytes));
     require(tenon_async_memory_copy_d2h(device, sums, sum + at, device_sum + at, bytes));
   }
-  /* All work above is only queued. `sums` waits for `incoming`, so it is enough to wait for `sums`. */
+  /* On a device with streams, all work above is only queued. `sums` waits for `incoming`, so it is enough to wait for
+   * `sums`. */
   require(tenon_synchronize_stream(device, sums));
 
   size_t wrong = 0;
@@ -95,11 +114,13 @@ int main(int argc, char** argv) {
   require(tenon_destroy_event(device, arrived));
   require(tenon_destroy_stream(device, sums));
   require(tenon_destroy_stream(device, incoming));
-  float* of_device[] = {device_a, device_b, device_sum};
-  float* of_host[] = {a, b, sum};
-  for (size_t i = 0; i < 3; ++i) {
-    require(tenon_unified_memory_deallocate(device, of_device[i], COUNT * sizeof(float)));
-    require(tenon_host_memory_deallocate(device, of_host[i], COUNT * sizeof(float)));
+  float* const on_device[] = {device_a, device_b, device_sum};
+  for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; ++i) {
+    require(tenon_device_memory_deallocate(device, on_device[i], COUNT * sizeof(float)));
+  }
+  float* const on_host[] = {a, b, sum, x, y, z};
+  for (size_t i = 0; i < sizeof on_host / sizeof on_host[0]; ++i) {
+    require(tenon_host_memory_deallocate(device, on_host[i], COUNT * sizeof(float)));
   }
   require(tenon_device_close(device));
   require(tenon_shutdown());

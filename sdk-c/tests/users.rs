@@ -77,6 +77,19 @@ fn vectors_are_added_in_cxx() {
     assert_eq!(printed, "1048576 sums in 8 pieces, 0 wrong\n");
 }
 
+/// The smallest plugin has neither streams nor callbacks, and neither pinned nor unified memory.
+#[test]
+fn vectors_are_added_on_the_smallest_plugin() {
+    let folder = build::scratch("smallest");
+    let plugin = compile("examples/c-plugin/plugin.c", &["-shared", "-fPIC"]);
+    fs::copy(plugin, folder.join("libc_plugin.so")).unwrap();
+    for source in ["vector_add.c", "vector_add.cpp"] {
+        let mut command = validated(&example(source));
+        let printed = faultless(command.arg("c_plugin").env("TENON_PLUGIN_PATH", &folder));
+        assert_eq!(printed, "1048576 sums in 8 pieces, 0 wrong\n");
+    }
+}
+
 #[test]
 fn a_third_party_s_plugin_is_loaded_and_reported() {
     let plugin = compile("examples/c-plugin/plugin.c", &["-shared", "-fPIC"]);

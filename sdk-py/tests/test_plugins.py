@@ -264,6 +264,22 @@ class TestDeviceWithoutQueries:
             device.close()
             device.plugin.unload()
 
+    def test_pinned_memory_is_emulated(self, build: Build) -> None:
+        device = tenon.load_plugin(build("required")).device()
+        try:
+            pinned = tenon.pinned(8, "uint8", device)
+            pinned.numpy(copy=False)[:] = range(8)
+            buffer = tenon.zeros(8, "uint8", device)
+            buffer.copy_from(pinned)
+            assert buffer.tolist() == list(range(8))
+            with pytest.raises(tenon.UnsupportedError):
+                tenon.unified(8, "uint8", device)
+            pinned.close()
+            buffer.close()
+        finally:
+            device.close()
+            device.plugin.unload()
+
     def test_ctrl_c_ends_a_wait(self, build: Build, program: Program) -> None:
         done = program(
             f"""

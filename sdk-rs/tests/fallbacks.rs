@@ -41,6 +41,33 @@ fn memory_set_goes_through_a_host_buffer() {
 }
 
 #[test]
+fn pinned_memory_is_pageable_memory() {
+    let device = whole();
+    let memory = device.host_memory_allocate(ID, 100).unwrap();
+    assert_eq!(memory.addr() % 64, 0);
+    // SAFETY: the memory has 100 bytes, and nobody else uses it.
+    unsafe { memory.as_ptr().cast::<u8>().write_bytes(7, 100) };
+    let of_device = device.device_memory_allocate(ID, 100).unwrap();
+    device.async_memory_copy_h2d(ID, Stream::NULL, of_device, memory, 100).unwrap();
+    assert_eq!(read(&device, of_device, 100), [7; 100]);
+    for (id, ptr, size) in [(DeviceId(1), memory, 100), (ID, memory, 99), (ID, HostPtr::from_addr(64), 100)] {
+        let error = device.host_memory_deallocate(id, ptr, size).unwrap_err();
+        assert_eq!(error.status, Status::ERROR);
+        assert!(error.message.contains("is not pinned host memory"), "{}", error.message);
+    }
+    device.host_memory_deallocate(ID, memory, 100).unwrap();
+    device.host_memory_deallocate(ID, memory, 100).unwrap_err();
+    device.host_memory_deallocate(ID, HostPtr::NULL, 0).unwrap();
+    device.device_memory_deallocate(ID, of_device, 100).unwrap();
+    assert!(
+        device.host_memory_allocate(DeviceId(9), 1).unwrap_err().message.contains("there is no device 9")
+    );
+    assert!(device.host_memory_allocate(ID, usize::MAX).unwrap().is_null());
+    let empty = device.host_memory_allocate(ID, 0).unwrap();
+    device.host_memory_deallocate(ID, empty, 0).unwrap();
+}
+
+#[test]
 fn copies_of_every_kind_fall_back_to_the_two_that_are_required() {
     let device = whole();
     let (a, b) =

@@ -205,11 +205,12 @@ def arange(
 def pinned(shape: ShapeLike, dtype: DTypeLike = "float32", device: Device | str | None = None) -> Buffer:
     """Allocates a buffer in pinned host memory, with undefined content.
 
-    Queued copies from and to pinned memory do not block. `numpy(copy=False)` returns a NumPy array that shares the
+    Queued copies from and to pinned memory do not block. On a device without pinned memory it is ordinary host
+    memory, so copies may block. `numpy(copy=False)` returns a NumPy array that shares the
     memory.
 
     Raises:
-        UnsupportedError: The device has no pinned memory.
+        UnsupportedError: The device can only free pinned memory.
         OutOfMemoryError: There is not enough pinned memory.
     """
     return Buffer(shape, dtype, device, space="pinned")

@@ -45,9 +45,9 @@ fn each_function_is_native_replaced_or_unavailable() {
     };
     assert_eq!(fallback.calls, ["synchronize_event"]);
     // It only refuses, so it is not a fallback.
-    let refuses = Function::HostMemoryAllocate.info().fallback.as_ref().map(|fallback| fallback.kind);
+    let refuses = Function::UnifiedMemoryAllocate.info().fallback.as_ref().map(|fallback| fallback.kind);
     assert_eq!(refuses, Some(FallbackKind::Refuse));
-    for absent in [Function::HostMemoryAllocate, Function::SynchronizeDevice, Function::XcclAllReduce] {
+    for absent in [Function::UnifiedMemoryAllocate, Function::SynchronizeDevice, Function::XcclAllReduce] {
         assert!(matches!(plugin.availability(absent), Availability::Unavailable), "{absent:?}");
     }
     // Its fallback sends and receives, and nobody here does.

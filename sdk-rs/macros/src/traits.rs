@@ -115,8 +115,8 @@ pub(crate) const TRAITS: &[Trait] = &[
                 "`device_memory_deallocate` is missing: a host refuses a plugin without it\n  Frees device memory\n  without it: The host refuses the plugin.\n  help: fn device_memory_deallocate( &self, device: DeviceId, ptr: DevicePtr, size: usize, ) -> Result<()>;",
             ),
             emulated(optional("device_memory_set", "DeviceMemorySet")),
-            optional("host_memory_allocate", "HostMemoryAllocate"),
-            optional("host_memory_deallocate", "HostMemoryDeallocate"),
+            emulated(optional("host_memory_allocate", "HostMemoryAllocate")),
+            emulated(optional("host_memory_deallocate", "HostMemoryDeallocate")),
             optional("unified_memory_allocate", "UnifiedMemoryAllocate"),
             optional("unified_memory_deallocate", "UnifiedMemoryDeallocate"),
             required(

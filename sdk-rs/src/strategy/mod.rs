@@ -1,5 +1,9 @@
 //! Hand-written fallbacks that the spec language cannot express. The spec refers to them by `strategy`.
 
+mod pageable;
+
+pub use pageable::{allocate_pageable, free_pageable};
+
 use crate::device::{
     CaptureStatus, CollectiveComm, DataType, Device, DeviceId, Error, Result, Status, Stream,
 };
