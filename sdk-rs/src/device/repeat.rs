@@ -18,6 +18,7 @@ impl Function {
     /// The method may be called with these arguments: addresses are valid for the given lengths, and handles
     /// belong to the implementation.
     #[allow(clippy::too_many_lines, reason = "one arm for each function")]
+    #[allow(unused_unsafe, reason = "an interface may have only safe functions")]
     pub unsafe fn call_with(
         self,
         below: &dyn Device,

@@ -46,6 +46,7 @@ pub fn emit(context: Context) -> TokenStream {
             /// The method may be called with these arguments: addresses are valid for the given lengths, and handles
             /// belong to the implementation.
             #[allow(clippy::too_many_lines, reason = "one arm for each function")]
+            #[allow(unused_unsafe, reason = "an interface may have only safe functions")]
             pub unsafe fn call_with(
                 self,
                 __below: &dyn #name,
