@@ -16,11 +16,10 @@ mod access;
 mod call;
 mod display;
 mod format;
-mod objects;
-mod progress;
 mod reader;
-mod recorder;
+mod record;
 pub mod replay;
+mod shadow;
 pub mod trim;
 
 use std::io;
@@ -36,7 +35,7 @@ pub use reader::{Event, ReadError, Recording};
 
 use crate::at_exit;
 use crate::setting;
-use recorder::Recorder;
+use record::Recorder;
 
 /// The destination of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::access::{Range, reads, writes};
 use super::call::{Argument, Call, ContentId, ObjectId};
 use super::format::RecordKind;
 use super::reader::{Event, ReadError, Recording};
-use super::recorder::{content_record, head, plugin_record};
+use super::record::{content_record, head, plugin_record};
 
 /// A part that cannot be cut out.
 #[derive(Debug, thiserror::Error)]

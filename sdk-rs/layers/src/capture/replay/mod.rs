@@ -1,7 +1,6 @@
 //! Repeats a capture on a device and compares the results.
 
 mod report;
-mod shadow;
 mod words;
 
 use std::collections::{HashMap, HashSet};
@@ -17,7 +16,7 @@ use super::access::{Origin, Range, allocated, origin, writes};
 use super::call::{Argument, Arrival, Call, ObjectId, Position};
 use super::format::Hash;
 use super::reader::{Event, ReadError, Recording};
-use shadow::Shadow;
+use super::shadow::Shadow;
 use words::Held;
 
 /// The device that repeats the calls.

@@ -95,8 +95,8 @@ impl fmt::Display for Report {
         if self.undetermined_contents > 0 {
             writeln!(
                 formatter,
-                "  {} not compared: operators of the program, which a capture does not contain, or calls that were not repeated \
-                 computed their bytes",
+                "  {} not compared: the repeated calls do not determine their bytes, which operators of the program may have \
+                 computed",
                 self.undetermined_contents
             )?;
         }

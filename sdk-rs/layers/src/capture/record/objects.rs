@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::call::{ObjectId, Position};
+use super::super::call::{ObjectId, Position};
 
 /// The owner of an address: addresses of different plugins and devices may be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

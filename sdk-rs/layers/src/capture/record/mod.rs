@@ -1,5 +1,8 @@
 //! Turns calls into records and writes them.
 
+mod objects;
+mod progress;
+
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::fs::File;
@@ -12,8 +15,8 @@ use tenon::reflect::{self, Direction, Kind, Length, ParamInfo, Role, Space};
 
 use super::call::{Argument, Arrival, Call, ContentId, Outcome, Output};
 use super::format::{Encoder, Hash, MAGIC, RecordKind, VERSION, record};
-use super::objects::{Objects, Owner, Removed};
-use super::progress::{Progress, QueuedCopy, StreamKey};
+use objects::{Objects, Owner, Removed};
+use progress::{Progress, QueuedCopy, StreamKey};
 
 /// The state of a capture. One lock protects it, so the records are in the order of the calls.
 pub(super) struct Recorder {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::call::ObjectId;
+use super::super::call::ObjectId;
 
 /// A stream; the null stream of a device has the number 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

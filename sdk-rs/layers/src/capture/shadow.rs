@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::access::{Origin, Range, writes};
-use super::super::call::{Call, ContentId, ObjectId, Position};
-use super::super::format::Hash;
-use super::super::reader::{ReadError, Recording};
+use super::access::{Origin, Range, writes};
+use super::call::{Call, ContentId, ObjectId, Position};
+use super::format::Hash;
+use super::reader::{ReadError, Recording};
 
 /// Bytes with a known value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
