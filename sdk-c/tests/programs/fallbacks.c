@@ -25,6 +25,15 @@ static void memory(tenon_device device, tenon_device other) {
   OK(tenon_memory_copy_d2h(other, back, of_other, sizeof back));
   CHECK(memcmp(there, back, sizeof back) == 0);
 
+  void* pinned;
+  OK(tenon_host_memory_allocate(device, &pinned, sizeof there));
+  memset(pinned, 7, sizeof there);
+  OK(tenon_memory_copy_h2d(device, first, pinned, sizeof there));
+  OK(tenon_memory_copy_d2h(device, back, first, sizeof back));
+  CHECK(memcmp(pinned, back, sizeof back) == 0);
+  GIVES(TENON_ERROR, tenon_host_memory_deallocate(device, pinned, sizeof there - 1));
+  OK(tenon_host_memory_deallocate(device, pinned, sizeof there));
+
   tenon_stream stream, of_others;
   OK(tenon_create_stream(device, &stream));
   OK(tenon_create_stream(other, &of_others));

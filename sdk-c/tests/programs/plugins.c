@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   OK(tenon_error_last(&error));
   CHECK(strcmp(error.plugin, "mine") == 0 && strcmp(error.device, "required:1") == 0);
   CHECK(strcmp(error.plugin_message, "required: the destination is not of this device") == 0);
-  GIVES(TENON_UNSUPPORTED, tenon_host_memory_allocate(device, &(void*){NULL}, 8));
+  GIVES(TENON_UNSUPPORTED, tenon_unified_memory_allocate(device, &(void*){NULL}, 8));
   OK(tenon_error_last(&error));
   CHECK(error.plugin_message == NULL);
 
