@@ -127,6 +127,8 @@ shapes! {
         shape: optional(Line),
         /// The input with the same shape, if an operator with a kernel has one.
         shape_of: optional(Snake),
+        /// The input whose memory hosts pass for the output too: they call the operator in place.
+        in_place: optional(Snake),
         /// The input with the same type of elements; `f32` if that type is narrower.
         wide: optional(Snake),
         /// True if it may be absent.

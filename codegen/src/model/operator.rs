@@ -179,6 +179,8 @@ pub struct Operand {
     pub shape: Option<String>,
     /// The index of the input with the same shape, if it is an output of a kernel whose entry names one.
     pub shape_of: Option<usize>,
+    /// The index of the input whose memory hosts also pass for it, if it is an output of a kernel that they call in place.
+    pub in_place: Option<usize>,
     /// True if it is an input whose elements decide about the shape of an output.
     pub decides_shape: bool,
 }

@@ -3901,7 +3901,8 @@ typedef struct TenonOperators {
    *
    * `label` has the shape of `logits` for soft labels, and otherwise that shape with 1 along `axis`, or without it.
    *
-   * @param[out] softmax The softmax of the logits. NULL if the host does not want it.
+   * @param[out] softmax The softmax of the logits. It may be the same memory as `logits`. NULL
+   *     if the host does not want it.
    * @param[out] loss The loss, with 1 along `axis`. NULL if the host does not want it.
    * @param[in] logits The logits.
    * @param[in] label The labels.
@@ -3923,7 +3924,7 @@ typedef struct TenonOperators {
    *
    * `softmax - label` with softmax, and `-label / softmax` without, times the gradient of the loss.
    *
-   * @param[out] dlogits The gradient of the logits.
+   * @param[out] dlogits The gradient of the logits. It may be the same memory as `softmax`.
    * @param[in] label The labels.
    * @param[in] softmax The softmax, or the probabilities.
    * @param[in] dloss The gradient of the loss.
@@ -4170,7 +4171,7 @@ typedef struct TenonOperators {
    * ties to even. An integer type loses the fraction and keeps the low bits; NaN becomes 0. As a truth value a number is
    * whether it is other than zero. A complex number that becomes a real one loses its imaginary part.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The input.
    */
   struct {
@@ -4375,7 +4376,7 @@ typedef struct TenonOperators {
    * `beta * input + alpha * (a · b)`, for matrices or batches of them. `input` is broadcast to the shape of the product. With
    * a `beta` of zero it is not read.
    *
-   * @param[out] out The sum.
+   * @param[out] out The sum. It may be the same memory as `input`.
    * @param[in] input The tensor.
    * @param[in] a The left operand.
    * @param[in] b The right operand.
@@ -4488,7 +4489,7 @@ typedef struct TenonOperators {
    *
    * The largest element is subtracted first, so that no exponential overflows. `out` has the shape of `x`.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
    */
@@ -4664,7 +4665,8 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the gradients of `group_norm`.
    *
-   * @param[out] dx The gradient of `x`. NULL if the host does not want it.
+   * @param[out] dx The gradient of `x`. It may be the same memory as `dout`. NULL if the host
+   *     does not want it.
    * @param[out] dscale The gradient of `scale`. NULL if the host does not want it.
    * @param[out] dbias The gradient of the bias. NULL if the host does not want it.
    * @param[in] x The input.
@@ -4734,8 +4736,10 @@ typedef struct TenonOperators {
    * `mean_out` and `variance_out` in the memory of `mean` and `variance`.
    *
    * @param[out] out The result.
-   * @param[out] mean_out The new running mean. NULL if the host does not want it.
-   * @param[out] variance_out The new running variance. NULL if the host does not want it.
+   * @param[out] mean_out The new running mean. It may be the same memory as `mean`. NULL if the
+   *     host does not want it.
+   * @param[out] variance_out The new running variance. It may be the same memory as `variance`.
+   *     NULL if the host does not want it.
    * @param[out] saved_mean The mean that was used. NULL if the host does not want it.
    * @param[out] saved_variance The reciprocal of the standard deviation that was used. NULL if
    *     the host does not want it.
@@ -6145,7 +6149,7 @@ typedef struct TenonOperators {
    *
    * Those of integers wrap.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
    * @param[in] flatten True if the elements are in one row, in row-major order.
@@ -6181,7 +6185,7 @@ typedef struct TenonOperators {
    *
    * Those of integers wrap.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The input.
    * @param[in] axis The dimension; negative numbers count from the end.
    * @param[in] exclusive True if an element is not part of its own result.
@@ -6591,9 +6595,9 @@ typedef struct TenonOperators {
    *
    * `param - learning_rate * grad`.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] learning_rate The learning rate, one element.
    * @param[in] grad The gradient of the parameter.
@@ -6617,10 +6621,10 @@ typedef struct TenonOperators {
    * `param - learning_rate * (gradient + mu * velocity)`. The gradient is multiplied by `rescale_grad` first; the CPU kernel of
    * PaddlePaddle leaves that out, its kernels for other devices do not.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] velocity_out The new `velocity`.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] velocity_out The new `velocity`. It may be the same memory as `velocity`.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] velocity The momentum.
@@ -6649,14 +6653,17 @@ typedef struct TenonOperators {
   /**
    * @brief Makes a step of Adam.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] moment1_out The new `moment1`.
-   * @param[out] moment2_out The new `moment2`.
-   * @param[out] moment2_max_out The new `moment2_max`. NULL if the host does not want it.
-   * @param[out] beta1_pow_out The power of the next step. NULL if the host does not want it.
-   * @param[out] beta2_pow_out The power of the next step. NULL if the host does not want it.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] moment1_out The new `moment1`. It may be the same memory as `moment1`.
+   * @param[out] moment2_out The new `moment2`. It may be the same memory as `moment2`.
+   * @param[out] moment2_max_out The new `moment2_max`. It may be the same memory as
+   *     `moment2_max`. NULL if the host does not want it.
+   * @param[out] beta1_pow_out The power of the next step. It may be the same memory as
+   *     `beta1_pow`. NULL if the host does not want it.
+   * @param[out] beta2_pow_out The power of the next step. It may be the same memory as
+   *     `beta2_pow`. NULL if the host does not want it.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] learning_rate The learning rate, one element.
@@ -6694,14 +6701,17 @@ typedef struct TenonOperators {
    *
    * `lr_ratio` multiplies the learning rate, as on PaddlePaddle's devices. Its CPU kernel multiplies the decay only.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] moment1_out The new `moment1`.
-   * @param[out] moment2_out The new `moment2`.
-   * @param[out] moment2_max_out The new `moment2_max`. NULL if the host does not want it.
-   * @param[out] beta1_pow_out The power of the next step. NULL if the host does not want it.
-   * @param[out] beta2_pow_out The power of the next step. NULL if the host does not want it.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] moment1_out The new `moment1`. It may be the same memory as `moment1`.
+   * @param[out] moment2_out The new `moment2`. It may be the same memory as `moment2`.
+   * @param[out] moment2_max_out The new `moment2_max`. It may be the same memory as
+   *     `moment2_max`. NULL if the host does not want it.
+   * @param[out] beta1_pow_out The power of the next step. It may be the same memory as
+   *     `beta1_pow`. NULL if the host does not want it.
+   * @param[out] beta2_pow_out The power of the next step. It may be the same memory as
+   *     `beta2_pow`. NULL if the host does not want it.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] learning_rate The learning rate, one element.
@@ -6744,10 +6754,10 @@ typedef struct TenonOperators {
    *
    * `moment = moment + grad * grad`, then `param - learning_rate * grad / (sqrt(moment) + epsilon)`.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] moment_out The new `moment`.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] moment_out The new `moment`. It may be the same memory as `moment`.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] moment The sum of the squares of the gradients.
@@ -6791,11 +6801,13 @@ typedef struct TenonOperators {
   /**
    * @brief Makes a step of Adadelta.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] avg_squared_grad_out The new `avg_squared_grad`.
-   * @param[out] avg_squared_update_out The new `avg_squared_update`.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] avg_squared_grad_out The new `avg_squared_grad`. It may be the same memory as
+   *     `avg_squared_grad`.
+   * @param[out] avg_squared_update_out The new `avg_squared_update`. It may be the same memory
+   *     as `avg_squared_update`.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] avg_squared_grad The mean of the squares of the gradients.
@@ -6823,11 +6835,11 @@ typedef struct TenonOperators {
    *
    * Adam with the largest gradient in place of the second moment. The host advances `beta1_pow`.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] moment_out The new `moment`.
-   * @param[out] inf_norm_out The new `inf_norm`.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] moment_out The new `moment`. It may be the same memory as `moment`.
+   * @param[out] inf_norm_out The new `inf_norm`. It may be the same memory as `inf_norm`.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] learning_rate The learning rate, one element.
@@ -6855,12 +6867,14 @@ typedef struct TenonOperators {
   /**
    * @brief Makes a step of RMSProp.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] moment_out The new `moment`.
-   * @param[out] mean_square_out The new `mean_square`.
-   * @param[out] mean_grad_out The new `mean_grad`. NULL if the host does not want it.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] moment_out The new `moment`. It may be the same memory as `moment`.
+   * @param[out] mean_square_out The new `mean_square`. It may be the same memory as
+   *     `mean_square`.
+   * @param[out] mean_grad_out The new `mean_grad`. It may be the same memory as `mean_grad`.
+   *     NULL if the host does not want it.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] mean_square The mean of the squares of the gradients.
    * @param[in] grad The gradient of the parameter.
@@ -6893,13 +6907,15 @@ typedef struct TenonOperators {
    *
    * The step of AdamW, scaled by the norm of the parameter divided by that of the step.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] moment1_out The new `moment1`.
-   * @param[out] moment2_out The new `moment2`.
-   * @param[out] beta1_pow_out The power of the next step. NULL if the host does not want it.
-   * @param[out] beta2_pow_out The power of the next step. NULL if the host does not want it.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] moment1_out The new `moment1`. It may be the same memory as `moment1`.
+   * @param[out] moment2_out The new `moment2`. It may be the same memory as `moment2`.
+   * @param[out] beta1_pow_out The power of the next step. It may be the same memory as
+   *     `beta1_pow`. NULL if the host does not want it.
+   * @param[out] beta2_pow_out The power of the next step. It may be the same memory as
+   *     `beta2_pow`. NULL if the host does not want it.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] learning_rate The learning rate, one element.
@@ -6935,14 +6951,15 @@ typedef struct TenonOperators {
    *
    * Adam with the momentum of Nesterov.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] momentum_decay_pow_out The new `momentum_decay_pow`.
-   * @param[out] beta2_pow_out The new `beta2_pow`.
-   * @param[out] mu_product_out The new `mu_product`.
-   * @param[out] moment1_out The new `moment1`.
-   * @param[out] moment2_out The new `moment2`.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] momentum_decay_pow_out The new `momentum_decay_pow`. It may be the same memory
+   *     as `momentum_decay_pow`.
+   * @param[out] beta2_pow_out The new `beta2_pow`. It may be the same memory as `beta2_pow`.
+   * @param[out] mu_product_out The new `mu_product`. It may be the same memory as `mu_product`.
+   * @param[out] moment1_out The new `moment1`. It may be the same memory as `moment1`.
+   * @param[out] moment2_out The new `moment2`. It may be the same memory as `moment2`.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] learning_rate The learning rate, one element.
@@ -6978,14 +6995,14 @@ typedef struct TenonOperators {
    *
    * Adam, with a rectified learning rate in the first steps.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] beta1_pow_out The new `beta1_pow`.
-   * @param[out] beta2_pow_out The new `beta2_pow`.
-   * @param[out] rho_out The new `rho`.
-   * @param[out] moment1_out The new `moment1`.
-   * @param[out] moment2_out The new `moment2`.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] beta1_pow_out The new `beta1_pow`. It may be the same memory as `beta1_pow`.
+   * @param[out] beta2_pow_out The new `beta2_pow`. It may be the same memory as `beta2_pow`.
+   * @param[out] rho_out The new `rho`. It may be the same memory as `rho`.
+   * @param[out] moment1_out The new `moment1`. It may be the same memory as `moment1`.
+   * @param[out] moment2_out The new `moment2`. It may be the same memory as `moment2`.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] learning_rate The learning rate, one element.
@@ -7019,11 +7036,12 @@ typedef struct TenonOperators {
    *
    * Each element has a learning rate of its own, which grows while the sign of its gradient stays.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] prev_out The new `prev`.
-   * @param[out] learning_rate_out The new `learning_rate`.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] prev_out The new `prev`. It may be the same memory as `prev`.
+   * @param[out] learning_rate_out The new `learning_rate`. It may be the same memory as
+   *     `learning_rate`.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] prev The gradient of the step before.
@@ -7049,11 +7067,11 @@ typedef struct TenonOperators {
    *
    * `d = d - old_grad + grad`, then `param - learning_rate / batches * d`.
    *
-   * @param[out] param_out The new parameter.
-   * @param[out] d_out The new `d`.
-   * @param[out] old_grad_out The new `old_grad`.
-   * @param[out] master_param_out The new parameter in float32. NULL if the host does not want
-   *     it.
+   * @param[out] param_out The new parameter. It may be the same memory as `param`.
+   * @param[out] d_out The new `d`. It may be the same memory as `d`.
+   * @param[out] old_grad_out The new `old_grad`. It may be the same memory as `old_grad`.
+   * @param[out] master_param_out The new parameter in float32. It may be the same memory as
+   *     `master_param`. NULL if the host does not want it.
    * @param[in] param The parameter.
    * @param[in] grad The gradient of the parameter.
    * @param[in] learning_rate The learning rate, one element.
@@ -7080,12 +7098,15 @@ typedef struct TenonOperators {
    * The window ends when it has `min_average_window` steps and `average_window` times the number of all steps, but at most
    * `max_average_window`. `sum_3` is then the sum over it.
    *
-   * @param[out] out_sum_1 The new `in_sum_1`.
-   * @param[out] out_sum_2 The new `in_sum_2`.
-   * @param[out] out_sum_3 The new `in_sum_3`.
-   * @param[out] out_num_accumulates The new `in_num_accumulates`.
-   * @param[out] out_old_num_accumulates The new `in_old_num_accumulates`.
-   * @param[out] out_num_updates The new `in_num_updates`.
+   * @param[out] out_sum_1 The new `in_sum_1`. It may be the same memory as `in_sum_1`.
+   * @param[out] out_sum_2 The new `in_sum_2`. It may be the same memory as `in_sum_2`.
+   * @param[out] out_sum_3 The new `in_sum_3`. It may be the same memory as `in_sum_3`.
+   * @param[out] out_num_accumulates The new `in_num_accumulates`. It may be the same memory as
+   *     `in_num_accumulates`.
+   * @param[out] out_old_num_accumulates The new `in_old_num_accumulates`. It may be the same
+   *     memory as `in_old_num_accumulates`.
+   * @param[out] out_num_updates The new `in_num_updates`. It may be the same memory as
+   *     `in_num_updates`.
    * @param[in] param The parameter.
    * @param[in] in_sum_1 A part of the sum.
    * @param[in] in_sum_2 A part of the sum.
@@ -7125,7 +7146,7 @@ typedef struct TenonOperators {
    * With `overwrite`, the last of the updates for a row counts; without it, their sum does. A column of indices
    * counts as a vector.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The tensor.
    * @param[in] index The indices of the rows, integers.
    * @param[in] updates The new rows.
@@ -7191,7 +7212,7 @@ typedef struct TenonOperators {
   /**
    * @brief Adds values at indices along a dimension of a tensor.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The tensor.
    * @param[in] index The indices, integers.
    * @param[in] add_value The numbers that are added.
@@ -7207,7 +7228,8 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the gradients of `index_add`.
    *
-   * @param[out] dx The gradient of `x`. NULL if the host does not want it.
+   * @param[out] dx The gradient of `x`. It may be the same memory as `dout`. NULL if the host
+   *     does not want it.
    * @param[out] dadd_value The gradient of what is added. NULL if the host does not want it.
    * @param[in] index The indices.
    * @param[in] dout The gradient of the result.
@@ -7227,7 +7249,7 @@ typedef struct TenonOperators {
    * truth values stands for as many as it has dimensions: the indices of its true elements. Values are broadcast to
    * the common shape and the dimensions without indices.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The tensor.
    * @param[in] indices The indices.
    * @param[in] value The values.
@@ -7266,7 +7288,7 @@ typedef struct TenonOperators {
    * `reduce` says what becomes of several values for an element, and of its own, which counts with `include_self`:
    * `assign` (the last one), `add`, `mul`, `amin`, `amax` or `mean`.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The tensor.
    * @param[in] index The indices, integers.
    * @param[in] value The values, at least as long as the index.
@@ -8174,7 +8196,7 @@ typedef struct TenonOperators {
    *
    * More than two dimensions must be equal.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The tensor.
    * @param[in] value The value.
    * @param[in] offset The diagonal.
@@ -8207,7 +8229,7 @@ typedef struct TenonOperators {
   /**
    * @brief Assigns the elements of another tensor to the diagonal of two dimensions.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The tensor.
    * @param[in] values The elements, with the diagonal as the last dimension.
    * @param[in] offset The diagonal.
@@ -8226,7 +8248,7 @@ typedef struct TenonOperators {
    *
    * Zero on the diagonal.
    *
-   * @param[out] dx The gradient of `x`.
+   * @param[out] dx The gradient of `x`. It may be the same memory as `dout`.
    * @param[in] dout The gradient of the result.
    * @param[in] offset As for `fill_diagonal_tensor`.
    * @param[in] dim1 As for `fill_diagonal_tensor`.
@@ -8244,7 +8266,7 @@ typedef struct TenonOperators {
    *
    * It is its own gradient.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The tensor.
    * @param[in] diagonal The diagonal at which the triangle ends.
    * @param[in] lower True if it is the lower one.
@@ -8565,11 +8587,12 @@ typedef struct TenonOperators {
    * As `momentum`, for each parameter. Regularisations are given for each of them, or for none. There may be one learning rate
    * for all.
    *
-   * @param[out] param_out The new parameters. An element is NULL if the host does not want it.
-   * @param[out] velocity_out The new velocities. An element is NULL if the host does not want
-   *     it.
-   * @param[out] master_param_out The new parameters in float32. An element is NULL if the host
-   *     does not want it.
+   * @param[out] param_out The new parameters. It may be the same memory as `param`. An element
+   *     is NULL if the host does not want it.
+   * @param[out] velocity_out The new velocities. It may be the same memory as `velocity`. An
+   *     element is NULL if the host does not want it.
+   * @param[out] master_param_out The new parameters in float32. It may be the same memory as
+   *     `master_param`. An element is NULL if the host does not want it.
    * @param[in] param The parameters.
    * @param[in] grad Their gradients.
    * @param[in] velocity The velocities, of the shapes of the parameters.
@@ -8606,11 +8629,12 @@ typedef struct TenonOperators {
    * Momentum with a decay, and with the learning rate times `lars_coeff * |param| / (|grad| + weight_decay * |param| +
    * epsilon)`, unless the decay or a norm is zero.
    *
-   * @param[out] param_out The new parameters. An element is NULL if the host does not want it.
-   * @param[out] velocity_out The new velocities. An element is NULL if the host does not want
-   *     it.
-   * @param[out] master_param_out The new parameters in float32. An element is NULL if the host
-   *     does not want it.
+   * @param[out] param_out The new parameters. It may be the same memory as `param`. An element
+   *     is NULL if the host does not want it.
+   * @param[out] velocity_out The new velocities. It may be the same memory as `velocity`. An
+   *     element is NULL if the host does not want it.
+   * @param[out] master_param_out The new parameters in float32. It may be the same memory as
+   *     `master_param`. An element is NULL if the host does not want it.
    * @param[in] param The parameters.
    * @param[in] velocity The velocities, of the shapes of the parameters.
    * @param[in] learning_rate The learning rates, one element each.
@@ -8643,17 +8667,20 @@ typedef struct TenonOperators {
    *
    * As `adam`, for each parameter. There may be one learning rate for all.
    *
-   * @param[out] param_out The new parameters. An element is NULL if the host does not want it.
-   * @param[out] moment1_out The new `moment1`. An element is NULL if the host does not want it.
-   * @param[out] moment2_out The new `moment2`. An element is NULL if the host does not want it.
-   * @param[out] moment2_max_out The new `moment2_max`. An element is NULL if the host does not
-   *     want it.
-   * @param[out] beta1_pow_out The powers of the next step. An element is NULL if the host does
-   *     not want it.
-   * @param[out] beta2_pow_out The powers of the next step. An element is NULL if the host does
-   *     not want it.
-   * @param[out] master_param_out The new parameters in float32. An element is NULL if the host
-   *     does not want it.
+   * @param[out] param_out The new parameters. It may be the same memory as `param`. An element
+   *     is NULL if the host does not want it.
+   * @param[out] moment1_out The new `moment1`. It may be the same memory as `moment1`. An
+   *     element is NULL if the host does not want it.
+   * @param[out] moment2_out The new `moment2`. It may be the same memory as `moment2`. An
+   *     element is NULL if the host does not want it.
+   * @param[out] moment2_max_out The new `moment2_max`. It may be the same memory as
+   *     `moment2_max`. An element is NULL if the host does not want it.
+   * @param[out] beta1_pow_out The powers of the next step. It may be the same memory as
+   *     `beta1_pow`. An element is NULL if the host does not want it.
+   * @param[out] beta2_pow_out The powers of the next step. It may be the same memory as
+   *     `beta2_pow`. An element is NULL if the host does not want it.
+   * @param[out] master_param_out The new parameters in float32. It may be the same memory as
+   *     `master_param`. An element is NULL if the host does not want it.
    * @param[in] param The parameters.
    * @param[in] grad Their gradients.
    * @param[in] learning_rate The learning rates, one element each.
@@ -8756,7 +8783,8 @@ typedef struct TenonOperators {
    *
    * It also finds whether any element of a gradient is infinite or NaN.
    *
-   * @param[out] outs The quotients. An element is NULL if the host does not want it.
+   * @param[out] outs The quotients. It may be the same memory as `xs`. An element is NULL if the
+   *     host does not want it.
    * @param[out] found_infinite True if an element is infinite or NaN; one element.
    * @param[in] xs The gradients.
    * @param[in] scale The factor, one element.
@@ -8775,10 +8803,13 @@ typedef struct TenonOperators {
    * After `decr_every_n_nan_or_inf` infinite steps in a row the factor is multiplied by `decr_ratio`, but not below 1; after
    * `incr_every_n_steps` finite ones by `incr_ratio`, if that is finite. After an infinite step gradients are zero.
    *
-   * @param[out] outs The gradients of the step. An element is NULL if the host does not want it.
+   * @param[out] outs The gradients of the step. It may be the same memory as `xs`. An element is
+   *     NULL if the host does not want it.
    * @param[out] loss_scaling The new factor.
-   * @param[out] out_good_steps The finite steps in a row.
-   * @param[out] out_bad_steps The infinite steps in a row.
+   * @param[out] out_good_steps The finite steps in a row. It may be the same memory as
+   *     `in_good_steps`.
+   * @param[out] out_bad_steps The infinite steps in a row. It may be the same memory as
+   *     `in_bad_steps`.
    * @param[in] xs The gradients.
    * @param[in] found_infinite True if an element is infinite or NaN; one element.
    * @param[in] prev_loss_scaling The factor, one element.
@@ -8939,7 +8970,7 @@ typedef struct TenonOperators {
   /**
    * @brief Creates the gradient of an input that has no influence.
    *
-   * @param[out] dx The gradient, zero.
+   * @param[out] dx The gradient, zero. It may be the same memory as `dout`.
    * @param[in] dout The gradient of the result.
    */
   struct {
@@ -8961,7 +8992,7 @@ typedef struct TenonOperators {
    *
    * Elementwise. It is infinite at 1 and -1, and NaN beyond.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The input.
    */
   struct {
@@ -8974,7 +9005,7 @@ typedef struct TenonOperators {
    *
    * Elementwise. It is infinite from 714 on.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The input.
    */
   struct {
@@ -8987,7 +9018,7 @@ typedef struct TenonOperators {
    *
    * Elementwise. Order 0 is the digamma function itself. The result is infinite at the poles, as in PaddlePaddle.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The input.
    * @param[in] order The order of the derivative.
    */
@@ -9002,7 +9033,7 @@ typedef struct TenonOperators {
    *
    * Elementwise, for inputs of one shape. It is NaN where one of them is negative.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `a`.
    * @param[in] a The parameter.
    * @param[in] x The lower limit of the integral.
    */
@@ -9018,7 +9049,7 @@ typedef struct TenonOperators {
    *
    * No `p`-norm of a part is above `max_norm`; parts with a smaller norm stay as they are.
    *
-   * @param[out] out The result.
+   * @param[out] out The result. It may be the same memory as `x`.
    * @param[in] x The tensor.
    * @param[in] p The order of the norm.
    * @param[in] axis The dimension.

@@ -8,7 +8,7 @@ use super::links::{
 };
 use super::mathml;
 use crate::emit::words::Words;
-use crate::emit::words::operator::{attribute_value, element_types, output_type, tensors};
+use crate::emit::words::operator::{attribute_value, element_types, output_doc, output_type, tensors};
 use crate::model::*;
 use crate::text::{capital, collapse, count, enumerate, sentence};
 
@@ -183,7 +183,7 @@ fn operands(operator: &Operator) -> Vec<Value> {
             name => &output.name,
             kind => "output",
             ty => tensors(output.arity, &output_type(operator, output.ty)),
-            doc => cell(&output.doc),
+            doc => cell(&output_doc(operator, output)),
         }
     });
     inputs.chain(attributes).chain(outputs).collect()

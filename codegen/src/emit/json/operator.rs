@@ -20,7 +20,10 @@ pub fn operators(spec: &Spec, operators: &Operators) -> Value {
 }
 
 fn entry(spec: &Spec, operators: &Operators, group: &str, operator: &Operator, id: OperatorId) -> Value {
-    let output = |output: &Operand| json!({ "elements": output_type(operator, output.ty) });
+    let output = |output: &Operand| {
+        let in_place = output.in_place.map(|index| &operator.inputs[index].name);
+        json!({ "elements": output_type(operator, output.ty), "in_place": in_place })
+    };
     let kernels = spec.interfaces.iter().flat_map(|interface| {
         let kernels = interface.kernels.iter().flat_map(|group| &group.kernels);
         let ours = kernels.filter(move |kernel| kernel.operator == id);

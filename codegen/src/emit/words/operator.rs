@@ -2,8 +2,8 @@
 
 use crate::formula::Variable;
 use crate::model::{
-    Arity, AttributeValue, ElementType, Elementwise, Formula, Method, Operator, OutputType, Reduction,
-    ReductionWork, Work,
+    Arity, AttributeValue, ElementType, Elementwise, Formula, Method, Operand, Operator, OutputType,
+    Reduction, ReductionWork, Work,
 };
 use crate::text::{collapse, enumerate, sentence};
 
@@ -46,12 +46,22 @@ pub fn method(method: &Method, link: impl Fn(&str) -> String) -> MethodWords {
     if matches!(method.work, Work::Gradient(..) | Work::Shape(_)) {
         return MethodWords { summary, equation, doc: String::new(), parameters: Vec::new() };
     }
-    let tensors = operator.outputs.iter().chain(&operator.inputs);
-    let tensors = tensors.map(|tensor| (tensor.name.clone(), collapse(&tensor.doc)));
+    let outputs = operator.outputs.iter().map(|output| (output.name.clone(), output_doc(operator, output)));
+    let inputs = operator.inputs.iter().map(|input| (input.name.clone(), collapse(&input.doc)));
+    let tensors = outputs.chain(inputs);
     let attributes = method.attributes.iter().map(|index| &operator.attributes[*index]);
     let attributes = attributes.map(|attribute| (attribute.name.clone(), collapse(&attribute.doc)));
     let doc = operator.doc.trim().to_owned();
     MethodWords { summary, equation, doc, parameters: tensors.chain(attributes).collect() }
+}
+
+/// Describes an output for those who implement the operator.
+pub fn output_doc(operator: &Operator, output: &Operand) -> String {
+    let doc = collapse(&output.doc);
+    match output.in_place.map(|index| &operator.inputs[index].name) {
+        Some(input) => format!("{} It may be the same memory as `{input}`.", sentence(&doc)),
+        None => doc,
+    }
 }
 
 /// Lists element types in words: `floating-point numbers and integers`.

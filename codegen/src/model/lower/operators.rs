@@ -215,7 +215,16 @@ impl OperatorLowerer<'_> {
             let ty = self.output_type(node, inputs);
             let shape = node.get("shape").and_then(|shape| self.path(shape));
             let shape_of = node.name_of("shape_of").and_then(|name| self.input(inputs, &name));
-            Operand { ty, shape, shape_of, ..operand(name, node) }
+            let in_place = node.name_of("in_place").and_then(|name| self.input(inputs, &name));
+            let output = Operand { ty, shape, shape_of, in_place, ..operand(name, node) };
+            if let Some(input) = in_place.map(|index| &inputs[index])
+                && input.arity.is_list() != output.arity.is_list()
+            {
+                let message = format!("`{}` cannot be the memory of `{}`", output.name, input.name);
+                let diagnostic = Diagnostic::new(Code::OperatorForm, name.span, message);
+                self.diagnostics.push(diagnostic.label("one of them is a list, the other is not"));
+            }
+            output
         };
         entries.iter().map(output).collect()
     }
@@ -394,6 +403,7 @@ fn operand(name: &At<String>, node: &Node) -> Operand {
         ty: OutputType::Any,
         shape: None,
         shape_of: None,
+        in_place: None,
         decides_shape: flag(node, "decides_shape"),
     }
 }

@@ -16,7 +16,7 @@ pub trait Assignment: Send + Sync {
     /// With `overwrite`, the last of the updates for a row counts; without it, their sum does. A column of indices
     /// counts as a vector.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
     /// * `index`: The indices of the rows, integers.
     /// * `updates`: The new rows.
@@ -90,7 +90,7 @@ pub trait Assignment: Send + Sync {
 
     /// Adds values at indices along a dimension of a tensor.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
     /// * `index`: The indices, integers.
     /// * `add_value`: The numbers that are added.
@@ -109,7 +109,7 @@ pub trait Assignment: Send + Sync {
 
     /// Computes the gradients of `index_add`.
     ///
-    /// * `dx`: The gradient of `x`.
+    /// * `dx`: The gradient of `x`. It may be the same memory as `dout`.
     /// * `dadd_value`: The gradient of what is added.
     /// * `index`: The indices.
     /// * `dout`: The gradient of the result.
@@ -132,7 +132,7 @@ pub trait Assignment: Send + Sync {
     /// truth values stands for as many as it has dimensions: the indices of its true elements. Values are broadcast to
     /// the common shape and the dimensions without indices.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
     /// * `indices`: The indices.
     /// * `value`: The values.
@@ -173,7 +173,7 @@ pub trait Assignment: Send + Sync {
     /// `reduce` says what becomes of several values for an element, and of its own, which counts with `include_self`:
     /// `assign` (the last one), `add`, `mul`, `amin`, `amax` or `mean`.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
     /// * `index`: The indices, integers.
     /// * `value`: The values, at least as long as the index.

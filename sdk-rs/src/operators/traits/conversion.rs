@@ -14,7 +14,7 @@ pub trait Conversion: Send + Sync {
     /// ties to even. An integer type loses the fraction and keeps the low bits; NaN becomes 0. As a truth value a number is
     /// whether it is other than zero. A complex number that becomes a real one loses its imaginary part.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
     fn cast(
         &self,

@@ -153,7 +153,7 @@ pub trait Creation: Send + Sync {
 
     /// Creates the gradient of an input that has no influence.
     ///
-    /// * `dx`: The gradient, zero.
+    /// * `dx`: The gradient, zero. It may be the same memory as `dout`.
     /// * `dout`: The gradient of the result.
     fn zero_grad(
         &self,

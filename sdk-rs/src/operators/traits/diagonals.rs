@@ -103,7 +103,7 @@ pub trait Diagonals: Send + Sync {
     ///
     /// More than two dimensions must be equal.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
     /// * `value`: The value.
     /// * `offset`: The diagonal.
@@ -141,7 +141,7 @@ pub trait Diagonals: Send + Sync {
 
     /// Assigns the elements of another tensor to the diagonal of two dimensions.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
     /// * `values`: The elements, with the diagonal as the last dimension.
     /// * `offset`: The diagonal.
@@ -164,7 +164,7 @@ pub trait Diagonals: Send + Sync {
     ///
     /// Zero on the diagonal.
     ///
-    /// * `dx`: The gradient of `x`.
+    /// * `dx`: The gradient of `x`. It may be the same memory as `dout`.
     /// * `dout`: The gradient of the result.
     /// * `offset`: As for `fill_diagonal_tensor`.
     /// * `dim1`: As for `fill_diagonal_tensor`.
@@ -185,7 +185,7 @@ pub trait Diagonals: Send + Sync {
     ///
     /// It is its own gradient.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
     /// * `diagonal`: The diagonal at which the triangle ends.
     /// * `lower`: True if it is the lower one.

@@ -485,7 +485,7 @@ pub trait Loss: Send + Sync {
     ///
     /// `label` has the shape of `logits` for soft labels, and otherwise that shape with 1 along `axis`, or without it.
     ///
-    /// * `softmax`: The softmax of the logits.
+    /// * `softmax`: The softmax of the logits. It may be the same memory as `logits`.
     /// * `loss`: The loss, with 1 along `axis`.
     /// * `logits`: The logits.
     /// * `label`: The labels.
@@ -512,7 +512,7 @@ pub trait Loss: Send + Sync {
     ///
     /// `softmax - label` with softmax, and `-label / softmax` without, times the gradient of the loss.
     ///
-    /// * `dlogits`: The gradient of the logits.
+    /// * `dlogits`: The gradient of the logits. It may be the same memory as `softmax`.
     /// * `label`: The labels.
     /// * `softmax`: The softmax, or the probabilities.
     /// * `dloss`: The gradient of the loss.

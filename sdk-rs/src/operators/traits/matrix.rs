@@ -229,7 +229,7 @@ pub trait Matrix: Send + Sync {
     /// `beta * input + alpha * (a · b)`, for matrices or batches of them. `input` is broadcast to the shape of the product. With
     /// a `beta` of zero it is not read.
     ///
-    /// * `out`: The sum.
+    /// * `out`: The sum. It may be the same memory as `input`.
     /// * `input`: The tensor.
     /// * `a`: The left operand.
     /// * `b`: The right operand.

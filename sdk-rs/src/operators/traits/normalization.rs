@@ -15,7 +15,7 @@ pub trait Normalization: Send + Sync {
     ///
     /// The largest element is subtracted first, so that no exponential overflows. `out` has the shape of `x`.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
     fn softmax(
@@ -217,7 +217,7 @@ pub trait Normalization: Send + Sync {
 
     /// Computes the gradients of `group_norm`.
     ///
-    /// * `dx`: The gradient of `x`.
+    /// * `dx`: The gradient of `x`. It may be the same memory as `dout`.
     /// * `dscale`: The gradient of `scale`.
     /// * `dbias`: The gradient of the bias.
     /// * `x`: The input.
@@ -301,8 +301,8 @@ pub trait Normalization: Send + Sync {
     /// `mean_out` and `variance_out` in the memory of `mean` and `variance`.
     ///
     /// * `out`: The result.
-    /// * `mean_out`: The new running mean.
-    /// * `variance_out`: The new running variance.
+    /// * `mean_out`: The new running mean. It may be the same memory as `mean`.
+    /// * `variance_out`: The new running variance. It may be the same memory as `variance`.
     /// * `saved_mean`: The mean that was used.
     /// * `saved_variance`: The reciprocal of the standard deviation that was used.
     /// * `x`: The input.

@@ -16,8 +16,8 @@ pub trait Optimizer: Send + Sync {
     ///
     /// `param - learning_rate * grad`.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `learning_rate`: The learning rate, one element.
     /// * `grad`: The gradient of the parameter.
@@ -43,9 +43,9 @@ pub trait Optimizer: Send + Sync {
     /// `param - learning_rate * (gradient + mu * velocity)`. The gradient is multiplied by `rescale_grad` first; the CPU kernel of
     /// PaddlePaddle leaves that out, its kernels for other devices do not.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `velocity_out`: The new `velocity`.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `velocity_out`: The new `velocity`. It may be the same memory as `velocity`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `velocity`: The momentum.
@@ -80,13 +80,13 @@ pub trait Optimizer: Send + Sync {
 
     /// Makes a step of Adam.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `moment1_out`: The new `moment1`.
-    /// * `moment2_out`: The new `moment2`.
-    /// * `moment2_max_out`: The new `moment2_max`.
-    /// * `beta1_pow_out`: The power of the next step.
-    /// * `beta2_pow_out`: The power of the next step.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `moment1_out`: The new `moment1`. It may be the same memory as `moment1`.
+    /// * `moment2_out`: The new `moment2`. It may be the same memory as `moment2`.
+    /// * `moment2_max_out`: The new `moment2_max`. It may be the same memory as `moment2_max`.
+    /// * `beta1_pow_out`: The power of the next step. It may be the same memory as `beta1_pow`.
+    /// * `beta2_pow_out`: The power of the next step. It may be the same memory as `beta2_pow`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `learning_rate`: The learning rate, one element.
@@ -137,13 +137,13 @@ pub trait Optimizer: Send + Sync {
     ///
     /// `lr_ratio` multiplies the learning rate, as on PaddlePaddle's devices. Its CPU kernel multiplies the decay only.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `moment1_out`: The new `moment1`.
-    /// * `moment2_out`: The new `moment2`.
-    /// * `moment2_max_out`: The new `moment2_max`.
-    /// * `beta1_pow_out`: The power of the next step.
-    /// * `beta2_pow_out`: The power of the next step.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `moment1_out`: The new `moment1`. It may be the same memory as `moment1`.
+    /// * `moment2_out`: The new `moment2`. It may be the same memory as `moment2`.
+    /// * `moment2_max_out`: The new `moment2_max`. It may be the same memory as `moment2_max`.
+    /// * `beta1_pow_out`: The power of the next step. It may be the same memory as `beta1_pow`.
+    /// * `beta2_pow_out`: The power of the next step. It may be the same memory as `beta2_pow`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `learning_rate`: The learning rate, one element.
@@ -200,9 +200,9 @@ pub trait Optimizer: Send + Sync {
     ///
     /// `moment = moment + grad * grad`, then `param - learning_rate * grad / (sqrt(moment) + epsilon)`.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `moment_out`: The new `moment`.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `moment_out`: The new `moment`. It may be the same memory as `moment`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `moment`: The sum of the squares of the gradients.
@@ -256,10 +256,10 @@ pub trait Optimizer: Send + Sync {
 
     /// Makes a step of Adadelta.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `avg_squared_grad_out`: The new `avg_squared_grad`.
-    /// * `avg_squared_update_out`: The new `avg_squared_update`.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `avg_squared_grad_out`: The new `avg_squared_grad`. It may be the same memory as `avg_squared_grad`.
+    /// * `avg_squared_update_out`: The new `avg_squared_update`. It may be the same memory as `avg_squared_update`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `avg_squared_grad`: The mean of the squares of the gradients.
@@ -293,10 +293,10 @@ pub trait Optimizer: Send + Sync {
     ///
     /// Adam with the largest gradient in place of the second moment. The host advances `beta1_pow`.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `moment_out`: The new `moment`.
-    /// * `inf_norm_out`: The new `inf_norm`.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `moment_out`: The new `moment`. It may be the same memory as `moment`.
+    /// * `inf_norm_out`: The new `inf_norm`. It may be the same memory as `inf_norm`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `learning_rate`: The learning rate, one element.
@@ -332,11 +332,11 @@ pub trait Optimizer: Send + Sync {
 
     /// Makes a step of RMSProp.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `moment_out`: The new `moment`.
-    /// * `mean_square_out`: The new `mean_square`.
-    /// * `mean_grad_out`: The new `mean_grad`.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `moment_out`: The new `moment`. It may be the same memory as `moment`.
+    /// * `mean_square_out`: The new `mean_square`. It may be the same memory as `mean_square`.
+    /// * `mean_grad_out`: The new `mean_grad`. It may be the same memory as `mean_grad`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `mean_square`: The mean of the squares of the gradients.
     /// * `grad`: The gradient of the parameter.
@@ -377,12 +377,12 @@ pub trait Optimizer: Send + Sync {
     ///
     /// The step of AdamW, scaled by the norm of the parameter divided by that of the step.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `moment1_out`: The new `moment1`.
-    /// * `moment2_out`: The new `moment2`.
-    /// * `beta1_pow_out`: The power of the next step.
-    /// * `beta2_pow_out`: The power of the next step.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `moment1_out`: The new `moment1`. It may be the same memory as `moment1`.
+    /// * `moment2_out`: The new `moment2`. It may be the same memory as `moment2`.
+    /// * `beta1_pow_out`: The power of the next step. It may be the same memory as `beta1_pow`.
+    /// * `beta2_pow_out`: The power of the next step. It may be the same memory as `beta2_pow`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `learning_rate`: The learning rate, one element.
@@ -430,13 +430,13 @@ pub trait Optimizer: Send + Sync {
     ///
     /// Adam with the momentum of Nesterov.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `momentum_decay_pow_out`: The new `momentum_decay_pow`.
-    /// * `beta2_pow_out`: The new `beta2_pow`.
-    /// * `mu_product_out`: The new `mu_product`.
-    /// * `moment1_out`: The new `moment1`.
-    /// * `moment2_out`: The new `moment2`.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `momentum_decay_pow_out`: The new `momentum_decay_pow`. It may be the same memory as `momentum_decay_pow`.
+    /// * `beta2_pow_out`: The new `beta2_pow`. It may be the same memory as `beta2_pow`.
+    /// * `mu_product_out`: The new `mu_product`. It may be the same memory as `mu_product`.
+    /// * `moment1_out`: The new `moment1`. It may be the same memory as `moment1`.
+    /// * `moment2_out`: The new `moment2`. It may be the same memory as `moment2`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `learning_rate`: The learning rate, one element.
@@ -483,13 +483,13 @@ pub trait Optimizer: Send + Sync {
     ///
     /// Adam, with a rectified learning rate in the first steps.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `beta1_pow_out`: The new `beta1_pow`.
-    /// * `beta2_pow_out`: The new `beta2_pow`.
-    /// * `rho_out`: The new `rho`.
-    /// * `moment1_out`: The new `moment1`.
-    /// * `moment2_out`: The new `moment2`.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `beta1_pow_out`: The new `beta1_pow`. It may be the same memory as `beta1_pow`.
+    /// * `beta2_pow_out`: The new `beta2_pow`. It may be the same memory as `beta2_pow`.
+    /// * `rho_out`: The new `rho`. It may be the same memory as `rho`.
+    /// * `moment1_out`: The new `moment1`. It may be the same memory as `moment1`.
+    /// * `moment2_out`: The new `moment2`. It may be the same memory as `moment2`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `learning_rate`: The learning rate, one element.
@@ -534,10 +534,10 @@ pub trait Optimizer: Send + Sync {
     ///
     /// Each element has a learning rate of its own, which grows while the sign of its gradient stays.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `prev_out`: The new `prev`.
-    /// * `learning_rate_out`: The new `learning_rate`.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `prev_out`: The new `prev`. It may be the same memory as `prev`.
+    /// * `learning_rate_out`: The new `learning_rate`. It may be the same memory as `learning_rate`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `prev`: The gradient of the step before.
@@ -569,10 +569,10 @@ pub trait Optimizer: Send + Sync {
     ///
     /// `d = d - old_grad + grad`, then `param - learning_rate / batches * d`.
     ///
-    /// * `param_out`: The new parameter.
-    /// * `d_out`: The new `d`.
-    /// * `old_grad_out`: The new `old_grad`.
-    /// * `master_param_out`: The new parameter in float32.
+    /// * `param_out`: The new parameter. It may be the same memory as `param`.
+    /// * `d_out`: The new `d`. It may be the same memory as `d`.
+    /// * `old_grad_out`: The new `old_grad`. It may be the same memory as `old_grad`.
+    /// * `master_param_out`: The new parameter in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameter.
     /// * `grad`: The gradient of the parameter.
     /// * `learning_rate`: The learning rate, one element.
@@ -605,12 +605,12 @@ pub trait Optimizer: Send + Sync {
     /// The window ends when it has `min_average_window` steps and `average_window` times the number of all steps, but at most
     /// `max_average_window`. `sum_3` is then the sum over it.
     ///
-    /// * `out_sum_1`: The new `in_sum_1`.
-    /// * `out_sum_2`: The new `in_sum_2`.
-    /// * `out_sum_3`: The new `in_sum_3`.
-    /// * `out_num_accumulates`: The new `in_num_accumulates`.
-    /// * `out_old_num_accumulates`: The new `in_old_num_accumulates`.
-    /// * `out_num_updates`: The new `in_num_updates`.
+    /// * `out_sum_1`: The new `in_sum_1`. It may be the same memory as `in_sum_1`.
+    /// * `out_sum_2`: The new `in_sum_2`. It may be the same memory as `in_sum_2`.
+    /// * `out_sum_3`: The new `in_sum_3`. It may be the same memory as `in_sum_3`.
+    /// * `out_num_accumulates`: The new `in_num_accumulates`. It may be the same memory as `in_num_accumulates`.
+    /// * `out_old_num_accumulates`: The new `in_old_num_accumulates`. It may be the same memory as `in_old_num_accumulates`.
+    /// * `out_num_updates`: The new `in_num_updates`. It may be the same memory as `in_num_updates`.
     /// * `param`: The parameter.
     /// * `in_sum_1`: A part of the sum.
     /// * `in_sum_2`: A part of the sum.

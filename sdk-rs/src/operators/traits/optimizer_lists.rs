@@ -15,9 +15,9 @@ pub trait OptimizerLists: Send + Sync {
     /// As `momentum`, for each parameter. Regularisations are given for each of them, or for none. There may be one learning rate
     /// for all.
     ///
-    /// * `param_out`: The new parameters.
-    /// * `velocity_out`: The new velocities.
-    /// * `master_param_out`: The new parameters in float32.
+    /// * `param_out`: The new parameters. It may be the same memory as `param`.
+    /// * `velocity_out`: The new velocities. It may be the same memory as `velocity`.
+    /// * `master_param_out`: The new parameters in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameters.
     /// * `grad`: Their gradients.
     /// * `velocity`: The velocities, of the shapes of the parameters.
@@ -55,9 +55,9 @@ pub trait OptimizerLists: Send + Sync {
     /// Momentum with a decay, and with the learning rate times `lars_coeff * |param| / (|grad| + weight_decay * |param| +
     /// epsilon)`, unless the decay or a norm is zero.
     ///
-    /// * `param_out`: The new parameters.
-    /// * `velocity_out`: The new velocities.
-    /// * `master_param_out`: The new parameters in float32.
+    /// * `param_out`: The new parameters. It may be the same memory as `param`.
+    /// * `velocity_out`: The new velocities. It may be the same memory as `velocity`.
+    /// * `master_param_out`: The new parameters in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameters.
     /// * `velocity`: The velocities, of the shapes of the parameters.
     /// * `learning_rate`: The learning rates, one element each.
@@ -94,13 +94,13 @@ pub trait OptimizerLists: Send + Sync {
     ///
     /// As `adam`, for each parameter. There may be one learning rate for all.
     ///
-    /// * `param_out`: The new parameters.
-    /// * `moment1_out`: The new `moment1`.
-    /// * `moment2_out`: The new `moment2`.
-    /// * `moment2_max_out`: The new `moment2_max`.
-    /// * `beta1_pow_out`: The powers of the next step.
-    /// * `beta2_pow_out`: The powers of the next step.
-    /// * `master_param_out`: The new parameters in float32.
+    /// * `param_out`: The new parameters. It may be the same memory as `param`.
+    /// * `moment1_out`: The new `moment1`. It may be the same memory as `moment1`.
+    /// * `moment2_out`: The new `moment2`. It may be the same memory as `moment2`.
+    /// * `moment2_max_out`: The new `moment2_max`. It may be the same memory as `moment2_max`.
+    /// * `beta1_pow_out`: The powers of the next step. It may be the same memory as `beta1_pow`.
+    /// * `beta2_pow_out`: The powers of the next step. It may be the same memory as `beta2_pow`.
+    /// * `master_param_out`: The new parameters in float32. It may be the same memory as `master_param`.
     /// * `param`: The parameters.
     /// * `grad`: Their gradients.
     /// * `learning_rate`: The learning rates, one element each.
@@ -210,7 +210,7 @@ pub trait OptimizerLists: Send + Sync {
     ///
     /// It also finds whether any element of a gradient is infinite or NaN.
     ///
-    /// * `outs`: The quotients.
+    /// * `outs`: The quotients. It may be the same memory as `xs`.
     /// * `found_infinite`: True if an element is infinite or NaN; one element.
     /// * `xs`: The gradients.
     /// * `scale`: The factor, one element.
@@ -230,10 +230,10 @@ pub trait OptimizerLists: Send + Sync {
     /// After `decr_every_n_nan_or_inf` infinite steps in a row the factor is multiplied by `decr_ratio`, but not below 1; after
     /// `incr_every_n_steps` finite ones by `incr_ratio`, if that is finite. After an infinite step gradients are zero.
     ///
-    /// * `outs`: The gradients of the step.
+    /// * `outs`: The gradients of the step. It may be the same memory as `xs`.
     /// * `loss_scaling`: The new factor.
-    /// * `out_good_steps`: The finite steps in a row.
-    /// * `out_bad_steps`: The infinite steps in a row.
+    /// * `out_good_steps`: The finite steps in a row. It may be the same memory as `in_good_steps`.
+    /// * `out_bad_steps`: The infinite steps in a row. It may be the same memory as `in_bad_steps`.
     /// * `xs`: The gradients.
     /// * `found_infinite`: True if an element is infinite or NaN; one element.
     /// * `prev_loss_scaling`: The factor, one element.

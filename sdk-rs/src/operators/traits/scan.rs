@@ -14,7 +14,7 @@ pub trait Scan: Send + Sync {
     ///
     /// Those of integers wrap.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
     /// * `flatten`: True if the elements are in one row, in row-major order.
@@ -58,7 +58,7 @@ pub trait Scan: Send + Sync {
     ///
     /// Those of integers wrap.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
     /// * `exclusive`: True if an element is not part of its own result.

@@ -14,7 +14,7 @@ pub trait Special: Send + Sync {
     ///
     /// Elementwise. It is infinite at 1 and -1, and NaN beyond.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
     fn erfinv(
         &self,
@@ -29,7 +29,7 @@ pub trait Special: Send + Sync {
     ///
     /// Elementwise. It is infinite from 714 on.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
     fn i0(
         &self,
@@ -44,7 +44,7 @@ pub trait Special: Send + Sync {
     ///
     /// Elementwise. Order 0 is the digamma function itself. The result is infinite at the poles, as in PaddlePaddle.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
     /// * `order`: The order of the derivative.
     fn polygamma(
@@ -61,7 +61,7 @@ pub trait Special: Send + Sync {
     ///
     /// Elementwise, for inputs of one shape. It is NaN where one of them is negative.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `a`.
     /// * `a`: The parameter.
     /// * `x`: The lower limit of the integral.
     fn gammaincc(
@@ -78,7 +78,7 @@ pub trait Special: Send + Sync {
     ///
     /// No `p`-norm of a part is above `max_norm`; parts with a smaller norm stay as they are.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
     /// * `p`: The order of the norm.
     /// * `axis`: The dimension.
