@@ -31,6 +31,7 @@ Examples:
   tenon trace summary tenon-trace-7.json what was called, and how long it took
   TENON_LAYERS=capture ./program         writes tenon-capture-<pid>.cap
   tenon replay tenon-capture-7.cap       repeats its calls on the built-in CPU device
+  tenon capture to-c tenon-capture-7.cap a C program that repeats its calls
   tenon rules                            what `TENON_LAYERS=validate` checks
   tenon rules V031                       what one rule means
 
@@ -54,7 +55,7 @@ enum Command {
     /// Summarises a trace
     #[command(subcommand)]
     Trace(trace::Command),
-    /// Shows recorded calls
+    /// Lists recorded calls, or writes them as a C program
     #[command(subcommand)]
     Capture(capture::Command),
     Replay(capture::replay::Options),

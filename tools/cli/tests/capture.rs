@@ -117,3 +117,19 @@ fn a_capture_without_its_end_says_so() {
     let text = said(&["replay", &capture], 0);
     assert!(text.contains("the file is cut off in a record, of which it has"), "{text}");
 }
+
+#[test]
+fn a_program_in_c_is_written() {
+    let capture = record("program.cap");
+    let source = file("program.c");
+    let source = source.to_str().unwrap();
+    let text = said(&["capture", "to-c", &capture, "-o", source], 0);
+    assert_eq!(text, format!("{source}: compile it with -ltenon\n"));
+    let written = std::fs::read_to_string(source).unwrap();
+    assert!(
+        written
+            .contains("CALL(2, true, tenon_memory_copy_h2d(device_0, object_2, content_0, (size_t)100u));")
+    );
+    // The same without a file.
+    assert_eq!(said(&["capture", "to-c", &capture], 0), written);
+}

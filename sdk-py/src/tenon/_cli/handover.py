@@ -17,7 +17,7 @@ COMMANDS = {
     "matrix": "list plugins and the releases that they support",
     "report": "write a file for a bug report",
     "trace": "summarise a trace",
-    "capture": "show recorded calls",
+    "capture": "list recorded calls, or write them as a C program",
     "replay": "repeat recorded calls on a device and compare the results",
     "trim": "cut a part out of recorded calls",
     "rules": "explain the rules of the validation layer",

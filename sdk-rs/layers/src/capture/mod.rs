@@ -13,6 +13,7 @@
 //! [`c_program`] makes a C program of it.
 
 mod access;
+pub mod c_program;
 mod call;
 mod display;
 mod format;

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use miette::Diagnostic;
+use tenon_layers::capture::c_program::{CProgramError, c_program};
 use tenon_layers::capture::{ReadError, Recording};
 
 use crate::Answer;
@@ -17,6 +18,7 @@ use crate::Answer;
 pub enum Command {
     /// Lists the recorded calls, with the numbers for `tenon trim`
     List(ListOptions),
+    ToC(ToCOptions),
 }
 
 #[derive(Debug, Args)]
@@ -26,6 +28,35 @@ pub struct ListOptions {
     /// List only the calls of a function
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
+}
+
+const AFTER_TO_C: &str = "\
+The program needs the C SDK of Tenon, and nothing else: cc program.c -ltenon -o program. Its argument is the plugin; without
+one, the built-in CPU device repeats the calls. -v prints each call before it is made. Calls that it cannot repeat are
+comments.
+
+Example:
+  tenon trim program.cap --from 1200 --to 1350 -o step.cap
+  tenon capture to-c step.cap -o step.c";
+
+/// Writes a C program that repeats the calls, and compares the results
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_TO_C)]
+pub struct ToCOptions {
+    /// A file that the layer `capture` has written, with at most 16 MiB of data
+    file: PathBuf,
+    /// The file for the program; without it the standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// A program that cannot be written.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+enum Failure {
+    #[error(transparent)]
+    Program(#[from] CProgramError),
+    #[error("cannot write {}", file.display())]
+    Write { file: PathBuf, source: std::io::Error },
 }
 
 /// A capture that cannot be read.
@@ -39,6 +70,21 @@ pub struct Unreadable(#[from] ReadError);
 pub fn run(command: &Command) -> miette::Result<Answer> {
     match command {
         Command::List(options) => Ok(list(options)?),
+        Command::ToC(options) => {
+            let recording = Recording::open(&options.file).map_err(Unreadable::from)?;
+            Ok(to_c(&recording, options.output.as_ref())?)
+        }
+    }
+}
+
+fn to_c(recording: &Recording, output: Option<&PathBuf>) -> Result<Answer, Failure> {
+    let program = c_program(recording)?;
+    match output {
+        None => Ok(Answer::done(program)),
+        Some(file) => {
+            std::fs::write(file, program).map_err(|source| Failure::Write { file: file.clone(), source })?;
+            Ok(Answer::done(format!("{}: compile it with -ltenon\n", file.display())))
+        }
     }
 }
 
