@@ -64,6 +64,9 @@ enum Task {
     Hidden(paddle::hidden::Options),
     /// Build the book in `target/book`
     Docs(docs::Options),
+    /// Add sections to the book, for mdBook
+    #[command(hide = true)]
+    BookSections(docs::sections::Options),
     /// Draw the pictures of the command `tenon` for the book
     Pictures,
     /// Run the coverage-guided fuzzers: random calls of the C SDK, damaged specs
@@ -91,6 +94,7 @@ fn main() -> Result<ExitCode> {
         Task::Coverage(options) => paddle::coverage(&options),
         Task::Hidden(options) => paddle::hidden::run(&options),
         Task::Docs(options) => docs::run(&options),
+        Task::BookSections(options) => docs::sections::run(&options),
         Task::Pictures => sdk::python::pictures(),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Sanitize(options) => sanitize::run(&options),

@@ -25,11 +25,15 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
     context! {
         marker,
         name => &function.name.value,
+        c_name => &function.c_name,
         summary => sentence(&links.markdown(&function.summary)),
         need => words.need(function),
         since => words.since(function.availability).to_owned(),
         group => link(&group.title, links.to(&group_page(interface, function.group))),
-        interface => link(&interface.title, links.to(&interface_page(interface))),
+        interface => context! {
+            id => &interface.name.value,
+            ..link(&interface.title, links.to(&interface_page(interface)))
+        },
         c => c::declaration(spec, interface, function, newest_with(interface, function)),
         python => python::signature(spec, interface, function),
         sdk => Face::of(spec, interface).map(|face| link(&format!("{};", c::sdk_prototype(face, function)), links.to(&c_api_page(interface)))),

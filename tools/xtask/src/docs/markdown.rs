@@ -4,23 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use crate::failure::{Failure, at};
-use crate::process::step;
+use crate::process::Step;
 use crate::project;
 
 /// Entries of the reference that are deeper are on the pages of those above them.
 const DEEPEST: usize = 2;
 
-/// Writes the pages and the list into the folder of the book.
-pub fn write(mdbook: &Path, book: &Path) -> Result<(), Failure> {
-    let pages = project::cache("book-pages");
-    step(mdbook)
-        .arg("build")
-        .arg(project::path("docs"))
-        .arg("--dest-dir")
-        .arg(&pages)
-        .env("MDBOOK_OUTPUT", r#"{"markdown":{}}"#)
-        .run()?;
-    copy(&pages, book)?;
+/// Writes the pages and the list into the folder of the book. `mdbook` builds the book into the folder of the cache.
+pub fn write(mdbook: Step, book: &Path) -> Result<(), Failure> {
+    mdbook.env("MDBOOK_OUTPUT", r#"{"markdown":{}}"#).run()?;
+    copy(&project::cache("book-pages"), book)?;
     let summary = project::path("docs/src/SUMMARY.md");
     let list = list(&fs::read_to_string(&summary).map_err(at(&summary))?);
     let file = book.join("llms.txt");
@@ -36,10 +29,34 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
         if path.is_dir() {
             copy(&path, &target)?;
         } else {
-            fs::copy(&path, &target).map_err(at(&path))?;
+            let text = fs::read_to_string(&path).map_err(at(&path))?;
+            fs::write(&target, without_tabs(&text)).map_err(at(&target))?;
         }
     }
     Ok(())
+}
+
+/// Returns a page without the tabs around the signatures: their labels become paragraphs.
+fn without_tabs(page: &str) -> String {
+    let mut text = String::new();
+    let mut depth = 0_usize;
+    for line in page.lines() {
+        match line {
+            "<div class=\"tabs\">" => depth = 1,
+            "<div class=\"tab\">" if depth > 0 => depth += 1,
+            "</div>" if depth > 0 => depth -= 1,
+            _ if depth > 0 && line.starts_with("<input ") => {}
+            _ if depth > 0 && line.starts_with("<label ") => {
+                let label = line.split(['<', '>']).nth(2).unwrap_or_default();
+                text += &format!("{label}:\n");
+            }
+            _ => {
+                text += line;
+                text.push('\n');
+            }
+        }
+    }
+    text
 }
 
 /// Makes the list from the table of contents, in the format of <https://llmstxt.org>.
@@ -67,6 +84,13 @@ fn list(summary: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tabs_become_paragraphs() {
+        let page = "a\n\n<div class=\"tabs\">\n<input x>\n<label for=\"c\">C</label>\n<div class=\"tab\">\n\n```c\nf();\n```\n\n\
+                    </div>\n</div>\n\n<div>\nb\n</div>\n";
+        assert_eq!(without_tabs(page), "a\n\nC:\n\n```c\nf();\n```\n\n\n<div>\nb\n</div>\n");
+    }
 
     #[test]
     fn list_has_sections_and_no_deep_entries() {

@@ -2,12 +2,14 @@
 
 mod links;
 mod markdown;
+pub mod sections;
+mod versions;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, at};
 use crate::process::{Step, cargo, step};
 use crate::project;
 use crate::tools::python::Venv;
@@ -21,20 +23,28 @@ pub struct Options {
     /// Serve the book on localhost
     #[arg(long)]
     serve: bool,
+    /// Open the book in a browser
+    #[arg(long, conflicts_with = "serve")]
+    open: bool,
 }
 
 /// Builds the book, or serves it.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let mdbook = mdbook()?;
     if options.serve {
-        let folder = build(&mdbook)?;
+        let site = build(&mdbook)?;
         println!("http://localhost:8000");
         step(crate::tools::system_python())
             .args(["-m", "http.server", "8000", "--directory"])
-            .arg(folder)
+            .arg(site)
             .run()?;
-    } else {
-        println!("{}", build(&mdbook)?.join("index.html").display());
+        return Ok(());
+    }
+    let page = build(&mdbook)?.join("index.html");
+    println!("{}", page.display());
+    if options.open {
+        let address = format!("file://{}", page.display());
+        step(crate::tools::system_python()).args(["-m", "webbrowser", &address]).run()?;
     }
     Ok(())
 }
@@ -60,21 +70,40 @@ pub fn formulas() -> Result<(), Failure> {
         .run()
 }
 
-fn build(mdbook: &PathBuf) -> Result<PathBuf, Failure> {
+/// Builds the book of this version into its folder in the site. Returns the site.
+fn build(mdbook: &Path) -> Result<PathBuf, Failure> {
     // The generated reference is not committed, so it is generated first.
     codegen()?.read()?;
-    let target = project::path("target/book");
-    step(mdbook).arg("build").arg(project::path("docs")).arg("--dest-dir").arg(&target).run()?;
-    markdown::write(mdbook, &target)?;
-    Ok(target)
+    let cases = step(project::target().join("debug/tenon")).args(["check", "--list", "--json"]).read()?;
+    let site = project::path("target/book");
+    let book = versions::folder(&site);
+    build_with(mdbook, &book, &cases)?.run()?;
+    markdown::write(build_with(mdbook, &project::cache("book-pages"), &cases)?, &book)?;
+    versions::write(&site)?;
+    Ok(site)
 }
 
-/// Builds the generator together with a test of it, and creates a step that runs it.
+/// Creates a step that builds the book into a folder, with the test cases on the pages of functions.
+fn build_with(mdbook: &Path, folder: &Path, cases: &str) -> Result<Step, Failure> {
+    let own = std::env::current_exe().map_err(at(Path::new("cargo xtask")))?;
+    let command = format!("{} book-sections", own.display());
+    Ok(step(mdbook)
+        .arg("build")
+        .arg(project::path("docs"))
+        .arg("--dest-dir")
+        .arg(folder)
+        .env("MDBOOK_PREPROCESSOR", serde_json::json!({ "sections": { "command": command } }).to_string())
+        .env(sections::CASES, cases))
+}
+
+/// Builds the generator and the command together with tests of them, and creates a step that runs the generator.
 ///
 /// For `cargo run --package codegen`, cargo would choose fewer features of common dependencies than for the tests of the
 /// workspace, and build these and all that depends on them a second time.
 pub fn codegen() -> Result<Step, Failure> {
-    cargo().args(["test", "--quiet", "--workspace", "--no-run", "--test", "codegen"]).run()?;
+    cargo()
+        .args(["test", "--quiet", "--workspace", "--no-run", "--test", "codegen", "--test", "command"])
+        .run()?;
     Ok(step(project::target().join("debug/codegen")))
 }
 
