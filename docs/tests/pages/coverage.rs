@@ -44,7 +44,7 @@ const USERS: &str = "sdk-c/tests/users.rs";
 const GUIDE_IN_PYTHON: &str = "sdk-py/tests/test_guide.py";
 const TRANSCRIPT: &str = "plugins/paddle/tests/test_transcript.py";
 
-const ROWS: [Row; 16] = [
+const ROWS: [Row; 17] = [
     row("README.md", "rust", Tested::Crate),
     row("README.md", "toml", Tested::Crate),
     row("README.md", "c", by(USERS, "README.md")),
@@ -58,6 +58,7 @@ const ROWS: [Row; 16] = [
     row("docs/src/guide/c-plugin.md", "c", by(USERS, "examples/c-plugin/plugin.c")),
     row("docs/src/guide/c-sdk.md", "c", by(USERS, "hello.c")),
     row("docs/src/guide/c-sdk.md", "json", Tested::Manifest),
+    row("docs/src/guide/matrix.md", "json", by("tools/cli/tests/matrix.rs", "docs/src/guide/matrix.md")),
     row("docs/src/guide/c-sdk-install.md", "cpp", by(USERS, "vector_add.cpp")),
     row("docs/src/guide/diopi.md", "c", by("plugins/diopi/tests/test_example.py", "add.c")),
     row("docs/src/guide/first-device.md", "rust", Tested::Crate),

@@ -101,6 +101,30 @@ fn manifest_of_a_plugin_in_c_is_read() {
 }
 
 #[test]
+fn manifest_of_the_guide_is_read() {
+    let page =
+        fs::read_to_string(common::root().join("docs/src/guide/matrix.md")).expect("the page is there");
+    let (_, text) = page.split_once("```json\n").expect("the page has a manifest");
+    let (text, _) = text.split_once("```").expect("the block ends");
+    let source = format!(
+        "#include <stdint.h>\n\
+         __attribute__((used, section(\".note.tenon\"), aligned(4))) static const struct {{\n\
+           uint32_t sizes[3]; char owner[8]; char text[{}];\n\
+         }} note = {{{{6, {}, 1}}, \"Tenon\", {text:?}}};\n",
+        text.len(),
+        text.len(),
+    );
+    let file = folder().join("guide.c");
+    fs::write(&file, source).expect("the folder is writable");
+    let library = folder().join("guide.so");
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&file).status();
+    assert!(made.expect("`cc` is installed").success());
+    let row = row(&library, 0);
+    assert_eq!((&row["device_type"], &row["native"]), (&"my_npu".into(), &2.into()));
+    assert_eq!((&row["fallback"], support(&row)), (&1.into(), vec!["yes"; 5]));
+}
+
+#[test]
 fn functions_are_found_in_compact_relocations() {
     let compact = plugin("compact", &["-Wl,-z,pack-relative-relocs"]);
     assert_eq!(row(&compact, 0)["native"], 18);
