@@ -49,6 +49,7 @@ pub mod scan;
 pub mod shape;
 pub mod softmax;
 pub mod sorting;
+pub mod sparse;
 pub mod special;
 pub mod swiglu;
 mod tensor;

@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x488b92b4c41cc0bf)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xbd11f52771ddd795)
 
 /**
  * @brief The operators of a device.
@@ -9410,6 +9410,149 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } voxelize;
 
+  /**
+   * @brief Computes one row of features for each group of points.
+   *
+   * The features of a group without points are zero.
+   *
+   * @param[out] out The features of the groups, `[groups, features]`.
+   * @param[in] x The features, `[points, features]`.
+   * @param[in] indices The group of each point, `[points]`, as integers; -1 for none.
+   * @param[in] method `sum`, `mean` or `max`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* indices, const char* method);
+    uint64_t data_types;
+  } pool_points;
+
+  /**
+   * @brief Computes the gradient of `pool_points` by the features.
+   *
+   * That of a maximum goes to the first point that has it.
+   *
+   * @param[out] dx The gradient of the features.
+   * @param[in] x The features.
+   * @param[in] indices The group of each point.
+   * @param[in] dout The gradient of the features of the groups.
+   * @param[in] method As for `pool_points`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* indices, const TenonTensor* dout, const char* method);
+    uint64_t data_types;
+  } pool_points_grad;
+
+  /**
+   * @brief Pools the features of the points in the voxels of boxes.
+   *
+   * The pooling of Shi et al., "From Points to Parts", 2020. Boxes are those of `points_in_boxes`, and are divided into equal
+   * voxels. The features of a voxel are the maxima or the means of those of its points, zero without points.
+   *
+   * @param[out] out The features of the voxels, `[boxes, x, y, z, features]`.
+   * @param[out] indices The point of each maximum, -1 without points; 0 for means.
+   * @param[out] voxels The number of points of each voxel, then their indices, `[boxes, x, y, z,
+   *     capacity]`. Points without a place are left out.
+   * @param[in] boxes The boxes, `[boxes, 7]`.
+   * @param[in] x The points, `[points, 3]`.
+   * @param[in] features The features, `[points, features]`.
+   * @param[in] mean True for means instead of maxima.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* indices,
+        const TenonTensor* voxels, const TenonTensor* boxes, const TenonTensor* x,
+        const TenonTensor* features, bool mean);
+    uint64_t data_types;
+  } roi_aware_pool;
+
+  /**
+   * @brief Computes the gradient of `roi_aware_pool` by the features.
+   *
+   * @param[out] dfeatures The gradient of the features.
+   * @param[in] dout The gradient of the features of the voxels.
+   * @param[in] voxels The number of points of each voxel, then their indices.
+   * @param[in] indices The point of each maximum.
+   * @param[in] mean As for `roi_aware_pool`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dfeatures, const TenonTensor* dout,
+        const TenonTensor* voxels, const TenonTensor* indices, bool mean);
+    uint64_t data_types;
+  } roi_aware_pool_grad;
+
+  /**
+   * @brief Collects the points in each box.
+   *
+   * The pooling of Shi et al., "PointRCNN", 2019. Boxes are those of `points_in_boxes`. The first points in a box are its
+   * samples. If there are too few, they are repeated; if there are none, the samples are zero.
+   *
+   * @param[out] out The coordinates, then the features of the samples, `[batch, boxes, samples,
+   *     3 + features]`.
+   * @param[out] empty 1 for a box without points and 0 otherwise, `[batch, boxes]`.
+   * @param[in] x The points, `[batch, points, 3]`.
+   * @param[in] boxes The boxes, `[batch, boxes, 7]`.
+   * @param[in] features The features, `[batch, points, features]`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* empty,
+        const TenonTensor* x, const TenonTensor* boxes, const TenonTensor* features);
+    uint64_t data_types;
+  } roi_point_pool;
+
+  /**
+   * @brief Sums features of neighbours by the scores of weight matrices.
+   *
+   * The sum of Xu et al., "PAConv", 2021. A point has features for each weight matrix. The features of a neighbour, less those
+   * of its sample, are multiplied by the scores of the matrices and added.
+   *
+   * @param[out] out The sums, `[batch, features, samples, neighbours]`.
+   * @param[in] x The features of the points as neighbours, `[batch, points, matrices,
+   *     features]`.
+   * @param[in] centers Their features as samples, in the same shape.
+   * @param[in] scores The scores, `[batch, samples, neighbours, matrices]`.
+   * @param[in] indices The neighbours of each sample, of which the first is the sample itself,
+   *     `[batch, samples, neighbours]`, as integers.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* centers, const TenonTensor* scores, const TenonTensor* indices);
+    uint64_t data_types;
+  } assign_scores;
+
+  /** @brief Computes the shape of an output of `assign_scores`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* centers, const TenonTensor* scores, const TenonTensor* indices);
+    uint64_t data_types;
+  } assign_scores_out_shape;
+
+  /**
+   * @brief Computes the gradients of `assign_scores`.
+   *
+   * @param[out] dx The gradient of the features as neighbours.
+   * @param[out] dcenters The gradient of the features as samples.
+   * @param[out] dscores The gradient of the scores.
+   * @param[in] x The features of the points as neighbours.
+   * @param[in] centers Their features as samples.
+   * @param[in] scores The scores.
+   * @param[in] indices The neighbours of each sample.
+   * @param[in] dout The gradient of the sums.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dcenters,
+        const TenonTensor* dscores, const TenonTensor* x, const TenonTensor* centers,
+        const TenonTensor* scores, const TenonTensor* indices, const TenonTensor* dout);
+    uint64_t data_types;
+  } assign_scores_grad;
+
   /** @} */
 
   /**
@@ -9650,6 +9793,158 @@ typedef struct TenonOperators {
         size_t down_count, const int64_t* padding, size_t padding_count);
     uint64_t data_types;
   } upfirdn_out_shape;
+
+  /**
+   * @brief Enlarges images by weighted sums of windows.
+   *
+   * Content-aware reassembly of Wang et al., "CARAFE", 2019. The window of a pixel of the result lies around the pixel that it
+   * comes from; beyond the image, pixels are zero. Each pixel has weights of its own, the same for the channels of a group.
+   *
+   * @param[out] out The result, `[batch, channels, scale * height, scale * width]`.
+   * @param[in] x The images.
+   * @param[in] masks The weights, `[batch, groups * kernel_size * kernel_size, scale * height,
+   *     scale * width]`.
+   * @param[in] kernel_size The height and the width of a window, odd.
+   * @param[in] groups The number of groups of channels.
+   * @param[in] scale The factor of height and width.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* masks, int64_t kernel_size, int64_t groups, int64_t scale);
+    uint64_t data_types;
+  } carafe;
+
+  /** @brief Computes the shape of an output of `carafe`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* masks, int64_t kernel_size, int64_t groups, int64_t scale);
+    uint64_t data_types;
+  } carafe_out_shape;
+
+  /**
+   * @brief Computes the gradients of `carafe`.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[out] dmasks The gradient of the weights.
+   * @param[in] x The images.
+   * @param[in] masks The weights.
+   * @param[in] dout The gradient of the result.
+   * @param[in] kernel_size As for `carafe`.
+   * @param[in] groups As for `carafe`.
+   * @param[in] scale As for `carafe`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dmasks,
+        const TenonTensor* x, const TenonTensor* masks, const TenonTensor* dout,
+        int64_t kernel_size, int64_t groups, int64_t scale);
+    uint64_t data_types;
+  } carafe_grad;
+
+  /**
+   * @brief Computes the scalar products of windows of two images.
+   *
+   * The correlation of Dosovitskiy et al., "FlowNet", 2015. The windows of the first image are those of a convolution. Each is
+   * multiplied with the windows of the second image that are shifted by the elements of a patch, whose centre is no shift.
+   * Beyond an image, pixels are zero. Attributes have a number for the rows and one for the columns.
+   *
+   * @param[out] out The products, `[batch, patch height, patch width, rows, columns]`.
+   * @param[in] x The first images.
+   * @param[in] y The second images.
+   * @param[in] kernel The height and the width of a window.
+   * @param[in] patch The height and the width of a patch.
+   * @param[in] strides The distances of windows.
+   * @param[in] paddings The rows and columns of zeros on each side.
+   * @param[in] dilations The distances of the elements of a window.
+   * @param[in] patch_dilations The distances of the elements of a patch.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* y, const int64_t* kernel, size_t kernel_count, const int64_t* patch,
+        size_t patch_count, const int64_t* strides, size_t strides_count, const int64_t* paddings,
+        size_t paddings_count, const int64_t* dilations, size_t dilations_count,
+        const int64_t* patch_dilations, size_t patch_dilations_count);
+    uint64_t data_types;
+  } correlation;
+
+  /** @brief Computes the shape of an output of `correlation`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* y, const int64_t* kernel, size_t kernel_count, const int64_t* patch,
+        size_t patch_count, const int64_t* strides, size_t strides_count, const int64_t* paddings,
+        size_t paddings_count, const int64_t* dilations, size_t dilations_count,
+        const int64_t* patch_dilations, size_t patch_dilations_count);
+    uint64_t data_types;
+  } correlation_out_shape;
+
+  /**
+   * @brief Computes the gradients of `correlation`.
+   *
+   * @param[out] dx The gradient of the first images.
+   * @param[out] dy The gradient of the second images.
+   * @param[in] x The first images.
+   * @param[in] y The second images.
+   * @param[in] dout The gradient of the products.
+   * @param[in] kernel As for `correlation`.
+   * @param[in] patch As for `correlation`.
+   * @param[in] strides As for `correlation`.
+   * @param[in] paddings As for `correlation`.
+   * @param[in] dilations As for `correlation`.
+   * @param[in] patch_dilations As for `correlation`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dy,
+        const TenonTensor* x, const TenonTensor* y, const TenonTensor* dout,
+        const int64_t* kernel, size_t kernel_count, const int64_t* patch, size_t patch_count,
+        const int64_t* strides, size_t strides_count, const int64_t* paddings,
+        size_t paddings_count, const int64_t* dilations, size_t dilations_count,
+        const int64_t* patch_dilations, size_t patch_dilations_count);
+    uint64_t data_types;
+  } correlation_grad;
+
+  /**
+   * @brief Copies filters with their elements at other places.
+   *
+   * The active rotating filters of Zhou et al., "Oriented Response Networks", 2017. For each rotation, the indices say which
+   * place of the copy an element goes to, counted from 1. Elements with the same place are added.
+   *
+   * @param[out] out The copies, `[outputs * rotations, inputs * orientations, height, width]`.
+   * @param[in] x The filters, `[outputs, inputs, orientations, height, width]`.
+   * @param[in] indices The places, `[orientations, height, width, rotations]`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* indices);
+    uint64_t data_types;
+  } rotate_filters;
+
+  /** @brief Computes the shape of an output of `rotate_filters`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* indices);
+    uint64_t data_types;
+  } rotate_filters_out_shape;
+
+  /**
+   * @brief Computes the gradient of `rotate_filters`.
+   *
+   * @param[out] dx The gradient of the filters.
+   * @param[in] dout The gradient of the copies.
+   * @param[in] indices The places.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout,
+        const TenonTensor* indices);
+    uint64_t data_types;
+  } rotate_filters_grad;
 
   /** @} */
 
@@ -10188,8 +10483,148 @@ typedef struct TenonOperators {
   } rotated_feature_align_grad;
 
   /** @} */
+
+  /**
+   * @name Sparse tensors: Convolution and pooling of sparse voxels, and products of sparse matrices.
+   *
+   * A layer of sparse voxels has a list of pairs for each element of its window: which voxel of the input belongs to which voxel
+   * of the result. `pairs` is `[elements, 2, room]`, and `counts` the number of pairs of each element.
+   * @{
+   */
+
+  /**
+   * @brief Computes a convolution of sparse voxels.
+   *
+   * For each pair, the features of the input times the matrix of the element are added to those of the result, which begin with
+   * the bias. With `submanifold`, the element with the most pairs, of equal ones the first, connects each voxel with itself:
+   * Graham et al., "3D Semantic Segmentation with Submanifold Sparse Convolutional Networks", 2018.
+   *
+   * @param[out] out The result, `[voxels, features]`.
+   * @param[in] x The features, `[input voxels, input features]`.
+   * @param[in] filter A matrix for each element, `[…, input features, features]`.
+   * @param[in] pairs The pairs, as integers.
+   * @param[in] counts The numbers of pairs, as integers.
+   * @param[in] bias The bias, `[features]`. NULL if there is none.
+   * @param[in] voxels The number of voxels of the result.
+   * @param[in] inverse True if the voxel of the result comes first in a pair, not that of the
+   *     input.
+   * @param[in] submanifold True if input and result have the same voxels.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* filter, const TenonTensor* pairs, const TenonTensor* counts,
+        const TenonTensor* bias, int64_t voxels, bool inverse, bool submanifold);
+    uint64_t data_types;
+  } sparse_convolution;
+
+  /** @brief Computes the shape of an output of `sparse_convolution`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* filter, const TenonTensor* pairs, const TenonTensor* counts,
+        const TenonTensor* bias, int64_t voxels, bool inverse, bool submanifold);
+    uint64_t data_types;
+  } sparse_convolution_out_shape;
+
+  /**
+   * @brief Computes the gradients of `sparse_convolution` by the features and the matrices.
+   *
+   * @param[out] dx The gradient of the features.
+   * @param[out] dfilter The gradient of the matrices.
+   * @param[in] x The features.
+   * @param[in] filter The matrices.
+   * @param[in] pairs The pairs.
+   * @param[in] counts The numbers of pairs.
+   * @param[in] dout The gradient of the result.
+   * @param[in] inverse As for `sparse_convolution`.
+   * @param[in] submanifold As for `sparse_convolution`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dfilter,
+        const TenonTensor* x, const TenonTensor* filter, const TenonTensor* pairs,
+        const TenonTensor* counts, const TenonTensor* dout, bool inverse, bool submanifold);
+    uint64_t data_types;
+  } sparse_convolution_grad;
+
+  /**
+   * @brief Finds the largest features of connected sparse voxels.
+   *
+   * A result is the maximum of 0 and the features of all voxels that a pair connects with it.
+   *
+   * @param[out] out The result, `[voxels, features]`.
+   * @param[in] x The features, `[input voxels, features]`.
+   * @param[in] pairs The pairs, as integers.
+   * @param[in] counts The numbers of pairs, as integers.
+   * @param[in] voxels The number of voxels of the result.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* pairs, const TenonTensor* counts, int64_t voxels);
+    uint64_t data_types;
+  } sparse_max_pool;
+
+  /** @brief Computes the shape of an output of `sparse_max_pool`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* pairs, const TenonTensor* counts, int64_t voxels);
+    uint64_t data_types;
+  } sparse_max_pool_out_shape;
+
+  /**
+   * @brief Computes the gradient of `sparse_max_pool` by the features.
+   *
+   * Each feature that equals its maximum has the gradient of it.
+   *
+   * @param[out] dx The gradient of the features.
+   * @param[in] x The features.
+   * @param[in] out The result.
+   * @param[in] dout The gradient of the result.
+   * @param[in] pairs The pairs.
+   * @param[in] counts The numbers of pairs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* out, const TenonTensor* dout, const TenonTensor* pairs,
+        const TenonTensor* counts);
+    uint64_t data_types;
+  } sparse_max_pool_grad;
+
+  /**
+   * @brief Computes the product of a sparse matrix with a dense one.
+   *
+   * The sparse matrix is in compressed rows: row `n` has the elements from `starts[n]` to `starts[n + 1]`, without the last
+   * one, of `values`, in the columns of the same elements of `columns`.
+   *
+   * @param[out] out The product, `[rows, width]`.
+   * @param[in] values The elements, `[elements]`.
+   * @param[in] starts The first element of each row, and the end of the last row, `[rows + 1]`,
+   *     as integers.
+   * @param[in] columns The column of each element, `[elements]`, as integers.
+   * @param[in] y The dense matrix, `[columns, width]`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* values,
+        const TenonTensor* starts, const TenonTensor* columns, const TenonTensor* y);
+    uint64_t data_types;
+  } sparse_matmul;
+
+  /** @brief Computes the shape of an output of `sparse_matmul`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* values,
+        const TenonTensor* starts, const TenonTensor* columns, const TenonTensor* y);
+    uint64_t data_types;
+  } sparse_matmul_out_shape;
+
+  /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 9216, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 9616, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

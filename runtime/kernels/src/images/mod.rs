@@ -2,18 +2,24 @@
 //!
 //! Images are `[batch, channels, height, width]`. A box is given by its corners `x1, y1, x2, y2`.
 
+mod carafe;
 mod columns;
+mod correlation;
 mod overlaps;
 mod psa_mask;
 mod roi_pool;
+mod rotated_filters;
 mod shift;
 mod upfirdn;
 
+pub use carafe::{carafe, carafe_grad, carafe_shape};
 pub use columns::{masked_col2im, masked_im2col, masked_im2col_shape};
+pub use correlation::{correlation, correlation_grad, correlation_shape};
 pub use overlaps::{box_overlaps, box_overlaps_shape};
 pub use psa_mask::{psa_mask, psa_mask_grad, psa_mask_shape};
 pub(crate) use roi_pool::image_of;
 pub use roi_pool::{roi_pool, roi_pool_grad, roi_pool_shape};
+pub use rotated_filters::{rotate_filters, rotate_filters_grad, rotate_filters_shape};
 pub use shift::shift_frames;
 pub use upfirdn::{upfirdn, upfirdn_shape};
 

@@ -46,22 +46,30 @@ pub fn points_in_boxes(out: &mut ViewMut<'_>, boxes: &View<'_>, x: &View<'_>, fi
     store_integers(out, &found)
 }
 
-struct Cuboid<T> {
+/// A rotated box.
+pub(super) struct Cuboid<T> {
     center: [T; 3],
-    half: [T; 3],
+    /// Half of its sizes.
+    pub(super) half: [T; 3],
     cos: T,
     sin: T,
 }
 
 impl<T: Float> Cuboid<T> {
-    fn new([x, y, bottom, width, length, height, angle]: &[T; 7]) -> Self {
+    pub(super) fn new([x, y, bottom, width, length, height, angle]: &[T; 7]) -> Self {
         let half = [*width, *length, *height].map(|size| size * T::of(0.5));
         Self { center: [*x, *y, *bottom + half[2]], half, cos: angle.cos(), sin: angle.sin() }
     }
 
     fn contains(&self, point: &[T; 3]) -> bool {
+        self.inside(point).is_some()
+    }
+
+    /// Returns the coordinates of a point in the frame of the box, relative to its centre, if it is inside.
+    pub(super) fn inside(&self, point: &[T; 3]) -> Option<[T; 3]> {
         let [x, y, z]: [T; 3] = std::array::from_fn(|n| point[n] - self.center[n]);
         let (along, across) = (x * self.cos + y * self.sin, y * self.cos - x * self.sin);
-        z.abs() <= self.half[2] && along.abs() < self.half[0] && across.abs() < self.half[1]
+        let is_inside = z.abs() <= self.half[2] && along.abs() < self.half[0] && across.abs() < self.half[1];
+        is_inside.then_some([along, across, z])
     }
 }

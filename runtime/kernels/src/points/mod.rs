@@ -7,6 +7,10 @@ mod boxes;
 mod farthest;
 mod nearest;
 mod polygons;
+mod roi_aware;
+mod roi_points;
+mod scatter;
+mod scores;
 mod voxels;
 
 pub use balls::{ball_query, ball_query_shape};
@@ -14,6 +18,10 @@ pub use boxes::{points_in_boxes, points_in_boxes_shape};
 pub use farthest::{farthest_points, farthest_points_shape};
 pub use nearest::{nearest_points, nearest_points_shape};
 pub use polygons::{points_in_polygons, points_in_polygons_shape};
+pub use roi_aware::{roi_aware_pool, roi_aware_pool_grad};
+pub use roi_points::roi_point_pool;
+pub use scatter::{pool_points, pool_points_grad};
+pub use scores::{assign_scores, assign_scores_grad, assign_scores_shape};
 pub use voxels::{voxel_coordinates, voxel_coordinates_shape, voxelize};
 
 use crate::elements::float::Float;

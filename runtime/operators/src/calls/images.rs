@@ -376,4 +376,240 @@ impl Images for CpuOperators {
             ),
         )
     }
+
+    fn carafe(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let masks = call.input(masks)?;
+        call.run(
+            "carafe",
+            move || tenon_kernels::images::carafe(
+                &mut out,
+                &x,
+                &masks,
+                kernel_size,
+                groups,
+                scale,
+            ),
+        )
+    }
+
+    fn carafe_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(
+            tenon_kernels::images::carafe_shape(
+                meta(x)?,
+                meta(masks)?,
+                kernel_size,
+                groups,
+                scale,
+            ),
+        )
+    }
+
+    fn carafe_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dmasks: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let mut dmasks = call.output(dmasks)?;
+        let x = call.input(x)?;
+        let masks = call.input(masks)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "carafe_grad",
+            move || tenon_kernels::images::carafe_grad(
+                &mut dx,
+                &mut dmasks,
+                &x,
+                &masks,
+                &dout,
+                kernel_size,
+                groups,
+                scale,
+            ),
+        )
+    }
+
+    fn correlation(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let y = call.input(y)?;
+        let kernel = kernel.to_vec();
+        let patch = patch.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let dilations = dilations.to_vec();
+        let patch_dilations = patch_dilations.to_vec();
+        call.run(
+            "correlation",
+            move || tenon_kernels::images::correlation(
+                &mut out,
+                &x,
+                &y,
+                &kernel,
+                &patch,
+                &strides,
+                &paddings,
+                &dilations,
+                &patch_dilations,
+            ),
+        )
+    }
+
+    fn correlation_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(
+            tenon_kernels::images::correlation_shape(
+                meta(x)?,
+                meta(y)?,
+                kernel,
+                patch,
+                strides,
+                paddings,
+                dilations,
+                patch_dilations,
+            ),
+        )
+    }
+
+    fn correlation_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dy: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let mut dy = call.output(dy)?;
+        let x = call.input(x)?;
+        let y = call.input(y)?;
+        let dout = call.input(dout)?;
+        let kernel = kernel.to_vec();
+        let patch = patch.to_vec();
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let dilations = dilations.to_vec();
+        let patch_dilations = patch_dilations.to_vec();
+        call.run(
+            "correlation_grad",
+            move || tenon_kernels::images::correlation_grad(
+                &mut dx,
+                &mut dy,
+                &x,
+                &y,
+                &dout,
+                &kernel,
+                &patch,
+                &strides,
+                &paddings,
+                &dilations,
+                &patch_dilations,
+            ),
+        )
+    }
+
+    fn rotate_filters(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let indices = call.input(indices)?;
+        call.run(
+            "rotate_filters",
+            move || tenon_kernels::images::rotate_filters(&mut out, &x, &indices),
+        )
+    }
+
+    fn rotate_filters_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(tenon_kernels::images::rotate_filters_shape(meta(x)?, meta(indices)?))
+    }
+
+    fn rotate_filters_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dout: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let dout = call.input(dout)?;
+        let indices = call.input(indices)?;
+        call.run(
+            "rotate_filters_grad",
+            move || tenon_kernels::images::rotate_filters_grad(&mut dx, &dout, &indices),
+        )
+    }
 }

@@ -38,3 +38,4 @@ mod images;
 mod deformable;
 mod polygons;
 mod regions;
+mod sparse;

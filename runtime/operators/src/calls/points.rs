@@ -284,4 +284,217 @@ impl Points for CpuOperators {
             ),
         )
     }
+
+    fn pool_points(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        method: &str,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let indices = call.input(indices)?;
+        let method = method.to_owned();
+        call.run(
+            "pool_points",
+            move || tenon_kernels::points::pool_points(&mut out, &x, &indices, &method),
+        )
+    }
+
+    fn pool_points_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        method: &str,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        let method = method.to_owned();
+        call.run(
+            "pool_points_grad",
+            move || tenon_kernels::points::pool_points_grad(
+                &mut dx,
+                &x,
+                &indices,
+                &dout,
+                &method,
+            ),
+        )
+    }
+
+    fn roi_aware_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: &mut TensorMut<'_>,
+        voxels: &mut TensorMut<'_>,
+        boxes: &TensorRef<'_>,
+        x: &TensorRef<'_>,
+        features: &TensorRef<'_>,
+        mean: bool,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut indices = call.output(indices)?;
+        let mut voxels = call.output(voxels)?;
+        let boxes = call.input(boxes)?;
+        let x = call.input(x)?;
+        let features = call.input(features)?;
+        call.run(
+            "roi_aware_pool",
+            move || tenon_kernels::points::roi_aware_pool(
+                &mut out,
+                &mut indices,
+                &mut voxels,
+                &boxes,
+                &x,
+                &features,
+                mean,
+            ),
+        )
+    }
+
+    fn roi_aware_pool_grad(
+        &self,
+        launch: Launch,
+        dfeatures: &mut TensorMut<'_>,
+        dout: &TensorRef<'_>,
+        voxels: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        mean: bool,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dfeatures = call.output(dfeatures)?;
+        let dout = call.input(dout)?;
+        let voxels = call.input(voxels)?;
+        let indices = call.input(indices)?;
+        call.run(
+            "roi_aware_pool_grad",
+            move || tenon_kernels::points::roi_aware_pool_grad(
+                &mut dfeatures,
+                &dout,
+                &voxels,
+                &indices,
+                mean,
+            ),
+        )
+    }
+
+    fn roi_point_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        empty: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        features: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut empty = call.output(empty)?;
+        let x = call.input(x)?;
+        let boxes = call.input(boxes)?;
+        let features = call.input(features)?;
+        call.run(
+            "roi_point_pool",
+            move || tenon_kernels::points::roi_point_pool(
+                &mut out,
+                &mut empty,
+                &x,
+                &boxes,
+                &features,
+            ),
+        )
+    }
+
+    fn assign_scores(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let centers = call.input(centers)?;
+        let scores = call.input(scores)?;
+        let indices = call.input(indices)?;
+        call.run(
+            "assign_scores",
+            move || tenon_kernels::points::assign_scores(
+                &mut out,
+                &x,
+                &centers,
+                &scores,
+                &indices,
+            ),
+        )
+    }
+
+    fn assign_scores_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(
+            tenon_kernels::points::assign_scores_shape(
+                meta(x)?,
+                meta(centers)?,
+                meta(scores)?,
+                meta(indices)?,
+            ),
+        )
+    }
+
+    fn assign_scores_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dcenters: &mut TensorMut<'_>,
+        dscores: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let mut dcenters = call.output(dcenters)?;
+        let mut dscores = call.output(dscores)?;
+        let x = call.input(x)?;
+        let centers = call.input(centers)?;
+        let scores = call.input(scores)?;
+        let indices = call.input(indices)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "assign_scores_grad",
+            move || tenon_kernels::points::assign_scores_grad(
+                &mut dx,
+                &mut dcenters,
+                &mut dscores,
+                &x,
+                &centers,
+                &scores,
+                &indices,
+                &dout,
+            ),
+        )
+    }
 }

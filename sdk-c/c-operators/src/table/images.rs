@@ -184,6 +184,127 @@ pub(crate) struct Functions {
             usize,
         ) -> Status,
     >,
+    carafe: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+            i64,
+        ) -> Status,
+    >,
+    carafe_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+            i64,
+        ) -> Status,
+    >,
+    carafe_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+            i64,
+        ) -> Status,
+    >,
+    correlation: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+        ) -> Status,
+    >,
+    correlation_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+        ) -> Status,
+    >,
+    correlation_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+        ) -> Status,
+    >,
+    rotate_filters: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
+    rotate_filters_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
+    rotate_filters_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
 }
 
 impl Images for CTable {
@@ -721,6 +842,340 @@ impl Images for CTable {
                         padding.as_ptr(),
                         padding.len(),
                     )
+                }
+            },
+        )
+    }
+
+    fn carafe(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<()> {
+        let callee = self.functions().images.carafe.get("carafe")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let masks = tensor(masks);
+        self.call(
+            "carafe",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const x,
+                        &raw const masks,
+                        kernel_size,
+                        groups,
+                        scale,
+                    )
+                }
+            },
+        )
+    }
+
+    fn carafe_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<Vec<usize>> {
+        let callee = self.functions().images.carafe_out_shape.get("carafe_out_shape")?;
+        let x = tensor(x);
+        let masks = tensor(masks);
+        self.shape(
+            "carafe_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        out_shape,
+                        &raw const x,
+                        &raw const masks,
+                        kernel_size,
+                        groups,
+                        scale,
+                    )
+                }
+            },
+        )
+    }
+
+    fn carafe_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dmasks: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<()> {
+        let callee = self.functions().images.carafe_grad.get("carafe_grad")?;
+        let dx = tensor(dx);
+        let dmasks = tensor(dmasks);
+        let x = tensor(x);
+        let masks = tensor(masks);
+        let dout = tensor(dout);
+        self.call(
+            "carafe_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const dmasks,
+                        &raw const x,
+                        &raw const masks,
+                        &raw const dout,
+                        kernel_size,
+                        groups,
+                        scale,
+                    )
+                }
+            },
+        )
+    }
+
+    fn correlation(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<()> {
+        let callee = self.functions().images.correlation.get("correlation")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let y = tensor(y);
+        self.call(
+            "correlation",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const x,
+                        &raw const y,
+                        kernel.as_ptr(),
+                        kernel.len(),
+                        patch.as_ptr(),
+                        patch.len(),
+                        strides.as_ptr(),
+                        strides.len(),
+                        paddings.as_ptr(),
+                        paddings.len(),
+                        dilations.as_ptr(),
+                        dilations.len(),
+                        patch_dilations.as_ptr(),
+                        patch_dilations.len(),
+                    )
+                }
+            },
+        )
+    }
+
+    fn correlation_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .images
+            .correlation_out_shape
+            .get("correlation_out_shape")?;
+        let x = tensor(x);
+        let y = tensor(y);
+        self.shape(
+            "correlation_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        out_shape,
+                        &raw const x,
+                        &raw const y,
+                        kernel.as_ptr(),
+                        kernel.len(),
+                        patch.as_ptr(),
+                        patch.len(),
+                        strides.as_ptr(),
+                        strides.len(),
+                        paddings.as_ptr(),
+                        paddings.len(),
+                        dilations.as_ptr(),
+                        dilations.len(),
+                        patch_dilations.as_ptr(),
+                        patch_dilations.len(),
+                    )
+                }
+            },
+        )
+    }
+
+    fn correlation_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dy: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<()> {
+        let callee = self.functions().images.correlation_grad.get("correlation_grad")?;
+        let dx = tensor(dx);
+        let dy = tensor(dy);
+        let x = tensor(x);
+        let y = tensor(y);
+        let dout = tensor(dout);
+        self.call(
+            "correlation_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const dy,
+                        &raw const x,
+                        &raw const y,
+                        &raw const dout,
+                        kernel.as_ptr(),
+                        kernel.len(),
+                        patch.as_ptr(),
+                        patch.len(),
+                        strides.as_ptr(),
+                        strides.len(),
+                        paddings.as_ptr(),
+                        paddings.len(),
+                        dilations.as_ptr(),
+                        dilations.len(),
+                        patch_dilations.as_ptr(),
+                        patch_dilations.len(),
+                    )
+                }
+            },
+        )
+    }
+
+    fn rotate_filters(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self.functions().images.rotate_filters.get("rotate_filters")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let indices = tensor(indices);
+        self.call(
+            "rotate_filters",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(launch, &raw const out, &raw const x, &raw const indices)
+                }
+            },
+        )
+    }
+
+    fn rotate_filters_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .images
+            .rotate_filters_out_shape
+            .get("rotate_filters_out_shape")?;
+        let x = tensor(x);
+        let indices = tensor(indices);
+        self.shape(
+            "rotate_filters_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe { callee(launch, out_shape, &raw const x, &raw const indices) }
+            },
+        )
+    }
+
+    fn rotate_filters_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dout: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .images
+            .rotate_filters_grad
+            .get("rotate_filters_grad")?;
+        let dx = tensor(dx);
+        let dout = tensor(dout);
+        let indices = tensor(indices);
+        self.call(
+            "rotate_filters_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(launch, &raw const dx, &raw const dout, &raw const indices)
                 }
             },
         )

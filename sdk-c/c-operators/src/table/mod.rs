@@ -38,6 +38,7 @@ mod images;
 mod deformable;
 mod polygons;
 mod regions;
+mod sparse;
 
 /// The table of a plugin.
 #[repr(C)]
@@ -80,9 +81,10 @@ pub struct TenonOperators {
     deformable: deformable::Functions,
     polygons: polygons::Functions,
     regions: regions::Functions,
+    sparse: sparse::Functions,
 }
 
-const _: [(); 9216] = [(); size_of::<TenonOperators>()];
+const _: [(); 9616] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -616,6 +618,14 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("voxel_coordinates", 5444691980986125987),
     ("voxel_coordinates_out_shape", 13312869983875995937),
     ("voxelize", 12015482732102588094),
+    ("pool_points", 4370844789737451309),
+    ("pool_points_grad", 3928639941346020060),
+    ("roi_aware_pool", 15934043181615480699),
+    ("roi_aware_pool_grad", 3581135680647246831),
+    ("roi_point_pool", 3593302818559268215),
+    ("assign_scores", 17240287354504188235),
+    ("assign_scores_out_shape", 14586202574187319783),
+    ("assign_scores_grad", 12903406147251694571),
     ("roi_pool", 1227205274464234164),
     ("roi_pool_out_shape", 15067365806876116275),
     ("roi_pool_indices_shape", 13652193280929522503),
@@ -631,6 +641,15 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("shift_frames", 7014867794004221383),
     ("upfirdn", 10392751087687383271),
     ("upfirdn_out_shape", 8537999138886314189),
+    ("carafe", 10416850131593830240),
+    ("carafe_out_shape", 15310136175239618762),
+    ("carafe_grad", 6735784707741532078),
+    ("correlation", 3951763063175180617),
+    ("correlation_out_shape", 10224702663192680415),
+    ("correlation_grad", 9785081191878458065),
+    ("rotate_filters", 2356527364469108144),
+    ("rotate_filters_out_shape", 16110899490428254372),
+    ("rotate_filters_grad", 18051951077233201257),
     ("deformable_columns", 4531740634057409774),
     ("deformable_columns_out_shape", 6495637228154919330),
     ("deformable_columns_grad", 17510959667929295318),
@@ -661,4 +680,12 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("border_align_grad", 7232104047022014343),
     ("rotated_feature_align", 3494084029558960170),
     ("rotated_feature_align_grad", 17466601113709420757),
+    ("sparse_convolution", 4798540654961437862),
+    ("sparse_convolution_out_shape", 2844895943000389378),
+    ("sparse_convolution_grad", 13058195581041637873),
+    ("sparse_max_pool", 9641894230735818990),
+    ("sparse_max_pool_out_shape", 3062056911579336808),
+    ("sparse_max_pool_grad", 17597541472333967340),
+    ("sparse_matmul", 15798054999689882612),
+    ("sparse_matmul_out_shape", 9918567542523738448),
 ];

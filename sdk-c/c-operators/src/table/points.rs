@@ -4,7 +4,7 @@
 
 use tenon::device::{Result, Status};
 use tenon::operators::{Points, Launch, TensorMut, TensorRef};
-use crate::arguments::{optional, tensor};
+use crate::arguments::{optional, tensor, text};
 use crate::call::{CTable, Slot};
 use crate::ffi;
 
@@ -141,6 +141,90 @@ pub(crate) struct Functions {
     voxelize: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
+    pool_points: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const core::ffi::c_char,
+        ) -> Status,
+    >,
+    pool_points_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const core::ffi::c_char,
+        ) -> Status,
+    >,
+    roi_aware_pool: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            bool,
+        ) -> Status,
+    >,
+    roi_aware_pool_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            bool,
+        ) -> Status,
+    >,
+    roi_point_pool: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
+    assign_scores: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
+    assign_scores_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
+    assign_scores_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
             *const ffi::Tensor,
             *const ffi::Tensor,
             *const ffi::Tensor,
@@ -599,6 +683,306 @@ impl Points for CTable {
                         &raw const x,
                         &raw const voxel_size,
                         &raw const range,
+                    )
+                }
+            },
+        )
+    }
+
+    fn pool_points(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        method: &str,
+    ) -> Result<()> {
+        let callee = self.functions().points.pool_points.get("pool_points")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let indices = tensor(indices);
+        let method = text("method", method)?;
+        self.call(
+            "pool_points",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const x,
+                        &raw const indices,
+                        method.as_ptr(),
+                    )
+                }
+            },
+        )
+    }
+
+    fn pool_points_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        method: &str,
+    ) -> Result<()> {
+        let callee = self.functions().points.pool_points_grad.get("pool_points_grad")?;
+        let dx = tensor(dx);
+        let x = tensor(x);
+        let indices = tensor(indices);
+        let dout = tensor(dout);
+        let method = text("method", method)?;
+        self.call(
+            "pool_points_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const x,
+                        &raw const indices,
+                        &raw const dout,
+                        method.as_ptr(),
+                    )
+                }
+            },
+        )
+    }
+
+    fn roi_aware_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: &mut TensorMut<'_>,
+        voxels: &mut TensorMut<'_>,
+        boxes: &TensorRef<'_>,
+        x: &TensorRef<'_>,
+        features: &TensorRef<'_>,
+        mean: bool,
+    ) -> Result<()> {
+        let callee = self.functions().points.roi_aware_pool.get("roi_aware_pool")?;
+        let out = tensor(out);
+        let indices = tensor(indices);
+        let voxels = tensor(voxels);
+        let boxes = tensor(boxes);
+        let x = tensor(x);
+        let features = tensor(features);
+        self.call(
+            "roi_aware_pool",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const indices,
+                        &raw const voxels,
+                        &raw const boxes,
+                        &raw const x,
+                        &raw const features,
+                        mean,
+                    )
+                }
+            },
+        )
+    }
+
+    fn roi_aware_pool_grad(
+        &self,
+        launch: Launch,
+        dfeatures: &mut TensorMut<'_>,
+        dout: &TensorRef<'_>,
+        voxels: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        mean: bool,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .points
+            .roi_aware_pool_grad
+            .get("roi_aware_pool_grad")?;
+        let dfeatures = tensor(dfeatures);
+        let dout = tensor(dout);
+        let voxels = tensor(voxels);
+        let indices = tensor(indices);
+        self.call(
+            "roi_aware_pool_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dfeatures,
+                        &raw const dout,
+                        &raw const voxels,
+                        &raw const indices,
+                        mean,
+                    )
+                }
+            },
+        )
+    }
+
+    fn roi_point_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        empty: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        features: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self.functions().points.roi_point_pool.get("roi_point_pool")?;
+        let out = tensor(out);
+        let empty = tensor(empty);
+        let x = tensor(x);
+        let boxes = tensor(boxes);
+        let features = tensor(features);
+        self.call(
+            "roi_point_pool",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const empty,
+                        &raw const x,
+                        &raw const boxes,
+                        &raw const features,
+                    )
+                }
+            },
+        )
+    }
+
+    fn assign_scores(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self.functions().points.assign_scores.get("assign_scores")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let centers = tensor(centers);
+        let scores = tensor(scores);
+        let indices = tensor(indices);
+        self.call(
+            "assign_scores",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const x,
+                        &raw const centers,
+                        &raw const scores,
+                        &raw const indices,
+                    )
+                }
+            },
+        )
+    }
+
+    fn assign_scores_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .points
+            .assign_scores_out_shape
+            .get("assign_scores_out_shape")?;
+        let x = tensor(x);
+        let centers = tensor(centers);
+        let scores = tensor(scores);
+        let indices = tensor(indices);
+        self.shape(
+            "assign_scores_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        out_shape,
+                        &raw const x,
+                        &raw const centers,
+                        &raw const scores,
+                        &raw const indices,
+                    )
+                }
+            },
+        )
+    }
+
+    fn assign_scores_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dcenters: &mut TensorMut<'_>,
+        dscores: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .points
+            .assign_scores_grad
+            .get("assign_scores_grad")?;
+        let dx = tensor(dx);
+        let dcenters = tensor(dcenters);
+        let dscores = tensor(dscores);
+        let x = tensor(x);
+        let centers = tensor(centers);
+        let scores = tensor(scores);
+        let indices = tensor(indices);
+        let dout = tensor(dout);
+        self.call(
+            "assign_scores_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const dcenters,
+                        &raw const dscores,
+                        &raw const x,
+                        &raw const centers,
+                        &raw const scores,
+                        &raw const indices,
+                        &raw const dout,
                     )
                 }
             },

@@ -132,7 +132,16 @@ from tenon.ops.elementary import (
     trunc,
 )
 from tenon.ops.expansion import repeat_interleave
-from tenon.ops.images import box_overlaps, masked_im2col, psa_mask, roi_pool, upfirdn
+from tenon.ops.images import (
+    box_overlaps,
+    carafe,
+    correlation,
+    masked_im2col,
+    psa_mask,
+    roi_pool,
+    rotate_filters,
+    upfirdn,
+)
 from tenon.ops.indexing import index_sample, masked_select, nonzero
 from tenon.ops.logic import (
     bitwise_and,
@@ -166,7 +175,14 @@ from tenon.ops.loss import (
 )
 from tenon.ops.matrix import matmul
 from tenon.ops.normalization import group_norm, instance_norm, layer_norm, log_softmax, rms_norm, softmax
-from tenon.ops.points import ball_query, nearest_points, points_in_boxes, points_in_polygons, voxel_coordinates
+from tenon.ops.points import (
+    assign_scores,
+    ball_query,
+    nearest_points,
+    points_in_boxes,
+    points_in_polygons,
+    voxel_coordinates,
+)
 from tenon.ops.polygons import enclosing_rectangles, polygon_nms, polygon_overlaps, sort_vertices
 from tenon.ops.reduction import (
     all,
@@ -188,6 +204,7 @@ from tenon.ops.regions import border_align, deformable_roi_pool, precise_roi_poo
 from tenon.ops.scan import cummax, cummin, cumprod, cumsum, logcumsumexp
 from tenon.ops.slicing import crop, flip, roll
 from tenon.ops.sorting import argsort, kthvalue, mode, searchsorted, topk, unique
+from tenon.ops.sparse import sparse_convolution, sparse_matmul, sparse_max_pool
 from tenon.ops.special import erfinv, i0, polygamma, renorm
 from tenon.ops.vision import nms
 
@@ -207,6 +224,7 @@ __all__ = [
     "argsort",
     "asin",
     "asinh",
+    "assign_scores",
     "atan",
     "atan2",
     "atanh",
@@ -221,6 +239,7 @@ __all__ = [
     "bitwise_xor",
     "border_align",
     "box_overlaps",
+    "carafe",
     "cast",
     "ceil",
     "celu",
@@ -228,6 +247,7 @@ __all__ = [
     "clip_by_norm",
     "copy",
     "copysign",
+    "correlation",
     "cos",
     "cosh",
     "crop",
@@ -344,6 +364,7 @@ __all__ = [
     "rms_norm",
     "roi_pool",
     "roll",
+    "rotate_filters",
     "rotated_roi_align",
     "round",
     "rsqrt",
@@ -368,6 +389,9 @@ __all__ = [
     "softplus",
     "softsign",
     "sort_vertices",
+    "sparse_convolution",
+    "sparse_matmul",
+    "sparse_max_pool",
     "sqrt",
     "square",
     "squared_error",

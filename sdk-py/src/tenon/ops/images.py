@@ -21,6 +21,9 @@ _BOX_OVERLAPS = _compute.Operator("box_overlaps", "float", "0", "bfb", shapes="o
 _MASKED_IM2COL = _compute.Operator("masked_im2col", "float", "0", "iiii", shapes="out")
 _PSA_MASK = _compute.Operator("psa_mask", "float", "0", "biiii", shapes="out")
 _UPFIRDN = _compute.Operator("upfirdn", "float", "0", "III", shapes="out")
+_CARAFE = _compute.Operator("carafe", "float", "0", "iii", shapes="out")
+_CORRELATION = _compute.Operator("correlation", "float", "0", "IIIIII", shapes="out")
+_ROTATE_FILTERS = _compute.Operator("rotate_filters", "float", "0", "", shapes="out")
 
 
 def roi_pool(
@@ -186,3 +189,94 @@ def upfirdn(
         The result.
     """
     return _UPFIRDN.one([x, filter], [up, down, padding], None, None, out, stream)
+
+
+def carafe(
+    x: Buffer,
+    masks: Buffer,
+    kernel_size: int,
+    groups: int = 1,
+    *,
+    scale: int,
+    out: Buffer | None = None,
+    stream: Stream | None = None,
+) -> Buffer:
+    """Enlarges images by weighted sums of windows.
+
+    Content-aware reassembly of Wang et al., "CARAFE", 2019. The window of a pixel of the result
+    lies around the pixel that it comes from; beyond the image, pixels are zero. Each pixel has
+    weights of its own, the same for the channels of a group.
+
+    Args:
+        x: The images.
+        masks: The weights, `[batch, groups * kernel_size * kernel_size, scale * height, scale *
+            width]`.
+        kernel_size: The height and the width of a window, odd.
+        groups: The number of groups of channels.
+        scale: The factor of height and width.
+        out: The buffer for the result, which may be an input. None: a new one.
+        stream: The stream on which it is computed. None: the current stream of the device.
+
+    Returns:
+        The result, `[batch, channels, scale * height, scale * width]`.
+    """
+    return _CARAFE.one([x, masks], [kernel_size, groups, scale], None, None, out, stream)
+
+
+def correlation(
+    x: Buffer,
+    y: Buffer,
+    kernel: Sequence[int],
+    patch: Sequence[int],
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    dilations: Sequence[int],
+    patch_dilations: Sequence[int],
+    *,
+    out: Buffer | None = None,
+    stream: Stream | None = None,
+) -> Buffer:
+    """Computes the scalar products of windows of two images.
+
+    The correlation of Dosovitskiy et al., "FlowNet", 2015. The windows of the first image are those
+    of a convolution. Each is multiplied with the windows of the second image that are shifted by
+    the elements of a patch, whose centre is no shift. Beyond an image, pixels are zero. Attributes
+    have a number for the rows and one for the columns.
+
+    Args:
+        x: The first images.
+        y: The second images.
+        kernel: The height and the width of a window.
+        patch: The height and the width of a patch.
+        strides: The distances of windows.
+        paddings: The rows and columns of zeros on each side.
+        dilations: The distances of the elements of a window.
+        patch_dilations: The distances of the elements of a patch.
+        out: The buffer for the result, which may be an input. None: a new one.
+        stream: The stream on which it is computed. None: the current stream of the device.
+
+    Returns:
+        The products, `[batch, patch height, patch width, rows, columns]`.
+    """
+    return _CORRELATION.one(
+        [x, y], [kernel, patch, strides, paddings, dilations, patch_dilations], None, None, out, stream
+    )
+
+
+def rotate_filters(x: Buffer, indices: Buffer, *, out: Buffer | None = None, stream: Stream | None = None) -> Buffer:
+    """Copies filters with their elements at other places.
+
+    The active rotating filters of Zhou et al., "Oriented Response Networks", 2017. For each
+    rotation, the indices say which place of the copy an element goes to, counted from 1. Elements
+    with the same place are added.
+
+    Args:
+        x: The filters, `[outputs, inputs, orientations, height, width]`.
+        indices: The places, `[orientations, height, width, rotations]`.
+        out: The buffer for the result, which may be an input. None: a new one.
+        stream: The stream on which it is computed. None: the current stream of the device.
+
+    Returns:
+        The copies, `[outputs * rotations, inputs * orientations, height, width]`.
+    """
+    return _ROTATE_FILTERS.one([x, indices], [], None, None, out, stream)

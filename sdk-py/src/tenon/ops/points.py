@@ -19,6 +19,7 @@ _BALL_QUERY = _compute.Operator("ball_query", "float", "int64", "ffii", shapes="
 _POINTS_IN_BOXES = _compute.Operator("points_in_boxes", "float", "int64", "b", shapes="out")
 _POINTS_IN_POLYGONS = _compute.Operator("points_in_polygons", "float", "0", "", shapes="out")
 _VOXEL_COORDINATES = _compute.Operator("voxel_coordinates", "float", "int64", "", shapes="out")
+_ASSIGN_SCORES = _compute.Operator("assign_scores", "float", "0", "", shapes="out")
 
 
 def nearest_points(queries: Buffer, x: Buffer, k: int = 1, *, stream: Stream | None = None) -> tuple[Buffer, Buffer]:
@@ -144,3 +145,33 @@ def voxel_coordinates(
         The voxels, `[points, coordinates]`.
     """
     return _VOXEL_COORDINATES.one([x, voxel_size, range], [], None, None, out, stream)
+
+
+def assign_scores(
+    x: Buffer,
+    centers: Buffer,
+    scores: Buffer,
+    indices: Buffer,
+    *,
+    out: Buffer | None = None,
+    stream: Stream | None = None,
+) -> Buffer:
+    """Sums features of neighbours by the scores of weight matrices.
+
+    The sum of Xu et al., "PAConv", 2021. A point has features for each weight matrix. The features
+    of a neighbour, less those of its sample, are multiplied by the scores of the matrices and
+    added.
+
+    Args:
+        x: The features of the points as neighbours, `[batch, points, matrices, features]`.
+        centers: Their features as samples, in the same shape.
+        scores: The scores, `[batch, samples, neighbours, matrices]`.
+        indices: The neighbours of each sample, of which the first is the sample itself,
+            `[batch, samples, neighbours]`, as integers.
+        out: The buffer for the result, which may be an input. None: a new one.
+        stream: The stream on which it is computed. None: the current stream of the device.
+
+    Returns:
+        The sums, `[batch, features, samples, neighbours]`.
+    """
+    return _ASSIGN_SCORES.one([x, centers, scores, indices], [], None, None, out, stream)

@@ -17,9 +17,16 @@ use crate::runtime::{self as diopi, Dtype, ffi};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generator(&'static str, Option<diopi::Generator>);
 
-/// The location where a function stores a tensor that it creates.
+/// The location where a function stores a tensor that it creates, or the first one of a list of a fixed length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place(*mut ffi::diopiTensorHandle_t);
+
+impl Place {
+    /// Returns the locations of several results, for a function whose list of results has a fixed length.
+    pub(crate) fn list<const N: usize>(self) -> [Self; N] {
+        std::array::from_fn(|n| Self(self.0.wrapping_add(n)))
+    }
+}
 
 /// Each function reads an argument. Handles and pointers must be null or valid until the call ends.
 #[allow(clippy::unused_self, reason = "results live as long as the call")]
@@ -183,7 +190,8 @@ impl Call {
         strides: Option<&[i64]>,
     ) -> Result<Tensor<'_>> {
         let made = self.require(ty, dims, strides)?;
-        // SAFETY: the address is not null and therefore valid, and the host has just created the tensor.
+        // SAFETY: the address is not null and therefore valid, as is each one of the list that a function fills,
+        // and the host has just created the tensor.
         unsafe {
             *place.0 = made.as_raw();
             self.view("the result", made)

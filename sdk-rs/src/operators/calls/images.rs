@@ -258,6 +258,160 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "carafe" => {
+            Entry::elements(
+                6,
+                |operators, launch, arguments| {
+                    operators
+                        .carafe(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                        )
+                },
+            )
+        }
+        "carafe_out_shape" => {
+            Entry::shape(
+                5,
+                |operators, launch, arguments| {
+                    operators
+                        .carafe_out_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                        )
+                },
+            )
+        }
+        "carafe_grad" => {
+            Entry::elements(
+                8,
+                |operators, launch, arguments| {
+                    operators
+                        .carafe_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                        )
+                },
+            )
+        }
+        "correlation" => {
+            Entry::elements(
+                9,
+                |operators, launch, arguments| {
+                    operators
+                        .correlation(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                        )
+                },
+            )
+        }
+        "correlation_out_shape" => {
+            Entry::shape(
+                8,
+                |operators, launch, arguments| {
+                    operators
+                        .correlation_out_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                        )
+                },
+            )
+        }
+        "correlation_grad" => {
+            Entry::elements(
+                11,
+                |operators, launch, arguments| {
+                    operators
+                        .correlation_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                        )
+                },
+            )
+        }
+        "rotate_filters" => {
+            Entry::elements(
+                3,
+                |operators, launch, arguments| {
+                    operators
+                        .rotate_filters(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
+        "rotate_filters_out_shape" => {
+            Entry::shape(
+                2,
+                |operators, launch, arguments| {
+                    operators
+                        .rotate_filters_out_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
+        "rotate_filters_grad" => {
+            Entry::elements(
+                3,
+                |operators, launch, arguments| {
+                    operators
+                        .rotate_filters_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
         _ => None,
     }
 }

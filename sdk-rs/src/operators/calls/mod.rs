@@ -38,6 +38,7 @@ mod images;
 mod deformable;
 mod polygons;
 mod regions;
+mod sparse;
 use super::by_name::Entry;
 
 /// Returns the method with a name.
@@ -79,6 +80,7 @@ pub(super) fn find(method: &str) -> Option<Entry> {
         deformable::find,
         polygons::find,
         regions::find,
+        sparse::find,
     ];
     find.iter().find_map(|find| find(method))
 }

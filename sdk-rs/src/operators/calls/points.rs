@@ -223,6 +223,137 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "pool_points" => {
+            Entry::elements(
+                4,
+                |operators, launch, arguments| {
+                    operators
+                        .pool_points(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.text()?,
+                        )
+                },
+            )
+        }
+        "pool_points_grad" => {
+            Entry::elements(
+                5,
+                |operators, launch, arguments| {
+                    operators
+                        .pool_points_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.text()?,
+                        )
+                },
+            )
+        }
+        "roi_aware_pool" => {
+            Entry::elements(
+                7,
+                |operators, launch, arguments| {
+                    operators
+                        .roi_aware_pool(
+                            launch,
+                            &mut arguments.output()?,
+                            &mut arguments.output()?,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.boolean()?,
+                        )
+                },
+            )
+        }
+        "roi_aware_pool_grad" => {
+            Entry::elements(
+                5,
+                |operators, launch, arguments| {
+                    operators
+                        .roi_aware_pool_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.boolean()?,
+                        )
+                },
+            )
+        }
+        "roi_point_pool" => {
+            Entry::elements(
+                5,
+                |operators, launch, arguments| {
+                    operators
+                        .roi_point_pool(
+                            launch,
+                            &mut arguments.output()?,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
+        "assign_scores" => {
+            Entry::elements(
+                5,
+                |operators, launch, arguments| {
+                    operators
+                        .assign_scores(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
+        "assign_scores_out_shape" => {
+            Entry::shape(
+                4,
+                |operators, launch, arguments| {
+                    operators
+                        .assign_scores_out_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
+        "assign_scores_grad" => {
+            Entry::elements(
+                8,
+                |operators, launch, arguments| {
+                    operators
+                        .assign_scores_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &mut arguments.output()?,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
         _ => None,
     }
 }

@@ -291,4 +291,180 @@ impl Images for Composed<'_> {
     ) -> Result<Vec<usize>> {
         self.own(|own| own.upfirdn_out_shape(launch, x, filter, up, down, padding))
     }
+
+    fn carafe(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<()> {
+        self.own(|own| own.carafe(launch, out, x, masks, kernel_size, groups, scale))
+    }
+
+    fn carafe_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own.carafe_out_shape(launch, x, masks, kernel_size, groups, scale)
+        })
+    }
+
+    fn carafe_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dmasks: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .carafe_grad(
+                    launch,
+                    dx,
+                    dmasks,
+                    x,
+                    masks,
+                    dout,
+                    kernel_size,
+                    groups,
+                    scale,
+                )
+        })
+    }
+
+    fn correlation(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .correlation(
+                    launch,
+                    out,
+                    x,
+                    y,
+                    kernel,
+                    patch,
+                    strides,
+                    paddings,
+                    dilations,
+                    patch_dilations,
+                )
+        })
+    }
+
+    fn correlation_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own
+                .correlation_out_shape(
+                    launch,
+                    x,
+                    y,
+                    kernel,
+                    patch,
+                    strides,
+                    paddings,
+                    dilations,
+                    patch_dilations,
+                )
+        })
+    }
+
+    fn correlation_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dy: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .correlation_grad(
+                    launch,
+                    dx,
+                    dy,
+                    x,
+                    y,
+                    dout,
+                    kernel,
+                    patch,
+                    strides,
+                    paddings,
+                    dilations,
+                    patch_dilations,
+                )
+        })
+    }
+
+    fn rotate_filters(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.own(|own| own.rotate_filters(launch, out, x, indices))
+    }
+
+    fn rotate_filters_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| own.rotate_filters_out_shape(launch, x, indices))
+    }
+
+    fn rotate_filters_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dout: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.own(|own| own.rotate_filters_grad(launch, dx, dout, indices))
+    }
 }

@@ -38,6 +38,7 @@ mod images;
 mod deformable;
 mod polygons;
 mod regions;
+mod sparse;
 
 /// A method that other methods can compute.
 pub(super) struct Composition {

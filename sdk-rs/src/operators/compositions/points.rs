@@ -197,4 +197,120 @@ impl Points for Composed<'_> {
             own.voxelize(launch, voxels, coordinates, counts, used, x, voxel_size, range)
         })
     }
+
+    fn pool_points(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        method: &str,
+    ) -> Result<()> {
+        self.own(|own| own.pool_points(launch, out, x, indices, method))
+    }
+
+    fn pool_points_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        method: &str,
+    ) -> Result<()> {
+        self.own(|own| own.pool_points_grad(launch, dx, x, indices, dout, method))
+    }
+
+    fn roi_aware_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: &mut TensorMut<'_>,
+        voxels: &mut TensorMut<'_>,
+        boxes: &TensorRef<'_>,
+        x: &TensorRef<'_>,
+        features: &TensorRef<'_>,
+        mean: bool,
+    ) -> Result<()> {
+        self.own(|own| {
+            own.roi_aware_pool(launch, out, indices, voxels, boxes, x, features, mean)
+        })
+    }
+
+    fn roi_aware_pool_grad(
+        &self,
+        launch: Launch,
+        dfeatures: &mut TensorMut<'_>,
+        dout: &TensorRef<'_>,
+        voxels: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        mean: bool,
+    ) -> Result<()> {
+        self.own(|own| {
+            own.roi_aware_pool_grad(launch, dfeatures, dout, voxels, indices, mean)
+        })
+    }
+
+    fn roi_point_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        empty: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        features: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.own(|own| own.roi_point_pool(launch, out, empty, x, boxes, features))
+    }
+
+    fn assign_scores(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.own(|own| own.assign_scores(launch, out, x, centers, scores, indices))
+    }
+
+    fn assign_scores_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| own.assign_scores_out_shape(launch, x, centers, scores, indices))
+    }
+
+    fn assign_scores_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dcenters: &mut TensorMut<'_>,
+        dscores: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .assign_scores_grad(
+                    launch,
+                    dx,
+                    dcenters,
+                    dscores,
+                    x,
+                    centers,
+                    scores,
+                    indices,
+                    dout,
+                )
+        })
+    }
 }

@@ -301,4 +301,187 @@ pub trait Images: Send + Sync {
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("upfirdn_out_shape"))
     }
+
+    /// Enlarges images by weighted sums of windows.
+    ///
+    /// Content-aware reassembly of Wang et al., "CARAFE", 2019. The window of a pixel of the result lies around the pixel that it
+    /// comes from; beyond the image, pixels are zero. Each pixel has weights of its own, the same for the channels of a group.
+    ///
+    /// * `out`: The result, `[batch, channels, scale * height, scale * width]`.
+    /// * `x`: The images.
+    /// * `masks`: The weights, `[batch, groups * kernel_size * kernel_size, scale * height, scale * width]`.
+    /// * `kernel_size`: The height and the width of a window, odd.
+    /// * `groups`: The number of groups of channels.
+    /// * `scale`: The factor of height and width.
+    fn carafe(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("carafe"))
+    }
+
+    /// Computes the shape of an output of [`carafe`](Self::carafe).
+    fn carafe_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("carafe_out_shape"))
+    }
+
+    /// Computes the gradients of `carafe`.
+    ///
+    /// * `dx`: The gradient of the images.
+    /// * `dmasks`: The gradient of the weights.
+    /// * `x`: The images.
+    /// * `masks`: The weights.
+    /// * `dout`: The gradient of the result.
+    /// * `kernel_size`: As for `carafe`.
+    /// * `groups`: As for `carafe`.
+    /// * `scale`: As for `carafe`.
+    fn carafe_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dmasks: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        masks: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        kernel_size: i64,
+        groups: i64,
+        scale: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("carafe_grad"))
+    }
+
+    /// Computes the scalar products of windows of two images.
+    ///
+    /// The correlation of Dosovitskiy et al., "FlowNet", 2015. The windows of the first image are those of a convolution. Each is
+    /// multiplied with the windows of the second image that are shifted by the elements of a patch, whose centre is no shift.
+    /// Beyond an image, pixels are zero. Attributes have a number for the rows and one for the columns.
+    ///
+    /// * `out`: The products, `[batch, patch height, patch width, rows, columns]`.
+    /// * `x`: The first images.
+    /// * `y`: The second images.
+    /// * `kernel`: The height and the width of a window.
+    /// * `patch`: The height and the width of a patch.
+    /// * `strides`: The distances of windows.
+    /// * `paddings`: The rows and columns of zeros on each side.
+    /// * `dilations`: The distances of the elements of a window.
+    /// * `patch_dilations`: The distances of the elements of a patch.
+    fn correlation(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<()> {
+        Err(Error::unsupported("correlation"))
+    }
+
+    /// Computes the shape of an output of [`correlation`](Self::correlation).
+    fn correlation_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("correlation_out_shape"))
+    }
+
+    /// Computes the gradients of `correlation`.
+    ///
+    /// * `dx`: The gradient of the first images.
+    /// * `dy`: The gradient of the second images.
+    /// * `x`: The first images.
+    /// * `y`: The second images.
+    /// * `dout`: The gradient of the products.
+    /// * `kernel`: As for `correlation`.
+    /// * `patch`: As for `correlation`.
+    /// * `strides`: As for `correlation`.
+    /// * `paddings`: As for `correlation`.
+    /// * `dilations`: As for `correlation`.
+    /// * `patch_dilations`: As for `correlation`.
+    fn correlation_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dy: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        kernel: &[i64],
+        patch: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        patch_dilations: &[i64],
+    ) -> Result<()> {
+        Err(Error::unsupported("correlation_grad"))
+    }
+
+    /// Copies filters with their elements at other places.
+    ///
+    /// The active rotating filters of Zhou et al., "Oriented Response Networks", 2017. For each rotation, the indices say which
+    /// place of the copy an element goes to, counted from 1. Elements with the same place are added.
+    ///
+    /// * `out`: The copies, `[outputs * rotations, inputs * orientations, height, width]`.
+    /// * `x`: The filters, `[outputs, inputs, orientations, height, width]`.
+    /// * `indices`: The places, `[orientations, height, width, rotations]`.
+    fn rotate_filters(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("rotate_filters"))
+    }
+
+    /// Computes the shape of an output of [`rotate_filters`](Self::rotate_filters).
+    fn rotate_filters_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("rotate_filters_out_shape"))
+    }
+
+    /// Computes the gradient of `rotate_filters`.
+    ///
+    /// * `dx`: The gradient of the filters.
+    /// * `dout`: The gradient of the copies.
+    /// * `indices`: The places.
+    fn rotate_filters_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dout: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("rotate_filters_grad"))
+    }
 }

@@ -251,4 +251,170 @@ pub trait Points: Send + Sync {
     ) -> Result<()> {
         Err(Error::unsupported("voxelize"))
     }
+
+    /// Computes one row of features for each group of points.
+    ///
+    /// The features of a group without points are zero.
+    ///
+    /// * `out`: The features of the groups, `[groups, features]`.
+    /// * `x`: The features, `[points, features]`.
+    /// * `indices`: The group of each point, `[points]`, as integers; -1 for none.
+    /// * `method`: `sum`, `mean` or `max`.
+    fn pool_points(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        method: &str,
+    ) -> Result<()> {
+        Err(Error::unsupported("pool_points"))
+    }
+
+    /// Computes the gradient of `pool_points` by the features.
+    ///
+    /// That of a maximum goes to the first point that has it.
+    ///
+    /// * `dx`: The gradient of the features.
+    /// * `x`: The features.
+    /// * `indices`: The group of each point.
+    /// * `dout`: The gradient of the features of the groups.
+    /// * `method`: As for `pool_points`.
+    fn pool_points_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        method: &str,
+    ) -> Result<()> {
+        Err(Error::unsupported("pool_points_grad"))
+    }
+
+    /// Pools the features of the points in the voxels of boxes.
+    ///
+    /// The pooling of Shi et al., "From Points to Parts", 2020. Boxes are those of `points_in_boxes`, and are divided into equal
+    /// voxels. The features of a voxel are the maxima or the means of those of its points, zero without points.
+    ///
+    /// * `out`: The features of the voxels, `[boxes, x, y, z, features]`.
+    /// * `indices`: The point of each maximum, -1 without points; 0 for means.
+    /// * `voxels`: The number of points of each voxel, then their indices, `[boxes, x, y, z, capacity]`. Points without a place are left out.
+    /// * `boxes`: The boxes, `[boxes, 7]`.
+    /// * `x`: The points, `[points, 3]`.
+    /// * `features`: The features, `[points, features]`.
+    /// * `mean`: True for means instead of maxima.
+    fn roi_aware_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        indices: &mut TensorMut<'_>,
+        voxels: &mut TensorMut<'_>,
+        boxes: &TensorRef<'_>,
+        x: &TensorRef<'_>,
+        features: &TensorRef<'_>,
+        mean: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("roi_aware_pool"))
+    }
+
+    /// Computes the gradient of `roi_aware_pool` by the features.
+    ///
+    /// * `dfeatures`: The gradient of the features.
+    /// * `dout`: The gradient of the features of the voxels.
+    /// * `voxels`: The number of points of each voxel, then their indices.
+    /// * `indices`: The point of each maximum.
+    /// * `mean`: As for `roi_aware_pool`.
+    fn roi_aware_pool_grad(
+        &self,
+        launch: Launch,
+        dfeatures: &mut TensorMut<'_>,
+        dout: &TensorRef<'_>,
+        voxels: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        mean: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("roi_aware_pool_grad"))
+    }
+
+    /// Collects the points in each box.
+    ///
+    /// The pooling of Shi et al., "PointRCNN", 2019. Boxes are those of `points_in_boxes`. The first points in a box are its
+    /// samples. If there are too few, they are repeated; if there are none, the samples are zero.
+    ///
+    /// * `out`: The coordinates, then the features of the samples, `[batch, boxes, samples, 3 + features]`.
+    /// * `empty`: 1 for a box without points and 0 otherwise, `[batch, boxes]`.
+    /// * `x`: The points, `[batch, points, 3]`.
+    /// * `boxes`: The boxes, `[batch, boxes, 7]`.
+    /// * `features`: The features, `[batch, points, features]`.
+    fn roi_point_pool(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        empty: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        features: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("roi_point_pool"))
+    }
+
+    /// Sums features of neighbours by the scores of weight matrices.
+    ///
+    /// The sum of Xu et al., "PAConv", 2021. A point has features for each weight matrix. The features of a neighbour, less those
+    /// of its sample, are multiplied by the scores of the matrices and added.
+    ///
+    /// * `out`: The sums, `[batch, features, samples, neighbours]`.
+    /// * `x`: The features of the points as neighbours, `[batch, points, matrices, features]`.
+    /// * `centers`: Their features as samples, in the same shape.
+    /// * `scores`: The scores, `[batch, samples, neighbours, matrices]`.
+    /// * `indices`: The neighbours of each sample, of which the first is the sample itself, `[batch, samples, neighbours]`, as integers.
+    fn assign_scores(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("assign_scores"))
+    }
+
+    /// Computes the shape of an output of [`assign_scores`](Self::assign_scores).
+    fn assign_scores_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("assign_scores_out_shape"))
+    }
+
+    /// Computes the gradients of `assign_scores`.
+    ///
+    /// * `dx`: The gradient of the features as neighbours.
+    /// * `dcenters`: The gradient of the features as samples.
+    /// * `dscores`: The gradient of the scores.
+    /// * `x`: The features of the points as neighbours.
+    /// * `centers`: Their features as samples.
+    /// * `scores`: The scores.
+    /// * `indices`: The neighbours of each sample.
+    /// * `dout`: The gradient of the sums.
+    fn assign_scores_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dcenters: &mut TensorMut<'_>,
+        dscores: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        centers: &TensorRef<'_>,
+        scores: &TensorRef<'_>,
+        indices: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("assign_scores_grad"))
+    }
 }
