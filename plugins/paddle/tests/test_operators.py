@@ -57,6 +57,7 @@ UNARY: dict[str, tuple[Operator, NDArray[Any]]] = {
     "elu of 0.5": (lambda x: F.elu(x, 0.5), ANY),
     "softplus of 2": (lambda x: F.softplus(x, beta=2, threshold=1), ANY),
     "stanh": (paddle.stanh, ANY),
+    "erfinv": (lambda x: paddle.erfinv(paddle.tanh(x)), ANY),
     **{
         name: (getattr(paddle, name), ANY)
         for name in (
@@ -110,6 +111,7 @@ BINARY: dict[str, Operator] = {
     "fmin": paddle.fmin,
     "atan2": paddle.atan2,
     "lerp": lambda x, y: paddle.lerp(x, y, 0.25),
+    "remainder": paddle.remainder,
     "where": lambda x, y: paddle.where(x > y, x, y),
     "power": lambda x, y: paddle.pow(paddle.abs(x) + 0.5, y),
 }
@@ -179,11 +181,26 @@ def test_unary_agrees_with_the_cpu(name: str, dtype: str) -> None:
     assert_same(with_gradients(operator, array.astype(dtype)), 1e-5 if dtype == "float32" else 1e-6)
 
 
+@pytest.mark.parametrize("name", ["relu", "leaky_relu"])
+def test_gradients_of_gradients_agree_with_the_cpu(name: str) -> None:
+    """The gradient by the weights of a gradient, as in penalties on gradients."""
+
+    def compute() -> list[Any]:
+        x = paddle.to_tensor(ANY, stop_gradient=False)
+        weights = paddle.to_tensor(OTHER, stop_gradient=False)
+        (slope,) = paddle.grad(getattr(F, name)(x), [x], [weights], create_graph=True)
+        slope.sum().backward()
+        return [slope.numpy(), weights.grad.numpy()]
+
+    assert_same(compute, 1e-6)
+
+
 @pytest.mark.parametrize(
     "other", [OTHER, ROW, OTHER[:, :1], OTHER[:1, :1]], ids=["same", "row", "column", "one"]
 )
 @pytest.mark.parametrize(
-    "name", of_release({(2, 6): sorted(set(BINARY) - {"atan2"}), (3, 0): sorted(BINARY)})
+    "name",
+    of_release({(2, 6): sorted(set(BINARY) - {"atan2", "remainder"}), (3, 0): sorted(BINARY)}),
 )
 def test_binary_broadcasts_as_the_cpu_does(name: str, other: NDArray[Any]) -> None:
     """Gradients of an operand that was broadcast are sums."""

@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xbd11f52771ddd795)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xb494ee29235c7748)
 
 /**
  * @brief The operators of a device.
@@ -8983,7 +8983,7 @@ typedef struct TenonOperators {
   /**
    * @name Special functions: The functions of Bessel, Gauss and gamma, and parts of limited norm.
    *
-   * They are computed in float64, and rounded to the type of the input.
+   * Those without a formula are computed in float64, and rounded to the type of the input.
    * @{
    */
 
@@ -8999,6 +8999,24 @@ typedef struct TenonOperators {
     C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
     uint64_t data_types;
   } erfinv;
+
+  /**
+   * @brief Computes the gradient of `erfinv`.
+   *
+   * `dx = dout * (0.5 * sqrt(pi)) * exp(square(out))`.
+   *
+   * Elementwise. It is infinite where the result is.
+   *
+   * @param[out] dx The gradient of the input.
+   * @param[in] out The result.
+   * @param[in] dout The gradient of the result.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* out,
+        const TenonTensor* dout);
+    uint64_t data_types;
+  } erfinv_grad;
 
   /**
    * @brief Computes the modified Bessel function of the first kind, of order 0.
@@ -10624,7 +10642,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 9616, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 9632, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

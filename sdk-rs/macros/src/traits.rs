@@ -889,7 +889,7 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "zero_grad",
         ],
     ),
-    ("Special", &["erfinv", "i0", "polygamma", "gammaincc", "renorm"]),
+    ("Special", &["erfinv", "erfinv_grad", "i0", "polygamma", "gammaincc", "renorm"]),
     (
         "Vision",
         &[

@@ -26,3 +26,6 @@ pub mod loss;
 
 /// One value from all elements along some dimensions.
 pub mod reduction;
+
+/// The functions of Bessel, Gauss and gamma, and parts of limited norm.
+pub mod special;

@@ -4,8 +4,9 @@
 
 use tenon::device::Result;
 use tenon::operators::{Special, Launch, TensorMut, TensorRef};
+use tenon_kernels::formulas;
 use crate::CpuOperators;
-use crate::queue::Call;
+use crate::queue::{Call, expect_shape};
 
 impl Special for CpuOperators {
     fn erfinv(
@@ -18,6 +19,24 @@ impl Special for CpuOperators {
         let mut out = call.output(out)?;
         let x = call.input(x)?;
         call.run("erfinv", move || tenon_kernels::special::erfinv(&mut out, &x))
+    }
+
+    fn erfinv_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        out: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let out = call.input(out)?;
+        let dout = call.input(dout)?;
+        expect_shape(&dx, &[&out, &dout])?;
+        call.run(
+            "erfinv_grad",
+            move || formulas::special::erfinv_grad(&mut dx, &out, &dout),
+        )
     }
 
     fn i0(

@@ -84,7 +84,7 @@ pub struct TenonOperators {
     sparse: sparse::Functions,
 }
 
-const _: [(); 9616] = [(); size_of::<TenonOperators>()];
+const _: [(); 9632] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -594,6 +594,7 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("triu_indices", 13776535834500038109),
     ("zero_grad", 12187333219066205377),
     ("erfinv", 12053831870027846248),
+    ("erfinv_grad", 7202994573087632665),
     ("i0", 13707379912360618581),
     ("polygamma", 13427966741329318061),
     ("gammaincc", 2475913397287545617),

@@ -18,6 +18,14 @@ pub(crate) struct Functions {
             *const ffi::Tensor,
         ) -> Status,
     >,
+    erfinv_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
     i0: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
@@ -70,6 +78,28 @@ impl Special for CTable {
                 // SAFETY: the plugin promises a function with these parameters, which live during
                 // the call.
                 unsafe { callee(launch, &raw const out, &raw const x) }
+            },
+        )
+    }
+
+    fn erfinv_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        out: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self.functions().special.erfinv_grad.get("erfinv_grad")?;
+        let dx = tensor(dx);
+        let out = tensor(out);
+        let dout = tensor(dout);
+        self.call(
+            "erfinv_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe { callee(launch, &raw const dx, &raw const out, &raw const dout) }
             },
         )
     }

@@ -12,6 +12,7 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Relu<'static>>(&["relu"], &[FLOATS, INTEGERS])?;
     registry.add_any::<ReluGrad<'static>>(&["relu_dx"], &[FLOATS])?;
+    registry.add_any::<ReluDoubleGrad<'static>>(&["relu_dx"], &[FLOATS])?;
     registry.add_any::<Relu6<'static>>(&["relu6"], &[FLOATS])?;
     registry.add_any::<Relu6Grad<'static>>(&["relu6_dx"], &[FLOATS])?;
     if registry.release() <= Release::V3_2 {
@@ -21,11 +22,20 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry
             .add_any::<LeakyReluGradUntilV3_2<'static>>(&["leaky_relu_dx"], &[FLOATS])?;
     }
+    if registry.release() <= Release::V3_2 {
+        registry
+            .add_any::<
+                LeakyReluDoubleGradUntilV3_2<'static>,
+            >(&["leaky_relu_dx"], &[FLOATS])?;
+    }
     if registry.release() >= Release::V3_3 {
         registry.add_any::<LeakyRelu<'static>>(&["leaky_relu"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_3 {
         registry.add_any::<LeakyReluGrad<'static>>(&["leaky_relu_dx"], &[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_3 {
+        registry.add_any::<LeakyReluDoubleGrad<'static>>(&["leaky_relu_dx"], &[FLOATS])?;
     }
     if registry.release() <= Release::V2_6 {
         registry
@@ -142,6 +152,28 @@ impl Run<Any> for ReluGrad<'_> {
 }
 
 kernel! {
+    /// Gradient of `relu`.
+    struct ReluDoubleGrad<'c> = c"relu_double_grad" {
+        inputs: { out: Tensor<'c>, dout: Tensor<'c> },
+        attributes: {},
+        outputs: { dx: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for ReluDoubleGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let out = self.out.view()?;
+        let dout = self.dout.view()?;
+        elementwise::gradient(
+            call,
+            self.dx,
+            -1,
+            &[&out, &dout],
+            |device, launch, dx| device.relu_dx(launch, dx, &out, &dout),
+        )
+    }
+}
+
+kernel! {
     /// Computes the rectified linear unit with a maximum of 6.
     struct Relu6<'c> = c"relu6" {
         inputs: { x: Tensor<'c> },
@@ -230,6 +262,30 @@ impl Run<Any> for LeakyReluGradUntilV3_2<'_> {
 }
 
 kernel! {
+    /// Gradient of `leaky_relu`.
+    struct LeakyReluDoubleGradUntilV3_2<'c> = c"leaky_relu_double_grad" {
+        inputs: { x: Tensor<'c>, dout: Tensor<'c> },
+        attributes: { alpha: f32 },
+        outputs: { dx: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for LeakyReluDoubleGradUntilV3_2<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let dout = self.dout.view()?;
+        elementwise::gradient(
+            call,
+            self.dx,
+            -1,
+            &[&x, &dout],
+            |device, launch, dx| {
+                device.leaky_relu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
+            },
+        )
+    }
+}
+
+kernel! {
     /// Computes the rectified linear unit with a slope for negative numbers.
     struct LeakyRelu<'c> = c"leaky_relu" {
         inputs: { x: Tensor<'c> },
@@ -258,6 +314,28 @@ kernel! {
     }
 }
 impl Run<Any> for LeakyReluGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let dout = self.dout.view()?;
+        elementwise::gradient(
+            call,
+            self.dx,
+            -1,
+            &[&x, &dout],
+            |device, launch, dx| device.leaky_relu_dx(launch, dx, &x, &dout, self.alpha),
+        )
+    }
+}
+
+kernel! {
+    /// Gradient of `leaky_relu`.
+    struct LeakyReluDoubleGrad<'c> = c"leaky_relu_double_grad" {
+        inputs: { x: Tensor<'c>, dout: Tensor<'c> },
+        attributes: { alpha: f64 },
+        outputs: { dx: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for LeakyReluDoubleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;

@@ -35,6 +35,12 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<FloorDivideRaw<'static>>(&["floor_divide"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Remainder<'static>>(&["remainder"], &[FLOATS, INTEGERS])?;
     registry.add_any::<RemainderRaw<'static>>(&["remainder"], &[FLOATS, INTEGERS])?;
+    if registry.release() >= Release::V3_0 {
+        registry
+            .add_any::<
+                RemainderGrad<'static>,
+            >(&["remainder_da", "remainder_db", "expand"], &[FLOATS])?;
+    }
     registry
         .add_any::<ElementwisePow<'static>>(&["elementwise_pow"], &[FLOATS, INTEGERS])?;
     registry
@@ -456,6 +462,38 @@ impl Run<Any> for RemainderRaw<'_> {
             &[&a, &b],
             |device, launch, out| device.remainder(launch, out, &a, &b),
         )
+    }
+}
+
+kernel! {
+    /// Gradient of `remainder`.
+    struct RemainderGrad<'c> = c"remainder_grad" {
+        inputs: { a: Tensor<'c>, b: Tensor<'c>, dout: Tensor<'c> },
+        attributes: {},
+        outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for RemainderGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let a = self.a.view()?;
+        let b = self.b.view()?;
+        let dout = self.dout.view()?;
+        let da = elementwise::early_gradient(
+            call,
+            self.da,
+            -1,
+            &[&a, &b, &dout],
+            |device, launch, da| device.remainder_da(launch, da, &dout),
+        )?;
+        elementwise::gradient(
+            call,
+            self.db,
+            -1,
+            &[&a, &b, &dout],
+            |device, launch, db| device.remainder_db(launch, db, &a, &b, &dout),
+        )?;
+        da.store()?;
+        Ok(())
     }
 }
 

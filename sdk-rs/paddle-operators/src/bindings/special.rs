@@ -4,6 +4,7 @@
 
 use tenon::device::Release;
 use crate::error::Result;
+use crate::kernel::elementwise;
 use crate::kernel::outputs;
 use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
@@ -11,6 +12,7 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Erfinv<'static>>(&["erfinv"], &[FLOATS])?;
+    registry.add_any::<ErfinvGrad<'static>>(&["erfinv_grad"], &[FLOATS])?;
     registry.add_any::<I0<'static>>(&["i0"], &[FLOATS])?;
     registry.add_any::<Polygamma<'static>>(&["polygamma"], &[FLOATS])?;
     if registry.release() >= Release::V3_0 {
@@ -33,6 +35,27 @@ impl Run<Any> for Erfinv<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| device.erfinv(launch, &mut out, &x))
+    }
+}
+
+kernel! {
+    /// Computes the gradient of `erfinv`.
+    struct ErfinvGrad<'c> = c"erfinv_grad" {
+        inputs: { out: Tensor<'c>, dout: Tensor<'c> },
+        attributes: {},
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for ErfinvGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let out = self.out.view()?;
+        let dout = self.dout.view()?;
+        elementwise::result(
+            call,
+            self.dx,
+            &[&out, &dout],
+            |device, launch, dx| device.erfinv_grad(launch, dx, &out, &dout),
+        )
     }
 }
 

@@ -16,6 +16,20 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "erfinv_grad" => {
+            Entry::elements(
+                3,
+                |operators, launch, arguments| {
+                    operators
+                        .erfinv_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
         "i0" => {
             Entry::elements(
                 2,

@@ -1304,4 +1304,9 @@ pub(super) const COMPOSITIONS: &[Composition] = &[
         parts: &["reduce_as"],
         tests: &[],
     },
+    Composition {
+        method: "erfinv_grad",
+        parts: &["exp", "multiply", "square"],
+        tests: &[],
+    },
 ];

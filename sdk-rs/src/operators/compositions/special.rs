@@ -3,7 +3,7 @@
 //! The functions of Bessel, Gauss and gamma, and parts of limited norm.
 
 use tenon::device::Result;
-use tenon::operators::{Special, Launch, TensorMut, TensorRef};
+use tenon::operators::{Special, Elementary, Arithmetic, Launch, TensorMut, TensorRef};
 use crate::operators::composed::Composed;
 
 impl Special for Composed<'_> {
@@ -14,6 +14,37 @@ impl Special for Composed<'_> {
         x: &TensorRef<'_>,
     ) -> Result<()> {
         self.own(|own| own.erfinv(launch, out, x))
+    }
+
+    fn erfinv_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        out: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        let ty = Self::elements(&[out, dout]);
+        if !self.composes("erfinv_grad", ty) {
+            return self.own(|own| own.erfinv_grad(launch, dx, out, dout));
+        }
+
+        // dout * (0.5 * sqrt(pi)) * exp(square(out))
+        let part_1 = self.constant(ty, 0.5 * f64::sqrt(std::f64::consts::PI))?;
+        let part_2 = self
+            .result(
+                ty,
+                &[dout, &part_1],
+                |result| self.multiply(launch, result, dout, &part_1),
+            )?;
+        let part_3 = self.result(ty, &[out], |result| self.square(launch, result, out))?;
+        let part_4 = self
+            .result(ty, &[&part_3], |result| self.exp(launch, result, &part_3))?;
+        self.write(
+            launch,
+            dx,
+            &[&part_2, &part_4],
+            |result| { self.multiply(launch, result, &part_2, &part_4) },
+        )
     }
 
     fn i0(

@@ -7,7 +7,7 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 
 /// The functions of Bessel, Gauss and gamma, and parts of limited norm.
 ///
-/// They are computed in float64, and rounded to the type of the input.
+/// Those without a formula are computed in float64, and rounded to the type of the input.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Special: Send + Sync {
     /// Computes the inverse of the error function.
@@ -23,6 +23,25 @@ pub trait Special: Send + Sync {
         x: &TensorRef<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("erfinv"))
+    }
+
+    /// Computes the gradient of `erfinv`.
+    ///
+    /// `dx = dout * (0.5 * sqrt(pi)) * exp(square(out))`.
+    ///
+    /// Elementwise. It is infinite where the result is.
+    ///
+    /// * `dx`: The gradient of the input.
+    /// * `out`: The result.
+    /// * `dout`: The gradient of the result.
+    fn erfinv_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        out: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("erfinv_grad"))
     }
 
     /// Computes the modified Bessel function of the first kind, of order 0.
