@@ -53,7 +53,20 @@ def said(*arguments: str, **variables: str) -> str:
 
 def test_help_names_every_command() -> None:
     text = said("--help")
-    for command in ("info", "bench", "new", "check", "doctor", "matrix", "report", "trace", "rules"):
+    for command in (
+        "info",
+        "bench",
+        "new",
+        "check",
+        "doctor",
+        "matrix",
+        "report",
+        "trace",
+        "capture",
+        "replay",
+        "trim",
+        "rules",
+    ):
         assert re.search(rf"^    {command} ", text, re.MULTILINE), text
     assert "exit status: 0 success" in text
     assert said("help") == said("help", "help") == text

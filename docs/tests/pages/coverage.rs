@@ -60,6 +60,11 @@ const ROWS: [Row; 17] = [
     row("docs/src/guide/c-sdk.md", "json", Tested::Manifest),
     row("docs/src/guide/matrix.md", "json", by("tools/cli/tests/matrix.rs", "docs/src/guide/matrix.md")),
     row("docs/src/guide/c-sdk-install.md", "cpp", by(USERS, "vector_add.cpp")),
+    row(
+        "docs/src/guide/capture.md",
+        "python",
+        by("sdk-py/tests/test_capture.py", "docs/src/guide/capture.md"),
+    ),
     row("docs/src/guide/diopi.md", "c", by("plugins/diopi/tests/test_example.py", "add.c")),
     row("docs/src/guide/first-device.md", "rust", Tested::Crate),
     row("docs/src/guide/first-device.md", "toml", Tested::Crate),

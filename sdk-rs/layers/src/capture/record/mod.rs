@@ -239,6 +239,10 @@ impl Recorder {
         // No function has more than 255 parameters.
         let number_of_param = index as u8;
         if param.is_output() {
+            if matches!(param.length, Some(Length::Count(_))) {
+                // Arrays and strings are not recorded.
+                return;
+            }
             let output = match param.kind {
                 _ if word == 0 => Output::Number(0),
                 Kind::Handle { name, .. } => {

@@ -221,7 +221,7 @@ impl Replay<'_> {
             self.report.of_other_plugins += 1;
             return Ok(());
         }
-        if self.held.is_full() {
+        if self.held.is_full() || matches!(call.function, Function::DeinitDevice | Function::Finalize) {
             self.wait();
         }
         let mut words = match self.words(call)? {
@@ -250,6 +250,7 @@ impl Replay<'_> {
         self.compare_status(call, returned.as_ref().err());
         if returned.is_ok() {
             self.remove_destroyed(call);
+            self.leave_ended(call);
         }
         self.keep_created(call, &words, returned.is_ok());
         let succeeded = call.outcome.as_ref().is_some_and(|outcome| outcome.status == 0);
@@ -302,6 +303,19 @@ impl Replay<'_> {
                 self.report.differ(call, format!("status {status} instead of {}: {error}", outcome.status));
             }
             None => self.report.differ(call, format!("success instead of status {}", outcome.status)),
+        }
+    }
+
+    /// Uses no device any more that a call has shut down.
+    fn leave_ended(&mut self, call: &Call) {
+        match call.function {
+            Function::Finalize => self.devices.clear(),
+            Function::DeinitDevice => {
+                for device in self.devices_of(call) {
+                    self.devices.remove(&device);
+                }
+            }
+            _ => {}
         }
     }
 
