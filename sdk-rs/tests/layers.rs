@@ -135,3 +135,37 @@ fn the_spec_is_there_as_data() {
     ));
     assert_eq!(Function::GetMultiProcess.info().since, Some("3.1"));
 }
+
+#[test]
+fn numbers_repeat_a_call() {
+    let (device, _) = layered(["", ""]);
+    // SAFETY: each call gets what its function needs: addresses of memory with the given lengths.
+    let call = |function: Function, words: &mut [u64]| unsafe { function.call_with(&device, words) };
+    let mut words = [1, 0, 4];
+    assert_eq!(call(Function::DeviceMemoryAllocate, &mut words), Some(Ok(false)));
+    assert_ne!(words[1], 0, "the result is written to the arguments");
+    let (memory, source, mut back) = (words[1], *b"abcd", [0u8; 4]);
+    let address = |bytes: &[u8]| bytes.as_ptr().expose_provenance() as u64;
+    assert_eq!(call(Function::MemoryCopyH2d, &mut [1, memory, address(&source), 4]), Some(Ok(false)));
+    let destination = back.as_mut_ptr().expose_provenance() as u64;
+    assert_eq!(call(Function::MemoryCopyD2h, &mut [1, destination, memory, 4]), Some(Ok(false)));
+    assert_eq!(back, source);
+    // The fallback of a question answers yes.
+    assert_eq!(call(Function::QueryEvent, &mut [1, 1]), Some(Ok(true)));
+    assert!(call(Function::MemoryCopyH2d, &mut [1, memory, 0, 4]).unwrap().is_err(), "a null address");
+    assert!(call(Function::MemoryCopyH2d, &mut [1, memory]).is_none(), "too few numbers");
+    assert!(call(Function::XcclGetUniqueId, &mut [0]).is_none(), "numbers do not represent a struct");
+}
+
+#[test]
+fn functions_of_the_sdk_are_described() {
+    let copy = Function::AsyncMemoryCopyH2d.in_c();
+    assert_eq!(copy.name, "tenon_async_memory_copy_h2d");
+    assert_eq!(copy.params, ["tenon_device", "tenon_stream", "void*", "const void*", "size_t"]);
+    assert!(!copy.takes_plugin && !copy.answers && !copy.managed);
+    assert!(Function::QueryEvent.in_c().answers && Function::GetDevice.in_c().takes_plugin);
+    assert!(Function::Initialize.in_c().managed);
+    for function in Function::ALL {
+        assert_eq!(function.in_c().params.len(), function.info().params.len(), "{}", function.name());
+    }
+}

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use common::recording::{path, pipeline, record};
 use common::{ID, OTHER, cpu};
-use tenon::DevicePtr;
 use tenon::device::*;
+use tenon::{DevicePtr, HostPtr};
 use tenon_cpu::{Config, Cpu};
 use tenon_layers::capture::replay::{Report, Target, replay};
 use tenon_layers::capture::{Capture, Options, Recording};
@@ -204,6 +204,32 @@ fn threads_keep_their_current_device() {
     let cpu = other_cpu();
     assert_equal(&repeat(&recording, cpu.clone()), 0);
     assert_eq!(cpu.get_device(), Ok(ID), "the last call is of the first thread");
+}
+
+#[test]
+fn objects_of_several_threads_are_told_apart() {
+    // The threads use the addresses of each other's memory again.
+    let recording = record("stress.cap", |device| {
+        std::thread::scope(|scope| {
+            for thread in 0..4u8 {
+                scope.spawn(move || {
+                    let stream = device.create_stream(ID).unwrap();
+                    for round in 0..50u8 {
+                        let memory = device.device_memory_allocate(ID, 64).unwrap();
+                        device.memory_copy_h2d(ID, memory, &[thread * 50 + round; 64]).unwrap();
+                        let mut back = [0; 64];
+                        let host = HostPtr::from_ptr(back.as_mut_ptr());
+                        device.async_memory_copy_d2h(ID, stream, host, memory, 64).unwrap();
+                        device.synchronize_stream(ID, stream).unwrap();
+                        device.device_memory_deallocate(ID, memory, 64).unwrap();
+                        assert_eq!(back, [thread * 50 + round; 64]);
+                    }
+                    device.destroy_stream(ID, stream).unwrap();
+                });
+            }
+        });
+    });
+    assert_equal(&repeat(&recording, other_cpu()), 200);
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Shadow {
         if let Some((offset, piece)) =
             block.range(..start).next_back().map(|(offset, piece)| (*offset, *piece))
         {
-            let (kept, last) = (start - offset, offset + piece.length);
+            let (kept, last) = (start - offset, offset.saturating_add(piece.length));
             if last > start {
                 block.insert(offset, Piece { length: kept, ..piece });
             }
@@ -75,7 +75,7 @@ impl Shadow {
         let inside: Vec<u64> = block.range(start..end).map(|(offset, _)| *offset).collect();
         for offset in inside {
             if let Some(piece) = block.remove(&offset)
-                && offset + piece.length > end
+                && offset.saturating_add(piece.length) > end
             {
                 block.insert(end, rest(piece, end - offset));
             }
@@ -89,7 +89,7 @@ impl Shadow {
         let before = block.range(..start).next_back();
         let overlapping = before.into_iter().chain(block.range(start..end));
         let cut = overlapping.filter_map(|(offset, piece)| {
-            let (first, last) = ((*offset).max(start), (offset + piece.length).min(end));
+            let (first, last) = ((*offset).max(start), offset.saturating_add(piece.length).min(end));
             (first < last).then(|| {
                 let piece = Piece { length: last - first, ..rest(*piece, first - offset) };
                 (first - start, piece)
