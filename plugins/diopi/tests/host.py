@@ -15,7 +15,18 @@ import numpy as np
 from signatures import ROOT, Param, Scalar, Size, constants, ctype, functions
 from tensors import Array, Out, Tensors, code_of, empty, like
 
-__all__ = ["NEW", "DiopiError", "Generator", "Library", "Missing", "Number", "Out", "build", "like"]
+__all__ = [
+    "NEW",
+    "DiopiError",
+    "Generator",
+    "Library",
+    "Missing",
+    "Number",
+    "Out",
+    "Sparse",
+    "build",
+    "like",
+]
 
 NEW: Any = type("New", (), {"__doc__": "A place for a result that the operator makes."})()
 
@@ -48,6 +59,14 @@ class Number:
         if isinstance(value, np.generic):
             return Number(value.item(), value.dtype)
         return Number(value, {bool: np.bool_, int: np.int64, float: np.float64}[type(value)])
+
+
+class Sparse:
+    """A sparse matrix in compressed rows: row offsets, columns and values."""
+
+    def __init__(self, shape: tuple[int, int], *parts: Array) -> None:
+        # The memory of the matrix itself is never read.
+        self.arrays = [np.zeros(shape, parts[2].dtype), *parts]
 
 
 class Generator:
@@ -186,7 +205,7 @@ class _Call:
             [
                 (item.array if isinstance(item, _Result) else item, "Const" not in param.type)
                 for param, arg in zip(params, filled, strict=True)
-                for item in (arg if isinstance(arg, list) else [arg])
+                for item in _items(arg)
                 if isinstance(item, _Result | np.ndarray)
             ]
         )
@@ -239,6 +258,8 @@ class _Call:
             array = arg.array
             self._results.append(lambda: array)
             return self._tensors.handle(array)
+        if isinstance(arg, Sparse):
+            return self._tensors.sparse(arg.arrays)
         return None if arg is None else self._tensors.handle(arg)
 
     def _size(self, arg: Sequence[int] | None) -> Size:
@@ -268,6 +289,13 @@ class _Result:
     """The array of an `Out`."""
 
     array: Array
+
+
+def _items(arg: Any) -> list[Any]:
+    """Returns the arrays of an argument."""
+    if isinstance(arg, Sparse):
+        return arg.arrays
+    return arg if isinstance(arg, list) else [arg]
 
 
 def _with_arrays(arg: Any) -> Any:

@@ -149,6 +149,12 @@ class Tensors:
         """Returns the handle of an array's tensor."""
         return self._handles[id(array)]
 
+    def sparse(self, arrays: Sequence[Array]) -> int:
+        """Makes the tensor of the first array sparse, and returns its handle."""
+        handles = [self._handles[id(array)] for array in arrays]
+        self._runtime.host_make_sparse(*map(ctypes.c_void_p, handles))
+        return handles[0]
+
     def read(self) -> None:
         """Reads the arrays that the call may write to. Checks that nothing else has changed."""
         for memory in self._memories:

@@ -29,11 +29,11 @@ def test_assigned_scores(lib: Library, dtype: Any, kind: str) -> None:
     arguments = points, centers, scores, indices, *numbers
     wide = [array.astype("f8") for array in arguments[:3]]
     out = lib.call(f"{name}Mmcv", Out(shape, dtype), *arguments, 0)
-    near(out, scored(*wide, indices), 2)
+    near(out, scored(wide[0], wide[1], wide[2], indices), 2)
     upstream = draw(*shape)
     outs = [Out(array.shape, dtype) for array in wide]
     backs = lib.call(f"{name}BackwardMmcv", *outs, upstream, *arguments, 0)
-    slopes = gradient(lambda *inputs: scored(*inputs, indices), wide, upstream)
+    slopes = gradient(lambda x, c, s: scored(x, c, s, indices), wide, upstream)
     for actual, expected in zip(backs, slopes, strict=True):
         near_slope(actual, expected, 10)
     with pytest.raises(DiopiError, match="aggregation 2") as caught:
@@ -71,7 +71,7 @@ def test_pooling_in_voxels_of_boxes(lib: Library, dtype: Any, kind: str, method:
     boxes, points = boxes_and_points(draw)
     features = draw(40, 2)
     shape = 3, *grid, 2
-    lists = {}
+    lists: dict[tuple[int, ...], list[int]] = {}
     for n, box in enumerate(boxes.astype("f8")):
         for point, voxel in enumerate(voxels_of(box, points.astype("f8"), grid)):
             if voxel is not None:
@@ -137,7 +137,7 @@ def test_points_of_boxes(lib: Library, dtype: Any, kind: str, samples: int) -> N
     assert empty.any() and not empty.all()
 
 
-REDUCE = {0: np.sum, 1: np.mean, 2: np.max}
+REDUCE: dict[int, Any] = {0: np.sum, 1: np.mean, 2: np.max}
 
 
 @pytest.mark.parametrize("dtype", REAL, ids=str)

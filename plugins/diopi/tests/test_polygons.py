@@ -29,7 +29,8 @@ def area(points: Array) -> float:
 
 def half_planes(points: Array) -> Array:
     """Returns `normal, offset` of each edge of the hull; they are not positive inside."""
-    return np.unique(np.round(ConvexHull(points).equations, 14), axis=0)
+    planes: Array = np.unique(np.round(ConvexHull(points).equations, 14), axis=0)
+    return planes
 
 
 def shared(a: Array, b: Array) -> float:
@@ -272,7 +273,7 @@ def test_corners_of_smallest_rectangles(lib: Library) -> None:
         [1, 1, 8, 8, 1, 2, 2, 1, 1, 3, 3, 1, 2, 3, 3, 2, 1.5, 1.5],
         [4] * 18,
     ]
-    expected = [
+    expected: list[list[float]] = [
         [3, 1, 1, 1, 1, 3, 3, 3],
         [8, 8, 2.3243, 0.0541, 0.0541, 1.6757, 5.7297, 9.6216],
         [4] * 8,

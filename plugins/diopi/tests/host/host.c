@@ -24,6 +24,8 @@ struct diopiTensor {
   diopiSize_t stride;
   // The shape, and then the strides.
   int64_t* numbers;
+  // The row offsets, columns and values of a sparse tensor, otherwise null.
+  struct diopiTensor* parts[3];
   // The next one of the same context.
   struct diopiTensor* next;
 };
@@ -164,11 +166,13 @@ diopiError_t host_read(diopiConstTensorHandle_t th, void* bytes) {
 }
 
 diopiError_t diopiGetTensorData(diopiTensorHandle_t th, void** data) {
+  if (th->parts[0] != NULL) return diopiErrorOccurred;
   *data = (char*)th->storage->data + th->offset * size_of(th->dtype);
   return diopiSuccess;
 }
 
 diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, const void** data) {
+  if (th->parts[0] != NULL) return diopiErrorOccurred;
   *data = (const char*)th->storage->data + th->offset * size_of(th->dtype);
   return diopiSuccess;
 }
@@ -179,6 +183,7 @@ diopiError_t diopiGetTensorShape(diopiConstTensorHandle_t th, diopiSize_t* size)
 }
 
 diopiError_t diopiGetTensorStride(diopiConstTensorHandle_t th, diopiSize_t* stride) {
+  if (th->parts[0] != NULL) return diopiErrorOccurred;
   *stride = th->stride;
   return diopiSuccess;
 }
@@ -225,27 +230,33 @@ diopiError_t diopiGetTensorStorageNbytes(diopiConstTensorHandle_t th, size_t* p_
 }
 
 diopiError_t diopiIsTensorSparse(diopiConstTensorHandle_t th, bool* is_sparse) {
-  (void)th;
-  *is_sparse = false;
+  *is_sparse = th->parts[0] != NULL;
   return diopiSuccess;
 }
 
-static diopiError_t no_part_of_a_sparse_tensor(diopiConstTensorHandle_t th, diopiTensorHandle_t* part) {
-  (void)th;
-  *part = NULL;
-  return diopiErrorOccurred;
+void host_make_sparse(
+    diopiTensorHandle_t th, diopiTensorHandle_t crow_indices, diopiTensorHandle_t col_indices,
+    diopiTensorHandle_t values) {
+  th->parts[0] = crow_indices;
+  th->parts[1] = col_indices;
+  th->parts[2] = values;
+}
+
+static diopiError_t part_of_a_sparse_tensor(diopiConstTensorHandle_t th, int number, diopiTensorHandle_t* part) {
+  *part = th->parts[number];
+  return *part == NULL ? diopiErrorOccurred : diopiSuccess;
 }
 
 diopiError_t diopiGetTensorCrowIndices(diopiConstTensorHandle_t th, diopiTensorHandle_t* crow_indices) {
-  return no_part_of_a_sparse_tensor(th, crow_indices);
+  return part_of_a_sparse_tensor(th, 0, crow_indices);
 }
 
 diopiError_t diopiGetTensorColIndices(diopiConstTensorHandle_t th, diopiTensorHandle_t* col_indices) {
-  return no_part_of_a_sparse_tensor(th, col_indices);
+  return part_of_a_sparse_tensor(th, 1, col_indices);
 }
 
 diopiError_t diopiGetTensorValues(diopiConstTensorHandle_t th, diopiTensorHandle_t* values) {
-  return no_part_of_a_sparse_tensor(th, values);
+  return part_of_a_sparse_tensor(th, 2, values);
 }
 
 // Contexts

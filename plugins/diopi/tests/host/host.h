@@ -39,6 +39,11 @@ diopiTensorHandle_t host_make_tensor(
     diopiTensorHandle_t base, diopiDtype_t dtype, diopiDevice_t device, uint64_t bytes, int64_t offset, int64_t ndim,
     const int64_t* shape, const int64_t* stride);
 
+// Makes a tensor sparse, with the given parts. Nothing may read its own memory and strides from then on.
+void host_make_sparse(
+    diopiTensorHandle_t th, diopiTensorHandle_t crow_indices, diopiTensorHandle_t col_indices,
+    diopiTensorHandle_t values);
+
 void host_destroy_tensor(diopiTensorHandle_t th);
 
 // Destroys the tensors that operators have made in a context.

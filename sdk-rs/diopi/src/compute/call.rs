@@ -1,5 +1,7 @@
 //! One call of a computed function.
 
+use std::cell::Cell;
+
 use tenon::device::{DataType, Error, Result, Status, Stream};
 use tenon::operators::{Launch, Operators, TensorMut, TensorRef, broadcast, contiguous_strides};
 
@@ -18,6 +20,18 @@ pub(crate) struct Call {
     pub(super) library: &'static Library,
     context: Context,
     launch: Launch,
+    /// A sparse tensor among the arguments that the function has not read yet.
+    sparse: Cell<Option<diopi::Tensor>>,
+}
+
+/// The shape of a sparse matrix in compressed rows, and its parts.
+#[derive(Debug)]
+pub(crate) struct SparseMatrix<'c> {
+    pub(crate) dims: Vec<usize>,
+    /// The first element of each row, and the end of the last row.
+    pub(crate) starts: Tensor<'c>,
+    pub(crate) columns: Tensor<'c>,
+    pub(crate) values: Tensor<'c>,
 }
 
 impl std::fmt::Debug for Call {
@@ -48,7 +62,7 @@ impl Call {
         let stream = unsafe { runtime().get_stream(context) }.map_err(refused)?;
         let launch =
             Launch { device: library.device.get_device()?, stream: Stream::from_addr(stream.addr()) };
-        Ok(Self { library, context, launch })
+        Ok(Self { library, context, launch, sparse: Cell::new(None) })
     }
 
     /// Waits for the work on the call's stream.
@@ -116,6 +130,7 @@ impl Call {
 
     /// Copies the elements of a tensor to the host in row-major order, after the work on the stream is done.
     pub(crate) fn download(&self, tensor: &Tensor<'_>) -> Result<Vec<u8>> {
+        self.expect_dense()?;
         let packed = self.packed(tensor)?;
         let mut bytes = vec![0; packed.len() * packed.data_type().size().unwrap_or(0)];
         self.synchronize()?;
@@ -172,6 +187,7 @@ impl Call {
         ty: DataType,
         work: impl FnOnce(&dyn Operators, Launch) -> Result<()>,
     ) -> Result<()> {
+        self.expect_dense()?;
         method.check(self.library, ty)?;
         work(self.library.operators, self.launch)
     }
@@ -231,12 +247,48 @@ impl Call {
         tensors.iter().map(|tensor| tensor.elements().clone()).collect()
     }
 
-    /// Creates a view of a tensor of the host.
+    /// Returns an error if the function was given a sparse tensor, which most functions do not take.
+    fn expect_dense(&self) -> Result<()> {
+        match self.sparse.get() {
+            None => Ok(()),
+            Some(_) => Err(unsupported("the operator does not take sparse tensors".to_owned())),
+        }
+    }
+
+    /// Returns the sparse matrix among the arguments.
+    pub(crate) fn sparse_matrix(&self, name: &str) -> Result<SparseMatrix<'_>> {
+        let handle = self.sparse.take().ok_or_else(|| Error::invalid(format!("`{name}` is not sparse")))?;
+        let host = runtime();
+        // SAFETY: the handle is that of an argument, so the tensor lives until the call ends, and its parts with it.
+        unsafe {
+            let shape = host.get_tensor_shape(handle).map_err(refused)?;
+            let dims = list(name, &shape)?.iter().map(|&dim| usize::try_from(dim));
+            let dims = dims.collect::<std::result::Result<_, _>>();
+            Ok(SparseMatrix {
+                dims: dims.map_err(|_| Error::invalid(format!("`{name}` has a negative dimension")))?,
+                starts: self.view(name, host.get_tensor_crow_indices(handle).map_err(refused)?)?,
+                columns: self.view(name, host.get_tensor_col_indices(handle).map_err(refused)?)?,
+                values: self.view(name, host.get_tensor_values(handle).map_err(refused)?)?,
+            })
+        }
+    }
+
+    /// Creates a view of a tensor of the host. That of a sparse tensor is a view of its values, which only
+    /// [`sparse_matrix`](Self::sparse_matrix) allows the function to use.
     ///
     /// # Safety
     /// The handle must be a live tensor of the host.
     pub(super) unsafe fn view(&self, name: &str, handle: diopi::Tensor) -> Result<Tensor<'_>> {
         let host = runtime();
+        // A host without the function has no sparse tensors.
+        // SAFETY: the caller's promise.
+        if matches!(unsafe { host.is_tensor_sparse(handle) }, Ok(true)) {
+            if self.sparse.replace(Some(handle)).is_some() {
+                return Err(unsupported("the operator does not take several sparse tensors".to_owned()));
+            }
+            // SAFETY: as above. The values belong to the tensor.
+            return unsafe { self.view(name, host.get_tensor_values(handle).map_err(refused)?) };
+        }
         // SAFETY: the caller's promise.
         let (dtype, shape, strides, first) = unsafe {
             (

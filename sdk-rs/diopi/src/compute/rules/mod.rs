@@ -24,6 +24,7 @@ pub(crate) use language_models::transformer::*;
 pub(crate) use layers::{convolution, embedding, normalization, pooling, resizing, vision};
 pub(crate) use matrices::decomposition::*;
 pub(crate) use matrices::matrix::*;
+pub(crate) use matrices::sparse::*;
 pub(crate) use mmcv::{clouds, deformable, detection, features, filters, points, polygons, regions, sparse};
 pub(crate) use optimizer::*;
 pub(crate) use selection::{indexing, masking, places, slices, sorting};

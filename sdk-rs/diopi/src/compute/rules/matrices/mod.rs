@@ -2,3 +2,4 @@
 
 pub mod decomposition;
 pub mod matrix;
+pub mod sparse;
