@@ -151,7 +151,8 @@ fn memory_that_is_freed_is_not_read() {
         let stream = device.create_stream(ID).unwrap();
         let memory = device.device_memory_allocate(ID, 16).unwrap();
         let pinned = device.host_memory_allocate(ID, 16).unwrap();
-        device.async_memory_copy_d2h(ID, stream, pinned, memory, 16).unwrap();
+        let second = pinned.checked_add(4).unwrap();
+        device.async_memory_copy_d2h(ID, stream, second, memory, 12).unwrap();
         device.host_memory_deallocate(ID, pinned, 16).unwrap();
         device.synchronize_stream(ID, stream).unwrap();
     });

@@ -51,6 +51,8 @@ fn a_part_has_what_its_calls_need() {
     let report = repeat(&last);
     assert!(report.is_equal() && report.skipped.is_empty(), "{report}");
     assert_eq!((report.equal_contents, report.undetermined_contents), (1, 0));
+    // To free memory needs no bytes.
+    assert_eq!(numbers(&cut(&recording, 19..20, "last-free.cap").1), [0, 1, 19]);
     // Only the copy to the host: the bytes of the last step are needed too.
     let (_, only) = cut(&recording, 17..18, "last-copy.cap");
     assert_eq!(numbers(&only), [0, 1, 3, 14, 15, 16, 17]);

@@ -1,7 +1,7 @@
 //! The memory that recorded calls read and write.
 
 use tenon::device::Function;
-use tenon::reflect::{Direction, Extent, Length};
+use tenon::reflect::{Direction, Extent, Length, ParamInfo, Role};
 
 use super::call::{Argument, Call, ContentId, Position};
 
@@ -29,7 +29,8 @@ pub(super) enum Origin {
 /// Returns what a call reads.
 pub(super) fn reads(call: &Call) -> Vec<Range> {
     let params = call.function.info().params.iter().zip(&call.arguments).enumerate();
-    let read = params.filter(|(_, (param, _))| param.direction != Direction::Out);
+    let is_read = |param: &ParamInfo| param.direction != Direction::Out && param.role != Role::Destroys;
+    let read = params.filter(|(_, (param, _))| is_read(param));
     let range = |(index, (_, argument)): (usize, (_, &Argument))| match argument {
         Argument::Memory(position) => Some(Range { position: *position, length: length(call, index) }),
         Argument::Source { content: None, length, position: Some(position) } => {
@@ -44,8 +45,7 @@ pub(super) fn reads(call: &Call) -> Vec<Range> {
 /// plugin before the call.
 pub(super) fn writes(call: &Call) -> Vec<(Range, Origin)> {
     let params = call.function.info().params.iter().zip(&call.arguments).enumerate();
-    let range = |(index, (param, argument)): (usize, (&tenon::reflect::ParamInfo, &Argument))| match argument
-    {
+    let range = |(index, (param, argument)): (usize, (&ParamInfo, &Argument))| match argument {
         Argument::Memory(position) if param.direction != Direction::In => {
             Some((Range { position: *position, length: length(call, index) }, origin(call, index)))
         }

@@ -185,7 +185,7 @@ impl Recorder {
             let removed = match param.kind {
                 Kind::Handle { name, .. } => self.objects.remove_handle(plugin, name, *word),
                 _ => {
-                    self.progress.forget_memory(*word);
+                    self.progress.forget_memory(*word, call.length(param).unwrap_or(1));
                     self.objects.remove_block(owner(plugin, call, param), *word)
                 }
             };

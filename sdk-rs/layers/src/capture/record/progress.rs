@@ -29,6 +29,12 @@ pub(super) struct QueuedCopy {
     pub(super) length: u64,
 }
 
+impl QueuedCopy {
+    fn overlaps(&self, address: u64, length: u64) -> bool {
+        self.address < address.saturating_add(length) && address < self.address.saturating_add(self.length)
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Progress {
     positions: HashMap<StreamKey, u64>,
@@ -74,23 +80,20 @@ impl Progress {
         };
     }
 
-    /// Forgets the copies of a stream, because the host may learn of their completion in another way.
+    /// Forgets the copies of a stream, and those that it has waited for, because the host may learn of their completion in
+    /// another way.
     pub(super) fn forget_stream(&mut self, stream: StreamKey) {
-        self.copies.retain(|(point, _)| point.stream != stream);
+        self.complete_stream(stream);
     }
 
     /// Forgets the copies to memory that is freed.
-    pub(super) fn forget_memory(&mut self, address: u64) {
-        self.copies
-            .retain(|(_, copy)| !(copy.address..copy.address.saturating_add(copy.length)).contains(&address));
+    pub(super) fn forget_memory(&mut self, address: u64, length: u64) {
+        self.copies.retain(|(_, copy)| !copy.overlaps(address, length));
     }
 
     /// Returns true if a queued copy writes to this memory.
     pub(super) fn is_written(&self, address: u64, length: u64) -> bool {
-        let end = address.saturating_add(length);
-        self.copies
-            .iter()
-            .any(|(_, copy)| copy.address < end && address < copy.address.saturating_add(copy.length))
+        self.copies.iter().any(|(_, copy)| copy.overlaps(address, length))
     }
 
     /// Takes the copies that are complete when a stream is.
@@ -157,6 +160,14 @@ mod tests {
     }
 
     #[test]
+    fn copies_to_any_part_of_freed_memory_are_forgotten() {
+        let mut progress = Progress::default();
+        [1, 2, 3].map(|call| progress.queue(stream(1), copy(call)));
+        progress.forget_memory(1900, 500);
+        assert_eq!(progress.complete_stream(stream(1)), [copy(1), copy(3)]);
+    }
+
+    #[test]
     fn wait_for_an_event_completes_the_other_stream() {
         let mut progress = Progress::default();
         progress.queue(stream(1), copy(1));
@@ -164,6 +175,17 @@ mod tests {
         progress.wait_event(stream(2), 9);
         progress.queue(stream(2), copy(2));
         assert_eq!(progress.complete_stream(stream(2)), [copy(1), copy(2)]);
+    }
+
+    #[test]
+    fn copies_before_a_callback_are_forgotten() {
+        let mut progress = Progress::default();
+        progress.queue(stream(1), copy(1));
+        progress.record_event(stream(1), 9);
+        progress.queue(stream(1), copy(2));
+        progress.wait_event(stream(2), 9);
+        progress.forget_stream(stream(2));
+        assert_eq!(progress.complete_device(0, 0), [copy(2)]);
     }
 
     #[test]
