@@ -135,3 +135,19 @@ fn the_list_shows_each_promise() {
     assert_eq!(case["functions"], serde_json::json!(["stream_wait_event", "record_event"]));
     assert!(cases.iter().all(|case| case["level"] == "required"));
 }
+
+#[test]
+fn cases_that_the_guide_names_exist() {
+    let page =
+        std::fs::read_to_string(common::root().join("docs/src/guide/contract.md")).expect("it is there");
+    let known: Vec<&str> = tenon_conformance::all_cases().iter().map(|case| &*case.id).collect();
+    // Cases are in brackets: [`order.stream`, `order.rerecord`].
+    let brackets = page.split("[`").skip(1).filter_map(|rest| rest.split_once("`]"));
+    let named: Vec<&str> =
+        brackets.flat_map(|(names, _)| names.split(',')).map(|name| name.trim().trim_matches('`')).collect();
+    let named: Vec<&str> = named.into_iter().filter(|name| !name.contains(' ')).collect();
+    assert!(named.len() > 20, "{named:?}");
+    for name in named {
+        assert!(known.contains(&name), "there is no case `{name}`");
+    }
+}
