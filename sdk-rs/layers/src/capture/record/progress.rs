@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn copies_to_any_part_of_freed_memory_are_forgotten() {
         let mut progress = Progress::default();
-        [1, 2, 3].map(|call| progress.queue(stream(1), copy(call)));
+        (1..=3).for_each(|call| progress.queue(stream(1), copy(call)));
         progress.forget_memory(1900, 500);
         assert_eq!(progress.complete_stream(stream(1)), [copy(1), copy(3)]);
     }
