@@ -87,7 +87,7 @@ fn main() -> ExitCode {
         Command::New(options) => (new::run(&options).map_err(Report::new), 1),
         Command::Check(options) => (check::run(&options).map_err(Report::msg), 2),
         Command::Doctor(options) => (Ok(doctor::run(&options)), 1),
-        Command::Matrix(options) => (Ok(matrix::run(&options)), 1),
+        Command::Matrix(options) => (matrix::run(&options).map_err(Report::msg), 1),
         Command::Report(options) => (report::run(&options).map_err(Report::new), 1),
         Command::Probe(options) => doctor::probe::serve(&options),
         Command::Trace(command) => (trace::run(&command).map_err(Report::new), 1),

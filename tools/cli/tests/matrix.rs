@@ -174,6 +174,34 @@ fn plugin_without_manifest_is_loaded() {
 }
 
 #[test]
+fn libraries_of_paddle_are_loaded_first() {
+    let site = folder().join("site");
+    fs::create_dir_all(site.join("paddle/base")).expect("the folder is writable");
+    fs::create_dir_all(site.join("paddle/version")).expect("the folder is writable");
+    fs::write(site.join("paddle/__init__.py"), "").expect("the folder is writable");
+    fs::write(site.join("paddle/version/__init__.py"), "full_version    = '3.3.1'\n")
+        .expect("it is writable");
+    let defines = common::root().join("tools/cli/tests/doctor/driver.c");
+    let libpaddle = site.join("paddle/base/libpaddle.so");
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&libpaddle).arg(&defines).status();
+    assert!(made.expect("`cc` is installed").success());
+    let known = plugin("calls", &["-DFAULT_UNDEFINED"]);
+    let foreign = replaced(&known, "calls-foreign.so", b"Tenon\0", b"Other\0");
+    let run = |python: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
+        command.arg("matrix").arg(&foreign).args(["--paddle", python]).env("PYTHONPATH", &site);
+        let output = command.output().expect("the command starts");
+        (output.status.code(), common::text(&output))
+    };
+    let (code, said) = run("python3");
+    assert!(code == Some(0) && said.contains("no manifest; it was loaded"), "{said}");
+    let (code, said) = matrix(&[&foreign], &[]);
+    assert!(code == Some(1) && said.contains("undefined symbol: npu_open"), "{said}");
+    let (code, said) = run("/no/such/python");
+    assert!(code == Some(1) && said.contains("cannot be started"), "{said}");
+}
+
+#[test]
 fn damaged_file_is_explained() {
     let plugin = plugin("sound", &[]);
     let bytes = fs::read(&plugin).expect("the plugin was made");

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use tenon_host::{InstalledPaddle, PaddleError, PaddleLibraries};
 
 use crate::Answer;
 use row::Row;
@@ -27,6 +28,7 @@ Exit status: 0 if all plugins were read and no case failed, 1 if not, 2 for wron
 Examples:
   tenon matrix ./libmy_npu.so
   tenon matrix plugins/*.so --conformance --markdown > matrix.md
+  tenon matrix ./libnpu.so --paddle python3      # for a plugin with kernels in C++
   tenon matrix ./libmy_npu.so --json             # also the names of the functions and operators";
 
 /// Lists plugins, and the releases of PaddlePaddle that each one supports.
@@ -39,6 +41,10 @@ pub struct Options {
     /// Test each plugin in each release that it is made for
     #[arg(long)]
     conformance: bool,
+    /// Load the libraries of the PaddlePaddle of this Python first, for plugins that call them, such as those with
+    /// kernels in C++
+    #[arg(long, value_name = "PYTHON")]
+    paddle: Option<PathBuf>,
     /// Print a table in Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
@@ -47,18 +53,21 @@ pub struct Options {
     json: bool,
 }
 
-pub fn run(options: &Options) -> Answer {
-    let mut rows: Vec<Row> = options.plugins.iter().map(|plugin| Row::of(plugin)).collect();
+pub fn run(options: &Options) -> Result<Answer, PaddleError> {
+    let python = options.paddle.as_deref();
+    let paddle = python.map(InstalledPaddle::find).transpose()?;
+    let mut rows: Vec<Row> = options.plugins.iter().map(|plugin| Row::of(plugin, paddle.as_ref())).collect();
     if options.conformance {
-        rows.iter_mut().for_each(Row::test);
+        let libraries = python.map(PaddleLibraries::find).transpose()?;
+        rows.iter_mut().for_each(|row| row.test(libraries.as_ref()));
     }
     let is_sound = rows.iter().all(Row::is_sound);
-    Answer {
+    Ok(Answer {
         text: match (options.json, options.markdown) {
             (true, _) => output::json(&rows),
             (false, true) => output::markdown(&rows),
             (false, false) => output::text(&rows),
         },
         code: ExitCode::from(u8::from(!is_sound)),
-    }
+    })
 }

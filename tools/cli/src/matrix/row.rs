@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tenon::device::Release;
 use tenon_conformance::Source;
+use tenon_host::{InstalledPaddle, PaddleLibraries};
 
 use crate::doctor::child;
 use crate::doctor::image::own_architecture;
@@ -78,7 +79,7 @@ pub enum Conformance {
 
 impl Row {
     /// Examines a plugin.
-    pub fn of(file: &Path) -> Self {
+    pub fn of(file: &Path, paddle: Option<&InstalledPaddle>) -> Self {
         let mut row = Self {
             file: file.into(),
             source: Origin::Nothing,
@@ -95,7 +96,7 @@ impl Row {
                 row.architecture = Some(format!("{architecture:?}").to_lowercase());
                 match manifest {
                     Some(manifest) => row.take(manifest),
-                    None if architecture == own_architecture() => row.load(),
+                    None if architecture == own_architecture() => row.load(paddle),
                     None => row.problem = Some("it has no manifest, and this machine cannot load it".into()),
                 }
             }
@@ -122,8 +123,8 @@ impl Row {
     }
 
     /// Loads the plugin in another process, and takes over what it reports.
-    fn load(&mut self) {
-        let probed = match probe(&self.file, None) {
+    fn load(&mut self, paddle: Option<&InstalledPaddle>) {
+        let probed = match probe(&self.file, paddle) {
             Ok(probed) => probed,
             Err(error) => {
                 self.problem = Some(format!("it cannot be tried: {error}"));
@@ -151,12 +152,12 @@ impl Row {
     }
 
     /// Runs the test cases in each release that the plugin is made for.
-    pub fn test(&mut self) {
+    pub fn test(&mut self, paddle: Option<&PaddleLibraries>) {
         let is_foreign = self.architecture != Some(format!("{:?}", own_architecture()).to_lowercase());
         for cell in self.releases.iter_mut().filter(|cell| cell.support == Support::Yes) {
             cell.conformance = Some(match is_foreign {
                 true => Conformance::Untested("it is for another architecture".into()),
-                false => test(&self.file, cell.release),
+                false => test(&self.file, cell.release, paddle),
             });
         }
     }
@@ -176,8 +177,8 @@ fn cells(support: impl Fn(Release) -> Support) -> Vec<Cell> {
 }
 
 /// Runs the test cases, each group in a process of its own.
-fn test(file: &Path, release: &str) -> Conformance {
-    let source = Source::File { path: file.into(), release: Some(release.to_owned()), host: None };
+fn test(file: &Path, release: &str, paddle: Option<&PaddleLibraries>) -> Conformance {
+    let source = Source::File { path: file.into(), release: Some(release.to_owned()), host: paddle.cloned() };
     match tenon_conformance::run(&source, &tenon_conformance::Options::default(), &mut |_| {}) {
         Ok(outcome) => {
             let counts = outcome.counts();
