@@ -94,6 +94,13 @@ impl Forward for Faulty {
         self.device.memory_copy_d2d(id, dst, src, size - less)
     }
 
+    fn device_memory_set(&self, id: DeviceId, ptr: DevicePtr, value: u8, size: usize) -> Result<()> {
+        match self.fails {
+            Function::DeviceMemorySet => Err(Error::new(Status::INTERNAL_ERROR, "no fill")),
+            _ => self.device.device_memory_set(id, ptr, value, size),
+        }
+    }
+
     fn record_event(&self, id: DeviceId, stream: Stream, event: Event) -> Result<()> {
         match self.fails {
             Function::RecordEvent => Err(Error::new(Status::FAILED, "out of order")),
@@ -121,6 +128,19 @@ fn wrong_bytes_are_a_difference() {
         report.to_string(),
         "cpu: 6 calls repeated, 1 differ\n  call 5, memory_copy_d2h: other bytes in a copy of 8 bytes to the host\n"
     );
+}
+
+#[test]
+fn bytes_of_a_failed_call_are_not_compared() {
+    let recording = record("cascade.cap", |device| {
+        let memory = device.device_memory_allocate(ID, 8).unwrap();
+        device.device_memory_set(ID, memory, 1, 8).unwrap();
+        device.memory_copy_d2h(ID, &mut [0; 8], memory).unwrap();
+    });
+    let report = repeat(&recording, faulty(Function::DeviceMemorySet));
+    let differences: Vec<_> = report.differences.iter().map(|one| (one.call, &*one.what)).collect();
+    assert_eq!(differences, [(1, "status 4 instead of 0: no fill (internal_error)")]);
+    assert_eq!((report.equal_contents, report.undetermined_contents), (0, 1));
 }
 
 #[test]
