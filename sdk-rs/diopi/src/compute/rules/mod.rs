@@ -20,6 +20,7 @@ pub(crate) use language_models::flash_attention::*;
 pub(crate) use language_models::inference::*;
 pub(crate) use language_models::lmdeploy;
 pub(crate) use language_models::prompts::*;
+pub(crate) use language_models::sampling;
 pub(crate) use language_models::transformer::*;
 pub(crate) use layers::{convolution, embedding, normalization, pooling, resizing, vision};
 pub(crate) use matrices::decomposition::*;

@@ -5,4 +5,5 @@ pub mod flash_attention;
 pub mod inference;
 pub mod lmdeploy;
 pub mod prompts;
+pub mod sampling;
 pub mod transformer;
