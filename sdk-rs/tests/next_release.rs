@@ -98,7 +98,7 @@ fn compile(folder: &Path, source: &str) -> Output {
 
 /// Returns the interface, and the fallbacks that are written by hand.
 fn source(more: &str) -> String {
-    let strategies = root().join("sdk-rs/src/strategy.rs");
+    let strategies = root().join("sdk-rs/src/strategy/mod.rs");
     format!(
         "#![deny(warnings)]\nmod pointer {{ pub use tenon::{{DevicePtr, HostPtr}}; }}\n#[path = {strategies:?}]\nmod strategy;\n\
          pub mod device {{ use crate::strategy; tenon_interface::interface!(\"device\", spec = \"spec\"); }}\n\
