@@ -185,6 +185,65 @@ def test_deformable_roi_pool(
     near_slope(slopes, expected[0], 30)
 
 
+def largest(images: Array, rois: Array, args: Any) -> Any:
+    """Returns the largest sample of each cell, and its place."""
+    height, width, ratio, scale, aligned = args
+    shape = len(rois), images.shape[1], height, width
+    out, places = np.zeros(shape), np.full((2, *shape), -1.0)
+    for n, (image, *corners) in enumerate(rois):
+        x1, y1, x2, y2 = np.array(corners) * scale - (0.5 if aligned else 0)
+        size = np.array([y2 - y1, x2 - x1])
+        size = size if aligned else np.maximum(size, 1)
+        cell = size / (height, width)
+        rows, columns = counts(cell, ratio)
+        for i, j in np.ndindex(height, width):
+            at = [
+                (y1 + (i + (a + 0.5) / rows) * cell[0], x1 + (j + (b + 0.5) / columns) * cell[1])
+                for a, b in np.ndindex(rows, columns)
+            ]
+            samples = np.array([pixel(images[int(image)], *place) for place in at])
+            best = samples.argmax(0)
+            out[n, :, i, j] = samples.max(0)
+            places[:, n, :, i, j] = np.array(at)[best].T
+    return out, places
+
+
+@pytest.mark.parametrize("dtype", REAL[:2], ids=str)
+@pytest.mark.parametrize(("ratio", "scale"), [(2, 0.5), (0, 1.0)])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_largest_sample(lib: Library, dtype: Any, ratio: int, scale: float, aligned: bool) -> None:
+    draw = Draw(dtype)
+    images = draw(2, 2, 4, 5)
+    corners = np.array([[0.7, 0.9, 4.2, 3.3], [-1.1, -0.6, 4.9, 4.4], [2.2, 2, 3.3, 3.7]]) / scale
+    rois = np.hstack([[[0], [1], [1]], corners]).astype(dtype)
+    shape, args = (3, 2, 2, 3), (2, 3, ratio, scale, aligned)
+    rest = 2, 3, ratio, 0, scale, aligned
+    outs = [Out(shape, dtype) for _ in range(3)]
+    out, rows, columns = lib.call("diopiRoiAlignMmcv", *outs, images, rois, *rest)
+    wide = images.astype("f8"), rois.astype("f8")
+    expected, places = largest(*wide, args)
+    near(out, expected, 4)
+    near(np.stack([rows, columns]), places, 4)
+    upstream, back = draw(*shape), Out(images.shape, dtype)
+    arguments = upstream, rois, rows, columns, *rest
+    back = lib.call("diopiRoiAlignBackwardMmcv", back, *arguments)
+    slopes = gradient(lambda x: largest(x, wide[1], args)[0], [wide[0]], upstream)
+    near_slope(back, slopes[0], 20)
+
+
+def test_largest_sample_far_from_the_image_is_zero(lib: Library) -> None:
+    images, rois = -np.ones((1, 1, 3, 3), "f4"), np.array([[0, 0, 0, 1e9, 2]], "f4")
+    shape = (1, 1, 1, 1)
+    outs = [Out(shape, "f4") for _ in range(3)]
+    rest = 1, 1, 0, 0, 1.0, False
+    results = lib.call("diopiRoiAlignMmcv", *outs, images, rois, *rest)
+    # The first sample beyond the image.
+    assert [result.item() for result in results] == [0, 0.5, 3.5]
+    arguments = np.ones(shape, "f4"), rois, *results[1:], *rest
+    back = lib.call("diopiRoiAlignBackwardMmcv", Out(images.shape, "f4"), *arguments)
+    assert not back.any()
+
+
 def integral(images: Array, rois: Array, args: Any) -> Array:
     """Computes precise RoI pooling by integrals that are exact between pixels."""
     height, width, scale = args

@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xb494ee29235c7748)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0x3c57b88b98f309bb)
 
 /**
  * @brief The operators of a device.
@@ -10302,6 +10302,76 @@ typedef struct TenonOperators {
   } rotated_roi_align_grad;
 
   /**
+   * @brief Finds the largest sample in each cell of regions.
+   *
+   * Samples are those of `roi_align`. Of equal samples the first one is found. A cell without samples has the result 0, and
+   * the row and the column -1.
+   *
+   * @param[out] out The samples, `[regions, channels, pooled_height, pooled_width]`.
+   * @param[out] rows The row of each sample.
+   * @param[out] columns The column of each sample.
+   * @param[in] x The images.
+   * @param[in] boxes The regions, `[regions, 5]`.
+   * @param[in] pooled_height The number of cells in a column.
+   * @param[in] pooled_width The number of cells in a row.
+   * @param[in] spatial_scale The factor from corners to pixels.
+   * @param[in] sampling_ratio The number of samples of a cell in each direction; 0 or less: that
+   *     of pixels, rounded up.
+   * @param[in] aligned True if corners are shifted by half a pixel.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* rows,
+        const TenonTensor* columns, const TenonTensor* x, const TenonTensor* boxes,
+        int64_t pooled_height, int64_t pooled_width, double spatial_scale, int64_t sampling_ratio,
+        bool aligned);
+    uint64_t data_types;
+  } max_roi_align;
+
+  /** @brief Computes the shape of an output of `max_roi_align`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale, int64_t sampling_ratio, bool aligned);
+    uint64_t data_types;
+  } max_roi_align_out_shape;
+
+  /** @brief Computes the shape of an output of `max_roi_align`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* rows_shape, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale, int64_t sampling_ratio, bool aligned);
+    uint64_t data_types;
+  } max_roi_align_rows_shape;
+
+  /** @brief Computes the shape of an output of `max_roi_align`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* columns_shape, const TenonTensor* x,
+        const TenonTensor* boxes, int64_t pooled_height, int64_t pooled_width,
+        double spatial_scale, int64_t sampling_ratio, bool aligned);
+    uint64_t data_types;
+  } max_roi_align_columns_shape;
+
+  /**
+   * @brief Computes the gradient of `max_roi_align` by the images.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[in] boxes The regions.
+   * @param[in] rows The row of each sample.
+   * @param[in] columns The column of each sample.
+   * @param[in] dout The gradient of the samples.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* boxes,
+        const TenonTensor* rows, const TenonTensor* columns, const TenonTensor* dout);
+    uint64_t data_types;
+  } max_roi_align_grad;
+
+  /**
    * @brief Computes the mean of interpolated samples in shifted cells of regions.
    *
    * Deformable RoI pooling of Dai et al., "Deformable Convolutional Networks", 2017. Samples are those of `roi_align` with
@@ -10642,7 +10712,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 9632, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 9712, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -8,12 +8,14 @@
 
 mod aligned;
 mod border;
+mod largest;
 mod precise;
 mod rotated;
 mod shifted;
 
 pub use aligned::{rotated_feature_align, rotated_feature_align_grad};
 pub use border::{border_align, border_align_grad, border_align_shape};
+pub use largest::{max_roi_align, max_roi_align_grad, max_roi_align_shape};
 pub use precise::{precise_roi_pool, precise_roi_pool_grad, precise_roi_pool_shape};
 pub use rotated::{rotated_roi_align, rotated_roi_align_grad, rotated_roi_align_shape};
 pub use shifted::{deformable_roi_pool, deformable_roi_pool_grad, deformable_roi_pool_shape};
@@ -83,7 +85,8 @@ struct Samples {
 
 impl Samples {
     /// Divides a cell into `ratio` samples, or into one for each pixel of its size if the ratio is not
-    /// positive. Only the samples between two places matter.
+    /// positive. Only the samples between two places matter,
+    /// and one on either side.
     fn new(start: f64, size: f64, ratio: i64, places: [f64; 2]) -> Self {
         let count = if ratio > 0 { ratio as f64 } else { size.ceil().max(0.0) };
         let seen = match ratio > 0 {

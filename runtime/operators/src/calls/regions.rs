@@ -108,6 +108,145 @@ impl Regions for CpuOperators {
         )
     }
 
+    fn max_roi_align(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        rows: &mut TensorMut<'_>,
+        columns: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let mut rows = call.output(rows)?;
+        let mut columns = call.output(columns)?;
+        let x = call.input(x)?;
+        let boxes = call.input(boxes)?;
+        call.run(
+            "max_roi_align",
+            move || tenon_kernels::regions::max_roi_align(
+                &mut out,
+                &mut rows,
+                &mut columns,
+                &x,
+                &boxes,
+                pooled_height,
+                pooled_width,
+                spatial_scale,
+                sampling_ratio,
+                aligned,
+            ),
+        )
+    }
+
+    fn max_roi_align_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(
+            tenon_kernels::regions::max_roi_align_shape(
+                meta(x)?,
+                meta(boxes)?,
+                pooled_height,
+                pooled_width,
+                spatial_scale,
+                sampling_ratio,
+                aligned,
+            ),
+        )
+    }
+
+    fn max_roi_align_rows_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(
+            tenon_kernels::regions::max_roi_align_shape(
+                meta(x)?,
+                meta(boxes)?,
+                pooled_height,
+                pooled_width,
+                spatial_scale,
+                sampling_ratio,
+                aligned,
+            ),
+        )
+    }
+
+    fn max_roi_align_columns_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(
+            tenon_kernels::regions::max_roi_align_shape(
+                meta(x)?,
+                meta(boxes)?,
+                pooled_height,
+                pooled_width,
+                spatial_scale,
+                sampling_ratio,
+                aligned,
+            ),
+        )
+    }
+
+    fn max_roi_align_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        boxes: &TensorRef<'_>,
+        rows: &TensorRef<'_>,
+        columns: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let boxes = call.input(boxes)?;
+        let rows = call.input(rows)?;
+        let columns = call.input(columns)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "max_roi_align_grad",
+            move || tenon_kernels::regions::max_roi_align_grad(
+                &mut dx,
+                &boxes,
+                &rows,
+                &columns,
+                &dout,
+            ),
+        )
+    }
+
     fn deformable_roi_pool(
         &self,
         launch: Launch,

@@ -84,7 +84,7 @@ pub struct TenonOperators {
     sparse: sparse::Functions,
 }
 
-const _: [(); 9632] = [(); size_of::<TenonOperators>()];
+const _: [(); 9712] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -669,6 +669,11 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("rotated_roi_align", 6512754150643483776),
     ("rotated_roi_align_out_shape", 10245718033173980666),
     ("rotated_roi_align_grad", 11347968774587806259),
+    ("max_roi_align", 380853489723570606),
+    ("max_roi_align_out_shape", 16360244601708150620),
+    ("max_roi_align_rows_shape", 5698539480878601334),
+    ("max_roi_align_columns_shape", 8972984616653552340),
+    ("max_roi_align_grad", 9351515738375854899),
     ("deformable_roi_pool", 7844220216346559433),
     ("deformable_roi_pool_out_shape", 457951317482686597),
     ("deformable_roi_pool_grad", 16787717106530949613),

@@ -56,6 +56,70 @@ pub(crate) struct Functions {
             i64,
         ) -> Status,
     >,
+    max_roi_align: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+            f64,
+            i64,
+            bool,
+        ) -> Status,
+    >,
+    max_roi_align_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+            f64,
+            i64,
+            bool,
+        ) -> Status,
+    >,
+    max_roi_align_rows_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+            f64,
+            i64,
+            bool,
+        ) -> Status,
+    >,
+    max_roi_align_columns_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            i64,
+            i64,
+            f64,
+            i64,
+            bool,
+        ) -> Status,
+    >,
+    max_roi_align_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
     deformable_roi_pool: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
@@ -329,6 +393,213 @@ impl Regions for CTable {
                         aligned,
                         clockwise,
                         orientations,
+                    )
+                }
+            },
+        )
+    }
+
+    fn max_roi_align(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        rows: &mut TensorMut<'_>,
+        columns: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<()> {
+        let callee = self.functions().regions.max_roi_align.get("max_roi_align")?;
+        let out = tensor(out);
+        let rows = tensor(rows);
+        let columns = tensor(columns);
+        let x = tensor(x);
+        let boxes = tensor(boxes);
+        self.call(
+            "max_roi_align",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const rows,
+                        &raw const columns,
+                        &raw const x,
+                        &raw const boxes,
+                        pooled_height,
+                        pooled_width,
+                        spatial_scale,
+                        sampling_ratio,
+                        aligned,
+                    )
+                }
+            },
+        )
+    }
+
+    fn max_roi_align_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .regions
+            .max_roi_align_out_shape
+            .get("max_roi_align_out_shape")?;
+        let x = tensor(x);
+        let boxes = tensor(boxes);
+        self.shape(
+            "max_roi_align_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        out_shape,
+                        &raw const x,
+                        &raw const boxes,
+                        pooled_height,
+                        pooled_width,
+                        spatial_scale,
+                        sampling_ratio,
+                        aligned,
+                    )
+                }
+            },
+        )
+    }
+
+    fn max_roi_align_rows_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .regions
+            .max_roi_align_rows_shape
+            .get("max_roi_align_rows_shape")?;
+        let x = tensor(x);
+        let boxes = tensor(boxes);
+        self.shape(
+            "max_roi_align_rows_shape",
+            launch,
+            |launch, rows_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        rows_shape,
+                        &raw const x,
+                        &raw const boxes,
+                        pooled_height,
+                        pooled_width,
+                        spatial_scale,
+                        sampling_ratio,
+                        aligned,
+                    )
+                }
+            },
+        )
+    }
+
+    fn max_roi_align_columns_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .regions
+            .max_roi_align_columns_shape
+            .get("max_roi_align_columns_shape")?;
+        let x = tensor(x);
+        let boxes = tensor(boxes);
+        self.shape(
+            "max_roi_align_columns_shape",
+            launch,
+            |launch, columns_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        columns_shape,
+                        &raw const x,
+                        &raw const boxes,
+                        pooled_height,
+                        pooled_width,
+                        spatial_scale,
+                        sampling_ratio,
+                        aligned,
+                    )
+                }
+            },
+        )
+    }
+
+    fn max_roi_align_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        boxes: &TensorRef<'_>,
+        rows: &TensorRef<'_>,
+        columns: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .regions
+            .max_roi_align_grad
+            .get("max_roi_align_grad")?;
+        let dx = tensor(dx);
+        let boxes = tensor(boxes);
+        let rows = tensor(rows);
+        let columns = tensor(columns);
+        let dout = tensor(dout);
+        self.call(
+            "max_roi_align_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const boxes,
+                        &raw const rows,
+                        &raw const columns,
+                        &raw const dout,
                     )
                 }
             },

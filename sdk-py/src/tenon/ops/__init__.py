@@ -200,7 +200,7 @@ from tenon.ops.reduction import (
     prod,
     sum,
 )
-from tenon.ops.regions import border_align, deformable_roi_pool, precise_roi_pool, rotated_roi_align
+from tenon.ops.regions import border_align, deformable_roi_pool, max_roi_align, precise_roi_pool, rotated_roi_align
 from tenon.ops.scan import cummax, cummin, cumprod, cumsum, logcumsumexp
 from tenon.ops.slicing import crop, flip, roll
 from tenon.ops.sorting import argsort, kthvalue, mode, searchsorted, topk, unique
@@ -330,6 +330,7 @@ __all__ = [
     "masked_select",
     "matmul",
     "max",
+    "max_roi_align",
     "maximum",
     "mean",
     "min",

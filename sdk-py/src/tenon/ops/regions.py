@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tenon.stream import Stream
 
 _ROTATED_ROI_ALIGN = _compute.Operator("rotated_roi_align", "float", "0", "iifibbi", shapes="out")
+_MAX_ROI_ALIGN = _compute.Operator("max_roi_align", "float", "0 0 0", "iifib", shapes="out rows columns")
 _DEFORMABLE_ROI_POOL = _compute.Operator("deformable_roi_pool", "float", "0", "iifif", shapes="out")
 _PRECISE_ROI_POOL = _compute.Operator("precise_roi_pool", "float", "0", "iif", shapes="out")
 _BORDER_ALIGN = _compute.Operator("border_align", "float", "0 int64", "i", shapes="out indices")
@@ -70,6 +71,43 @@ def rotated_roi_align(
         out,
         stream,
     )
+
+
+def max_roi_align(
+    x: Buffer,
+    boxes: Buffer,
+    pooled_height: int = 1,
+    pooled_width: int = 1,
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = -1,
+    aligned: bool = False,
+    *,
+    stream: Stream | None = None,
+) -> tuple[Buffer, Buffer, Buffer]:
+    """Finds the largest sample in each cell of regions.
+
+    Samples are those of `roi_align`. Of equal samples the first one is found. A cell without
+    samples has the result 0, and the row and the column -1.
+
+    Args:
+        x: The images.
+        boxes: The regions, `[regions, 5]`.
+        pooled_height: The number of cells in a column.
+        pooled_width: The number of cells in a row.
+        spatial_scale: The factor from corners to pixels.
+        sampling_ratio: The number of samples of a cell in each direction; 0 or less: that of
+            pixels, rounded up.
+        aligned: True if corners are shifted by half a pixel.
+        stream: The stream on which it is computed. None: the current stream of the device.
+
+    Returns:
+        `out`: The samples, `[regions, channels, pooled_height, pooled_width]`. `rows`: The row of
+        each sample. `columns`: The column of each sample.
+    """
+    out, rows, columns = _MAX_ROI_ALIGN.several(
+        [x, boxes], [pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned], None, None, stream
+    )
+    return out, rows, columns
 
 
 def deformable_roi_pool(

@@ -69,6 +69,97 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "max_roi_align" => {
+            Entry::elements(
+                10,
+                |operators, launch, arguments| {
+                    operators
+                        .max_roi_align(
+                            launch,
+                            &mut arguments.output()?,
+                            &mut arguments.output()?,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                            arguments.number()?,
+                            arguments.integer()?,
+                            arguments.boolean()?,
+                        )
+                },
+            )
+        }
+        "max_roi_align_out_shape" => {
+            Entry::shape(
+                7,
+                |operators, launch, arguments| {
+                    operators
+                        .max_roi_align_out_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                            arguments.number()?,
+                            arguments.integer()?,
+                            arguments.boolean()?,
+                        )
+                },
+            )
+        }
+        "max_roi_align_rows_shape" => {
+            Entry::shape(
+                7,
+                |operators, launch, arguments| {
+                    operators
+                        .max_roi_align_rows_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                            arguments.number()?,
+                            arguments.integer()?,
+                            arguments.boolean()?,
+                        )
+                },
+            )
+        }
+        "max_roi_align_columns_shape" => {
+            Entry::shape(
+                7,
+                |operators, launch, arguments| {
+                    operators
+                        .max_roi_align_columns_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.integer()?,
+                            arguments.integer()?,
+                            arguments.number()?,
+                            arguments.integer()?,
+                            arguments.boolean()?,
+                        )
+                },
+            )
+        }
+        "max_roi_align_grad" => {
+            Entry::elements(
+                5,
+                |operators, launch, arguments| {
+                    operators
+                        .max_roi_align_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
         "deformable_roi_pool" => {
             Entry::elements(
                 9,

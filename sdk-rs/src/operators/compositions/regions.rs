@@ -101,6 +101,128 @@ impl Regions for Composed<'_> {
         })
     }
 
+    fn max_roi_align(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        rows: &mut TensorMut<'_>,
+        columns: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .max_roi_align(
+                    launch,
+                    out,
+                    rows,
+                    columns,
+                    x,
+                    boxes,
+                    pooled_height,
+                    pooled_width,
+                    spatial_scale,
+                    sampling_ratio,
+                    aligned,
+                )
+        })
+    }
+
+    fn max_roi_align_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own
+                .max_roi_align_out_shape(
+                    launch,
+                    x,
+                    boxes,
+                    pooled_height,
+                    pooled_width,
+                    spatial_scale,
+                    sampling_ratio,
+                    aligned,
+                )
+        })
+    }
+
+    fn max_roi_align_rows_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own
+                .max_roi_align_rows_shape(
+                    launch,
+                    x,
+                    boxes,
+                    pooled_height,
+                    pooled_width,
+                    spatial_scale,
+                    sampling_ratio,
+                    aligned,
+                )
+        })
+    }
+
+    fn max_roi_align_columns_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own
+                .max_roi_align_columns_shape(
+                    launch,
+                    x,
+                    boxes,
+                    pooled_height,
+                    pooled_width,
+                    spatial_scale,
+                    sampling_ratio,
+                    aligned,
+                )
+        })
+    }
+
+    fn max_roi_align_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        boxes: &TensorRef<'_>,
+        rows: &TensorRef<'_>,
+        columns: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.own(|own| own.max_roi_align_grad(launch, dx, boxes, rows, columns, dout))
+    }
+
     fn deformable_roi_pool(
         &self,
         launch: Launch,

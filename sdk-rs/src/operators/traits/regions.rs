@@ -92,6 +92,102 @@ pub trait Regions: Send + Sync {
         Err(Error::unsupported("rotated_roi_align_grad"))
     }
 
+    /// Finds the largest sample in each cell of regions.
+    ///
+    /// Samples are those of `roi_align`. Of equal samples the first one is found. A cell without samples has the result 0, and
+    /// the row and the column -1.
+    ///
+    /// * `out`: The samples, `[regions, channels, pooled_height, pooled_width]`.
+    /// * `rows`: The row of each sample.
+    /// * `columns`: The column of each sample.
+    /// * `x`: The images.
+    /// * `boxes`: The regions, `[regions, 5]`.
+    /// * `pooled_height`: The number of cells in a column.
+    /// * `pooled_width`: The number of cells in a row.
+    /// * `spatial_scale`: The factor from corners to pixels.
+    /// * `sampling_ratio`: The number of samples of a cell in each direction; 0 or less: that of pixels, rounded up.
+    /// * `aligned`: True if corners are shifted by half a pixel.
+    fn max_roi_align(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        rows: &mut TensorMut<'_>,
+        columns: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("max_roi_align"))
+    }
+
+    /// Computes the shape of an output of [`max_roi_align`](Self::max_roi_align).
+    fn max_roi_align_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("max_roi_align_out_shape"))
+    }
+
+    /// Computes the shape of an output of [`max_roi_align`](Self::max_roi_align).
+    fn max_roi_align_rows_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("max_roi_align_rows_shape"))
+    }
+
+    /// Computes the shape of an output of [`max_roi_align`](Self::max_roi_align).
+    fn max_roi_align_columns_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        boxes: &TensorRef<'_>,
+        pooled_height: i64,
+        pooled_width: i64,
+        spatial_scale: f64,
+        sampling_ratio: i64,
+        aligned: bool,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("max_roi_align_columns_shape"))
+    }
+
+    /// Computes the gradient of `max_roi_align` by the images.
+    ///
+    /// * `dx`: The gradient of the images.
+    /// * `boxes`: The regions.
+    /// * `rows`: The row of each sample.
+    /// * `columns`: The column of each sample.
+    /// * `dout`: The gradient of the samples.
+    fn max_roi_align_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        boxes: &TensorRef<'_>,
+        rows: &TensorRef<'_>,
+        columns: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("max_roi_align_grad"))
+    }
+
     /// Computes the mean of interpolated samples in shifted cells of regions.
     ///
     /// Deformable RoI pooling of Dai et al., "Deformable Convolutional Networks", 2017. Samples are those of `roi_align` with

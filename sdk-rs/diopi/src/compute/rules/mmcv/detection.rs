@@ -9,7 +9,6 @@ use crate::compute::rules::selection::indexing;
 use crate::compute::rules::shared::{fill, kernel};
 use crate::compute::rules::terms;
 use crate::compute::{BOOL, Call, FLOAT, INTEGER, Method, Number, Place, Tensor, wide};
-use crate::error::unsupported;
 
 /// Selects boxes that do not overlap a better box. Waits for the boxes.
 pub(crate) fn nms<'c>(
@@ -57,21 +56,20 @@ pub(crate) fn overlaps<'c>(
     })
 }
 
-const MEAN: i64 = 1;
-
-fn expect_mean(pool_mode: i64) -> Result<()> {
+/// Returns true for the largest sample of a cell, and false for the mean.
+fn is_largest(pool_mode: i64) -> Result<bool> {
     match pool_mode {
-        MEAN => Ok(()),
-        other => Err(unsupported(format!("the mode {other} of RoI Align is not implemented, only 1"))),
+        0 | 1 => Ok(pool_mode == 0),
+        other => Err(Error::invalid(format!("`pool_mode` is {other}, neither 0 nor 1"))),
     }
 }
 
-/// Computes the mean of the samples in each cell of each region.
+/// Computes the mean or the largest of the samples in each cell of each region.
 pub(crate) fn roi_align<'c>(
     call: &'c Call,
     out: &Tensor<'c>,
-    rows: &Tensor<'_>,
-    columns: &Tensor<'_>,
+    rows: &Tensor<'c>,
+    columns: &Tensor<'c>,
     x: &Tensor<'_>,
     boxes: &Tensor<'_>,
     height: i64,
@@ -81,11 +79,34 @@ pub(crate) fn roi_align<'c>(
     scale: f32,
     aligned: bool,
 ) -> Result<()> {
-    expect_mean(pool_mode)?;
+    let scale = f64::from(scale);
+    if is_largest(pool_mode)? {
+        let output = |target: &Tensor<'c>| call.output(target, x.data_type(), &[x, boxes]);
+        let (mut rows, mut columns) = (output(rows)?, output(columns)?);
+        let method = Method::new("max_roi_align", FLOAT);
+        kernel(call, out, x.data_type(), &[x, boxes], &method, |device, launch, out| {
+            let (rows, columns, x, boxes) =
+                (rows.elements(), columns.elements(), x.elements(), boxes.elements());
+            device.max_roi_align(
+                launch,
+                out,
+                rows,
+                columns,
+                x,
+                boxes,
+                height,
+                width,
+                scale,
+                sampling_ratio,
+                aligned,
+            )
+        })?;
+        rows.finish()?;
+        return columns.finish();
+    }
     for unused in [rows, columns] {
         fill(call, unused, Number::Integer(0))?;
     }
-    let scale = f64::from(scale);
     let method = Method::new("roi_align", FLOAT);
     kernel(call, out, x.data_type(), &[x, boxes], &method, |device, launch, out| {
         let (x, boxes) = (x.elements(), boxes.elements());
@@ -99,6 +120,8 @@ pub(crate) fn roi_align_backward<'c>(
     gradient: &Tensor<'c>,
     upstream: &Tensor<'c>,
     boxes: &Tensor<'_>,
+    rows: &Tensor<'_>,
+    columns: &Tensor<'_>,
     height: i64,
     width: i64,
     sampling_ratio: i64,
@@ -106,9 +129,16 @@ pub(crate) fn roi_align_backward<'c>(
     scale: f32,
     aligned: bool,
 ) -> Result<()> {
-    expect_mean(pool_mode)?;
     let (ty, scale) = (gradient.data_type(), f64::from(scale));
     let upstream = call.to_type(upstream, ty)?;
+    if is_largest(pool_mode)? {
+        let inputs = [&upstream, boxes, rows, columns];
+        let method = Method::new("max_roi_align_grad", FLOAT);
+        return kernel(call, gradient, ty, &inputs, &method, |device, launch, out| {
+            let [upstream, boxes, rows, columns] = inputs.map(Tensor::elements);
+            device.max_roi_align_grad(launch, out, boxes, rows, columns, upstream)
+        });
+    }
     let method = Method::new("roi_align_grad", FLOAT);
     kernel(call, gradient, ty, &[&upstream, boxes], &method, |device, launch, out| {
         let (boxes, upstream) = (boxes.elements(), upstream.elements());
