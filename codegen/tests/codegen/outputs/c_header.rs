@@ -95,6 +95,7 @@ fn each_header_of_diopi_stands_alone() {
         "diopi/functions_ext.h",
         "diopi/functions_lmdeploy.h",
         "diopi/functions_mmcv.h",
+        "diopi/functions_sparse.h",
         "diopi/diopi.h",
     ] {
         compiles_everywhere(&include, header);
