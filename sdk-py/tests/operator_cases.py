@@ -340,11 +340,4 @@ CASES = [
         {"epsilon": 0.1},
         "label + epsilon * (prior - label)",
     ),
-    Case(
-        "erfinv_grad",
-        "float",
-        {"out": (-2.0, 2.0), "dout": (-5.0, 5.0)},
-        {},
-        "dout * numpy.sqrt(numpy.pi) / (2 * numpy.exp(-out * out))",
-    ),
 ]

@@ -26,6 +26,21 @@ CASES: dict[str, Case] = {
         (normal(3, 5),),
         double=1e-6,
     ),
+    **{
+        f"einsum {equation}": Case(
+            lambda *operands, equation=equation: paddle.einsum(equation, *operands),
+            tuple(normal(*shape, seed=seed) for seed, shape in enumerate(shapes)),
+        )
+        for equation, shapes in {
+            "ij->ji": [(2, 3)],
+            "ii->i": [(3, 3)],
+            "ij,jk->ik": [(2, 3), (3, 4)],
+            "bhqd,bhkd->bhqk": [(2, 2, 3, 4), (2, 2, 5, 4)],
+            "...ij,...jk": [(2, 3, 4), (4, 5)],
+            "i,j->ji": [(2,), (3,)],
+            "ij,jk,kl->il": [(2, 3), (3, 4), (4, 2)],
+        }.items()
+    },
     "division by a number": Case(lambda x: x / 3, (ROWS,)),
     "division of a number": Case(lambda x: 3 / (x * x + 1), (ROWS,)),
 }

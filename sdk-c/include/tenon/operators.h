@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x3c57b88b98f309bb)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xe038c49c26fbba49)
 
 /**
  * @brief The operators of a device.
@@ -4409,6 +4409,43 @@ typedef struct TenonOperators {
         const TenonTensor* dout, double beta, double alpha);
     uint64_t data_types;
   } addmm_grad;
+
+  /**
+   * @brief Sums products in Einstein's notation.
+   *
+   * An equation such as `bij,bjk->bik` names the dimensions of each operand and of the output. Elements with equal labels
+   * are multiplied, and the products are summed over the labels that the output lacks. A label that an operand has
+   * twice stands for its diagonal. `...` stands for any dimensions, which are broadcast. A dimension of the length one is
+   * repeated. Without `->` the output has the dimensions of `...` and, in alphabetical order, the labels that occur
+   * once. Operands are multiplied from left to right.
+   *
+   * @param[out] out The sums.
+   * @param[in] operands The operands.
+   * @param[in] equation The equation.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* const* operands,
+        size_t operands_count, const char* equation);
+    uint64_t data_types;
+  } einsum;
+
+  /**
+   * @brief Computes the gradients of `einsum`.
+   *
+   * @param[out] gradients The gradients of the operands. An element is NULL if the host does not
+   *     want it.
+   * @param[in] operands The operands.
+   * @param[in] dout The gradient of the sums.
+   * @param[in] equation As for `einsum`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* const* gradients, size_t gradients_count,
+        const TenonTensor* const* operands, size_t operands_count, const TenonTensor* dout,
+        const char* equation);
+    uint64_t data_types;
+  } einsum_grad;
 
   /** @} */
 
@@ -10712,7 +10749,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 9712, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 9744, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -599,6 +599,8 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "matmul_with_flatten_grad",
             "addmm",
             "addmm_grad",
+            "einsum",
+            "einsum_grad",
         ],
     ),
     ("Decomposition", &["cholesky", "triangular_solve", "qr"]),

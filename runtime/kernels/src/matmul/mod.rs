@@ -8,11 +8,13 @@
 //! `float16` and `bfloat16` are accumulated in `f32` and rounded once. Integers wrap.
 
 mod added;
+mod einsum;
 mod flattened;
 mod half;
 pub(crate) mod product;
 
 pub use added::{addmm, addmm_grad};
+pub use einsum::{einsum, einsum_grad};
 pub use flattened::{matmul_with_flatten, matmul_with_flatten_grad};
 
 use crate::elements::accumulate::with_number;

@@ -27,6 +27,19 @@ impl Buffer {
         Ok(Self { memory, dtype, dims: dims.to_vec(), strides })
     }
 
+    /// Changes the shape. The elements stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the number of elements differs.
+    pub(crate) fn reshape(&mut self, dims: &[usize]) -> Result<()> {
+        if dims.iter().product::<usize>() != self.dims.iter().product::<usize>() {
+            return Err(Error::Shape { expected: self.dims.clone(), actual: dims.to_vec() });
+        }
+        self.strides = contiguous_strides(dims)?;
+        self.dims = dims.to_vec();
+        Ok(())
+    }
+
     /// Returns a read-only view of the tensor.
     ///
     /// # Errors

@@ -316,4 +316,45 @@ impl Matrix for CpuOperators {
             ),
         )
     }
+
+    fn einsum(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        operands: &[TensorRef<'_>],
+        equation: &str,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let operands = call.inputs(operands)?;
+        let equation = equation.to_owned();
+        call.run(
+            "einsum",
+            move || tenon_kernels::matmul::einsum(&mut out, &operands, &equation),
+        )
+    }
+
+    fn einsum_grad(
+        &self,
+        launch: Launch,
+        gradients: &mut [Option<TensorMut<'_>>],
+        operands: &[TensorRef<'_>],
+        dout: &TensorRef<'_>,
+        equation: &str,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut gradients = call.outputs(gradients)?;
+        let operands = call.inputs(operands)?;
+        let dout = call.input(dout)?;
+        let equation = equation.to_owned();
+        call.run(
+            "einsum_grad",
+            move || tenon_kernels::matmul::einsum_grad(
+                &mut gradients,
+                &operands,
+                &dout,
+                &equation,
+            ),
+        )
+    }
 }

@@ -4,7 +4,7 @@
 
 use tenon::device::{Result, Status};
 use tenon::operators::{Matrix, Launch, TensorMut, TensorRef};
-use crate::arguments::{optional, tensor};
+use crate::arguments::{inputs, optional, outputs, tensor, text};
 use crate::call::{CTable, Slot};
 use crate::ffi;
 
@@ -143,6 +143,26 @@ pub(crate) struct Functions {
             *const ffi::Tensor,
             f64,
             f64,
+        ) -> Status,
+    >,
+    einsum: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const *const ffi::Tensor,
+            usize,
+            *const core::ffi::c_char,
+        ) -> Status,
+    >,
+    einsum_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const *const ffi::Tensor,
+            usize,
+            *const *const ffi::Tensor,
+            usize,
+            *const ffi::Tensor,
+            *const core::ffi::c_char,
         ) -> Status,
     >,
 }
@@ -579,6 +599,70 @@ impl Matrix for CTable {
                         &raw const dout,
                         beta,
                         alpha,
+                    )
+                }
+            },
+        )
+    }
+
+    fn einsum(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        operands: &[TensorRef<'_>],
+        equation: &str,
+    ) -> Result<()> {
+        let callee = self.functions().matrix.einsum.get("einsum")?;
+        let out = tensor(out);
+        let operands = inputs(operands);
+        let equation = text("equation", equation)?;
+        self.call(
+            "einsum",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        operands.first(),
+                        operands.count(),
+                        equation.as_ptr(),
+                    )
+                }
+            },
+        )
+    }
+
+    fn einsum_grad(
+        &self,
+        launch: Launch,
+        gradients: &mut [Option<TensorMut<'_>>],
+        operands: &[TensorRef<'_>],
+        dout: &TensorRef<'_>,
+        equation: &str,
+    ) -> Result<()> {
+        let callee = self.functions().matrix.einsum_grad.get("einsum_grad")?;
+        let gradients = outputs(gradients);
+        let operands = inputs(operands);
+        let dout = tensor(dout);
+        let equation = text("equation", equation)?;
+        self.call(
+            "einsum_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        gradients.first(),
+                        gradients.count(),
+                        operands.first(),
+                        operands.count(),
+                        &raw const dout,
+                        equation.as_ptr(),
                     )
                 }
             },

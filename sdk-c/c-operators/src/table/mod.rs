@@ -84,7 +84,7 @@ pub struct TenonOperators {
     sparse: sparse::Functions,
 }
 
-const _: [(); 9712] = [(); size_of::<TenonOperators>()];
+const _: [(); 9744] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -366,6 +366,8 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("matmul_with_flatten_grad", 3299825634372134306),
     ("addmm", 18150370397472876664),
     ("addmm_grad", 2006871707702296084),
+    ("einsum", 8654118938420632237),
+    ("einsum_grad", 11629666933529399105),
     ("cholesky", 18233177515180592040),
     ("triangular_solve", 11515557913272603582),
     ("qr", 5630671975017447424),

@@ -9,6 +9,7 @@ mod arange;
 mod assign_value;
 mod batch_norm;
 mod concat;
+mod einsum;
 mod full;
 mod identity;
 mod index_elementwise;
@@ -49,6 +50,7 @@ pub(crate) fn register(
         concat::register,
         batch_norm::register,
         unique::register,
+        einsum::register,
         release_2_6::register,
     ]
     .into_iter()

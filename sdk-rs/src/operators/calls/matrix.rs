@@ -218,6 +218,35 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "einsum" => {
+            Entry::elements(
+                3,
+                |operators, launch, arguments| {
+                    operators
+                        .einsum(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.inputs()?,
+                            arguments.text()?,
+                        )
+                },
+            )
+        }
+        "einsum_grad" => {
+            Entry::elements(
+                4,
+                |operators, launch, arguments| {
+                    operators
+                        .einsum_grad(
+                            launch,
+                            &mut arguments.outputs()?,
+                            &arguments.inputs()?,
+                            &arguments.input()?,
+                            arguments.text()?,
+                        )
+                },
+            )
+        }
         _ => None,
     }
 }

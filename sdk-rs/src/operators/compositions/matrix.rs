@@ -235,4 +235,25 @@ impl Matrix for Composed<'_> {
     ) -> Result<()> {
         self.own(|own| own.addmm_grad(launch, dinput, da, db, a, b, dout, beta, alpha))
     }
+
+    fn einsum(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        operands: &[TensorRef<'_>],
+        equation: &str,
+    ) -> Result<()> {
+        self.own(|own| own.einsum(launch, out, operands, equation))
+    }
+
+    fn einsum_grad(
+        &self,
+        launch: Launch,
+        gradients: &mut [Option<TensorMut<'_>>],
+        operands: &[TensorRef<'_>],
+        dout: &TensorRef<'_>,
+        equation: &str,
+    ) -> Result<()> {
+        self.own(|own| own.einsum_grad(launch, gradients, operands, dout, equation))
+    }
 }

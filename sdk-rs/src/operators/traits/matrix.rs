@@ -272,4 +272,42 @@ pub trait Matrix: Send + Sync {
     ) -> Result<()> {
         Err(Error::unsupported("addmm_grad"))
     }
+
+    /// Sums products in Einstein's notation.
+    ///
+    /// An equation such as `bij,bjk->bik` names the dimensions of each operand and of the output. Elements with equal labels
+    /// are multiplied, and the products are summed over the labels that the output lacks. A label that an operand has
+    /// twice stands for its diagonal. `...` stands for any dimensions, which are broadcast. A dimension of the length one is
+    /// repeated. Without `->` the output has the dimensions of `...` and, in alphabetical order, the labels that occur
+    /// once. Operands are multiplied from left to right.
+    ///
+    /// * `out`: The sums.
+    /// * `operands`: The operands.
+    /// * `equation`: The equation.
+    fn einsum(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        operands: &[TensorRef<'_>],
+        equation: &str,
+    ) -> Result<()> {
+        Err(Error::unsupported("einsum"))
+    }
+
+    /// Computes the gradients of `einsum`.
+    ///
+    /// * `gradients`: The gradients of the operands.
+    /// * `operands`: The operands.
+    /// * `dout`: The gradient of the sums.
+    /// * `equation`: As for `einsum`.
+    fn einsum_grad(
+        &self,
+        launch: Launch,
+        gradients: &mut [Option<TensorMut<'_>>],
+        operands: &[TensorRef<'_>],
+        dout: &TensorRef<'_>,
+        equation: &str,
+    ) -> Result<()> {
+        Err(Error::unsupported("einsum_grad"))
+    }
 }

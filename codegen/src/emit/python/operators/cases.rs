@@ -5,7 +5,7 @@ use minijinja::value::Serde;
 use serde::Serialize;
 
 use super::function::{literal, types};
-use super::{Parts, Shapes};
+use super::{Parts, parts};
 use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
 use crate::emit::python::names;
 use crate::formula::Variable;
@@ -26,11 +26,11 @@ impl Emitter for OperatorCases {
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
         let all = operators.groups.iter().flat_map(|group| &group.operators);
-        let parts = all.filter_map(|operator| {
-            let method = operator.methods().into_iter().next()?;
-            operator.elementwise().map(|_| Parts { operator, method, shapes: Shapes::Broadcast })
+        let elementwise = all.filter_map(|operator| {
+            let offered = parts(operator)?;
+            operator.elementwise().map(|_| offered)
         });
-        let cases: Vec<Case> = parts.map(|parts| case(&parts)).collect();
+        let cases: Vec<Case> = elementwise.map(|parts| case(&parts)).collect();
         let note = count(cases.len(), "case");
         let marker = job.stamp.operators(operators);
         let template = job.templates.get_template("python/operator_cases.py.j2")?;

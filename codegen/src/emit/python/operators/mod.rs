@@ -115,6 +115,11 @@ enum Shapes {
 
 /// Describes the function of an operator; `None` if the operator is not offered.
 fn function(operator: &Operator) -> Option<Function> {
+    parts(operator).map(|parts| parts.function())
+}
+
+/// Returns what the function of an operator is made of; `None` if the operator is not offered.
+fn parts(operator: &Operator) -> Option<Parts<'_>> {
     let name = &operator.name.value;
     let is_gradient = name.ends_with("_grad") || name.contains("_grad_");
     let has_lists = operator.inputs.iter().chain(&operator.outputs).any(|operand| operand.arity.is_list());
@@ -124,7 +129,7 @@ fn function(operator: &Operator) -> Option<Function> {
     }
     let shapes = shapes(operator)?;
     let method = operator.methods().into_iter().next()?;
-    Some(Parts { operator, method, shapes }.function())
+    Some(Parts { operator, method, shapes })
 }
 
 fn shapes(operator: &Operator) -> Option<Shapes> {

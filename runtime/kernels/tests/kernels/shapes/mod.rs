@@ -1,5 +1,6 @@
 //! Operators that move elements.
 
 mod blocks;
+mod einsum;
 mod moves;
 mod rows;
