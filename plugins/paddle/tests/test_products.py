@@ -13,6 +13,17 @@ from kernel_case import Case, check
 
 ROWS, COLUMNS = normal(4, 5), normal(5, 6, seed=1)
 
+EQUATIONS: dict[str, list[tuple[int, ...]]] = {
+    "ij->ji": [(2, 3)],
+    "ii->i": [(3, 3)],
+    "ij,jk->ik": [(2, 3), (3, 4)],
+    "bhqd,bhkd->bhqk": [(2, 2, 3, 4), (2, 2, 5, 4)],
+    "...ij,...jk": [(2, 3, 4), (4, 5)],
+    "i,j->ji": [(2,), (3,)],
+    "ij,jk,kl->il": [(2, 3), (3, 4), (4, 2)],
+}
+"""Equations in Einstein's notation, and the shapes of their operands."""
+
 CASES: dict[str, Case] = {
     "addmm": Case(
         lambda i, a, b: paddle.addmm(i, a, b, beta=0.5, alpha=2.0),
@@ -31,15 +42,7 @@ CASES: dict[str, Case] = {
             lambda *operands, equation=equation: paddle.einsum(equation, *operands),
             tuple(normal(*shape, seed=seed) for seed, shape in enumerate(shapes)),
         )
-        for equation, shapes in {
-            "ij->ji": [(2, 3)],
-            "ii->i": [(3, 3)],
-            "ij,jk->ik": [(2, 3), (3, 4)],
-            "bhqd,bhkd->bhqk": [(2, 2, 3, 4), (2, 2, 5, 4)],
-            "...ij,...jk": [(2, 3, 4), (4, 5)],
-            "i,j->ji": [(2,), (3,)],
-            "ij,jk,kl->il": [(2, 3), (3, 4), (4, 2)],
-        }.items()
+        for equation, shapes in EQUATIONS.items()
     },
     "division by a number": Case(lambda x: x / 3, (ROWS,)),
     "division of a number": Case(lambda x: 3 / (x * x + 1), (ROWS,)),

@@ -5,7 +5,7 @@
 //! operand has twice stands for its diagonal. `...` stands for any dimensions, which are broadcast. Without `->` the output
 //! has the dimensions of `...` and, in alphabetical order, the labels that occur once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::error::{Error, Result, expect_shape};
 use crate::formulas::reduction::Sum;
@@ -215,7 +215,7 @@ fn contract<'v>(
     equation: &Equation,
     keep: impl Fn(&Label) -> bool,
 ) -> Result<Option<Term<'v>>> {
-    let mut terms = std::collections::VecDeque::from(terms);
+    let mut terms = VecDeque::from(terms);
     let Some(mut product) = terms.pop_front() else { return Ok(None) };
     while let Some(next) = terms.pop_front() {
         let is_needed = |label: &Label| keep(label) || terms.iter().any(|term| term.labels.contains(label));
@@ -258,13 +258,10 @@ pub fn einsum_grad(
         let Some(operand) = operands.get(index) else { continue };
         expect_shape(operand.dims(), gradient.dims())?;
         let mut terms = vec![Term::of_operand(dout.clone(), &equation.output)?];
-        for (other, labels) in operands
-            .iter()
-            .zip(&equation.operands)
-            .enumerate()
-            .filter_map(|(other, operand)| if other == index { None } else { Some(operand) })
-        {
-            terms.push(Term::of_operand(other.clone(), labels)?);
+        for (other, (operand, labels)) in operands.iter().zip(&equation.operands).enumerate() {
+            if other != index {
+                terms.push(Term::of_operand(operand.clone(), labels)?);
+            }
         }
         let own = &equation.operands[index];
         if let Some(product) = contract(terms, &equation, |label| own.contains(label))? {
