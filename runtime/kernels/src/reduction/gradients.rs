@@ -9,10 +9,10 @@ use crate::loops::slices::{Slot, with_slices};
 use crate::numeric::Floating;
 use crate::tensor::{View, ViewMut};
 
-/// Computes the gradient of [`sum`] with respect to `x`: `dout` for each element.
+/// Computes the gradient of [`sum`](crate::formulas::reduction::sum) with respect to `x`: `dout` for each element.
 ///
 /// # Errors
-/// As [`sum`].
+/// As [`sum`](crate::formulas::reduction::sum).
 pub fn sum_grad(
     dx: &mut ViewMut<'_>,
     dout: &View<'_>,
@@ -24,13 +24,15 @@ pub fn sum_grad(
     movement::copy(dx, &dout)
 }
 
-/// Computes the gradient of [`prod`] with respect to `x`: `dout` times the product of the other elements.
+/// Computes the gradient of [`prod`](crate::formulas::reduction::prod) with respect to `x`: `dout` times the product of the
+/// other elements.
 ///
 /// Paddle divides the product by the element, which gives NaN for a zero. The product of the other elements
 /// is correct in that case too.
 ///
 /// # Errors
-/// As [`prod`], and [`Error::Type`] unless the tensors are floating-point.
+/// As [`prod`](crate::formulas::reduction::prod), and [`Error::Type`](crate::Error::Type) unless the tensors are
+/// floating-point.
 pub fn prod_grad(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -71,10 +73,10 @@ pub fn prod_grad(
     with_float!(dx.dtype(), T => each::<T>(dx, [&x, &dout], len))
 }
 
-/// Computes the gradient of [`reduce_as`] with respect to `x`: `dout`, broadcast.
+/// Computes the gradient of [`sum_to`](super::sum_to) with respect to `x`: `dout`, broadcast.
 ///
 /// # Errors
-/// [`Error::Broadcast`].
+/// [`Error::Broadcast`](crate::Error::Broadcast).
 pub fn reduce_as_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     movement::copy(dx, dout)
 }

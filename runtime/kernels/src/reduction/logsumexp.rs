@@ -12,7 +12,8 @@ use crate::tensor::{View, ViewMut};
 /// returns NaN for the latter.
 ///
 /// # Errors
-/// As [`sum`], and [`Error::Type`] unless the tensors are floating-point.
+/// As [`sum`](crate::formulas::reduction::sum), and [`Error::Type`](crate::Error::Type) unless the tensors are
+/// floating-point.
 pub fn logsumexp(
     out: &mut ViewMut<'_>,
     x: &View<'_>,

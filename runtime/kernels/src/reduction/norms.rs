@@ -15,7 +15,7 @@ use crate::tensor::{View, ViewMut};
 /// infinity are the largest and the smallest absolute value.
 ///
 /// # Errors
-/// As [`logsumexp`](super::logsumexp).
+/// As [`logsumexp`](super::logsumexp()).
 pub fn p_norm(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
