@@ -49,7 +49,8 @@ keys = {{name: [str(key) for key in keys if device in str(key)] for name, keys i
 expected = {{
     "add", "add_raw", "assign", "assign_value", "concat_grad", "contiguous", "expand",
     "expand_as", "fill", "full", "full_batch_size_like", "full_like", "increment", "relu",
-    "relu_grad", "set_value", "set_value_with_tensor", "strided_copy", "sum_grad",
+    "relu_double_grad", "relu_grad", "set_value", "set_value_with_tensor", "strided_copy",
+    "sum_grad",
 }}
 of_2_6 = {{
     "assign_raw", "memcpy_d2h", "memcpy_h2d", "squeeze", "squeeze_grad", "squeeze_infer",
