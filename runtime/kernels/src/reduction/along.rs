@@ -1,6 +1,6 @@
 //! The dimensions along which a reduction works.
 
-use crate::error::{Error, Result, expect_length};
+use crate::error::{Error, Result};
 use crate::tensor::axis;
 use crate::tensor::{PerDimension, View, ViewMut};
 
@@ -28,6 +28,17 @@ impl<'a> Along<'a> {
     pub fn named(axis: &'a [i64], keep_dim: bool, reduce_all: bool) -> Self {
         Along::Named { axis, keep_dim, reduce_all }
     }
+
+    /// Returns the indices of the dimensions.
+    fn axes(self, out_dims: &[usize], dims: &[usize]) -> Result<Vec<usize>> {
+        match self {
+            Along::Named { axis, keep_dim, reduce_all } => {
+                resolve(out_dims, dims, axis, keep_dim, reduce_all)
+            }
+            Along::Axes(axes) => Ok(axes.to_vec()),
+            Along::Everything => Ok((0..dims.len()).collect()),
+        }
+    }
 }
 
 /// The dimensions of an input, split into reduced and kept ones.
@@ -44,23 +55,13 @@ impl Axes {
         along: Along<'_>,
         reduce: impl FnOnce(&mut ViewMut<'_>, &View<'_>, Self) -> Result<()>,
     ) -> Result<()> {
-        match along {
-            Along::Named { axis, keep_dim, reduce_all } => {
-                let axes = resolve(out.dims(), input.dims(), axis, keep_dim, reduce_all)?;
-                let axes = Self::new(out, input, &axes)?;
-                reduce(out, input, axes)
-            }
-            Along::Axes(axes) => {
-                let axes = Self::new(out, input, axes)?;
-                reduce(out, input, axes)
-            }
-            Along::Everything => {
-                let all: PerDimension<usize> = (0..input.dims().len()).collect();
-                let mut out = first_element(out)?;
-                let axes = Self::new(&out, input, &all)?;
-                reduce(&mut out, input, axes)
-            }
+        let axes = along.axes(out.dims(), input.dims())?;
+        let mut out = out.reborrow();
+        if let Along::Everything = along {
+            out = out.scalar("out")?;
         }
+        let axes = Self::new(&out, input, &axes)?;
+        reduce(&mut out, input, axes)
     }
 
     /// Reduces the given dimensions, which the output either lacks or has with the length one.
@@ -146,31 +147,20 @@ pub fn spread<'v, const N: usize>(
     let mut count: usize = 0;
     let mut spread = tensors.map(View::clone);
     for (spread, tensor) in spread.iter_mut().zip(tensors) {
+        let axes = along.axes(tensor.dims(), dims)?;
         let mut tensor = tensor.clone();
-        let axes = match along {
-            Along::Named { axis, keep_dim, reduce_all } => {
-                resolve(tensor.dims(), dims, axis, keep_dim, reduce_all)?
-            }
-            Along::Axes(axes) => axes.to_vec(),
-            Along::Everything => {
-                expect_length("dout", 1, tensor.len())?;
-                while !tensor.dims().is_empty() {
-                    tensor = tensor.select(0, 0)?;
-                }
-                (0..dims.len()).collect()
-            }
-        };
+        if let Along::Everything = along {
+            tensor = tensor.scalar("dout")?;
+        }
         count = axes.iter().map(|&axis| dims[axis]).product();
-        *spread = spread_along(&tensor, dims, &axes)?;
+        *spread = spread_along(tensor, dims, axes)?;
     }
     Ok((spread, count as f64))
 }
 
 /// Broadcasts a tensor of the output's shape to the shape of the input.
-pub(super) fn spread_along<'v>(out: &View<'v>, dims: &[usize], axes: &[usize]) -> Result<View<'v>> {
-    let mut view = out.clone();
+fn spread_along<'v>(mut view: View<'v>, dims: &[usize], mut axes: Vec<usize>) -> Result<View<'v>> {
     if view.dims().len() < dims.len() {
-        let mut axes = axes.to_vec();
         axes.sort_unstable();
         for axis in axes {
             view = view.insert(axis)?;
@@ -179,19 +169,15 @@ pub(super) fn spread_along<'v>(out: &View<'v>, dims: &[usize], axes: &[usize]) -
     view.expand(dims)
 }
 
-/// Moves the reduced dimensions to the end; also returns the number of elements in them.
-pub(crate) fn rows_last<'v>(x: &View<'v>, axes: &[usize]) -> Result<(View<'v>, usize)> {
-    let order: Vec<usize> =
-        (0..x.dims().len()).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
-    Ok((x.clone().permute(&order)?, axes.iter().map(|&axis| x.dims()[axis]).product()))
+/// Returns the order of dimensions in which some of them are the last.
+pub(crate) fn with_last(rank: usize, axes: &[usize]) -> Vec<usize> {
+    (0..rank).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect()
 }
 
-/// Returns a tensor with one element as a tensor without dimensions.
-pub(super) fn first_element<'a>(out: &'a mut ViewMut<'_>) -> Result<ViewMut<'a>> {
-    expect_length("out", 1, out.len())?;
-    let mut out = out.reborrow();
-    while !out.dims().is_empty() {
-        out = out.select(0, 0)?;
-    }
-    Ok(out)
+/// Moves the reduced dimensions to the end; also returns the number of elements in them.
+pub(crate) fn rows_last<'v>(x: &View<'v>, axes: &[usize]) -> Result<(View<'v>, usize)> {
+    Ok((
+        x.clone().permute(&with_last(x.dims().len(), axes))?,
+        axes.iter().map(|&axis| x.dims()[axis]).product(),
+    ))
 }

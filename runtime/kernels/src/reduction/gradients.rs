@@ -1,6 +1,6 @@
 //! Gradients that are no formulas.
 
-use super::along::{Along, resolve, rows_last, spread};
+use super::along::{Along, resolve, rows_last, spread, with_last};
 use crate::elements::accumulate::with_float;
 use crate::error::{Result, expect_shape};
 use crate::loops::convert::Compute;
@@ -67,8 +67,7 @@ pub fn prod_grad(
     let axes = resolve(dout.dims(), x.dims(), axis, keep_dim, reduce_all)?;
     let ([dout], _) = spread(x.dims(), [dout], Along::Axes(&axes))?;
     let ((x, len), (dout, _)) = (rows_last(x, &axes)?, rows_last(&dout, &axes)?);
-    let order: Vec<usize> =
-        (0..dx.dims().len()).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
+    let order = with_last(dx.dims().len(), &axes);
     let dx = dx.reborrow().permute(&order)?;
     with_float!(dx.dtype(), T => each::<T>(dx, [&x, &dout], len))
 }

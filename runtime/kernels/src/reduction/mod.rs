@@ -27,7 +27,7 @@ mod logsumexp;
 mod norms;
 
 pub use along::{Along, spread};
-pub(crate) use along::{resolve, rows_last};
+pub(crate) use along::{resolve, rows_last, with_last};
 pub use extremum::{argmax, argmin, extremum_grad, max_with_indices, min_with_indices};
 pub use fold::{Fold, float, numeric, sum_of, sum_to};
 pub use gradients::{prod_grad, reduce_as_grad, sum_grad};

@@ -195,12 +195,7 @@ pub fn logspace_tensor(
 /// # Errors
 /// [`Error::Length`] unless the tensor has one element.
 pub fn full_with_tensor(out: &mut ViewMut<'_>, value: &View<'_>) -> Result<()> {
-    crate::expect_length("value", 1, value.len())?;
-    let mut value = value.clone();
-    while !value.dims().is_empty() {
-        value = value.select(0, 0)?;
-    }
-    cast::cast(out, &value.expand(out.dims())?)
+    cast::cast(out, &value.clone().scalar("value")?.expand(out.dims())?)
 }
 
 /// Writes the gradient of an input that has no effect: zero.

@@ -4,7 +4,7 @@ use super::compare;
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{Slot, integers, store_integers};
-use crate::reduction::{resolve, rows_last};
+use crate::reduction::{resolve, rows_last, with_last};
 use crate::tensor::{View, ViewMut};
 
 fn averages(mode: &str) -> Result<bool> {
@@ -129,8 +129,6 @@ fn spread(
         Some((x, median)) => (f64::load(&rows_last(x, &axes)?.0)?, f64::load(median)?),
         None => (vec![], vec![]),
     };
-    let order: Vec<usize> =
-        (0..dx.dims().len()).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
     let len: usize = axes.iter().map(|&axis| dx.dims()[axis]).product();
     let mut values = vec![0.0; dx.len()];
     for (row, (&gradient, places)) in gradients.iter().zip(places.chunks_exact(each)).enumerate() {
@@ -147,6 +145,7 @@ fn spread(
             target[crate::tensor::axis::index(place, len)?] += gradient / each as f64;
         }
     }
+    let order = with_last(dx.dims().len(), &axes);
     let mut target = dx.reborrow().permute(&order)?;
     with_float!(target.dtype(), T => {
         let values: Vec<T> = values.iter().map(|&value| value as T).collect();

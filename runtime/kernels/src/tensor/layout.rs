@@ -1,7 +1,7 @@
 //! Views of the same memory with another layout.
 
 use super::{Memory, PerDimension, View, ViewMut};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, expect_length};
 
 impl Memory {
     /// Returns a view of the same memory with another layout. Its first element is `offset` elements after
@@ -133,6 +133,18 @@ macro_rules! layouts {
             /// As [`step`](Self::step).
             pub(crate) fn select(self, axis: usize, index: usize) -> Result<Self> {
                 Ok(Self { memory: self.memory.select(axis, index)?, ..self })
+            }
+
+            /// Returns a tensor with one element as a tensor without dimensions; `what` names it in the error.
+            ///
+            /// # Errors
+            /// [`Error::Length`].
+            pub(crate) fn scalar(mut self, what: &'static str) -> Result<Self> {
+                expect_length(what, 1, self.len())?;
+                while !self.dims().is_empty() {
+                    self = self.select(0, 0)?;
+                }
+                Ok(self)
             }
 
             /// Permutes the dimensions.
