@@ -9485,7 +9485,7 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the gradient of `pool_points` by the features.
    *
-   * That of a maximum goes to the first point that has it.
+   * The gradient of a maximum goes to the first point that has it.
    *
    * @param[out] dx The gradient of the features.
    * @param[in] x The features.

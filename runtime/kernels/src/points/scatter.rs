@@ -7,7 +7,7 @@ use crate::loops::slices::{Slot, elements, integers};
 use crate::numeric::Numeric;
 use crate::tensor::{View, ViewMut};
 
-/// How the features of a group become one.
+/// The combination of the features of a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Method {
     Sum,
@@ -44,7 +44,7 @@ pub fn pool_points(out: &mut ViewMut<'_>, x: &View<'_>, indices: &View<'_>, meth
     })
 }
 
-/// Computes the gradient of [`pool_points`] with respect to the features. That of a maximum goes to the first point
+/// Computes the gradient of [`pool_points`] with respect to the features. The gradient of a maximum goes to the first point
 /// that has it.
 ///
 /// # Errors
@@ -77,7 +77,7 @@ pub fn pool_points_grad(
     })
 }
 
-/// What a feature does to the result of its group.
+/// The effect of a feature on the result of its group.
 enum Part {
     /// It is larger than those before.
     Replaces,

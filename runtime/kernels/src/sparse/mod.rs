@@ -23,7 +23,7 @@ struct Pairs {
     counts: Vec<usize>,
     /// The number of pairs that there is room for.
     room: usize,
-    /// Whether pairs are exchanged.
+    /// True if pairs are exchanged.
     inverse: bool,
 }
 

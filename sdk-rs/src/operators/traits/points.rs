@@ -273,7 +273,7 @@ pub trait Points: Send + Sync {
 
     /// Computes the gradient of `pool_points` by the features.
     ///
-    /// That of a maximum goes to the first point that has it.
+    /// The gradient of a maximum goes to the first point that has it.
     ///
     /// * `dx`: The gradient of the features.
     /// * `x`: The features.

@@ -30,7 +30,7 @@ pub(super) struct Recorder {
     contents: HashMap<Hash, ContentId>,
     objects: Objects,
     progress: Progress,
-    /// What the calls in progress destroy.
+    /// The objects that the calls in progress destroy.
     removed: HashMap<u64, Vec<Removed>>,
 }
 

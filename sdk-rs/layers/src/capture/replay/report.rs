@@ -25,7 +25,7 @@ pub struct Difference {
     pub call: u64,
     /// The name of the function.
     pub function: &'static str,
-    /// What differs.
+    /// The difference, in words.
     pub what: String,
 }
 

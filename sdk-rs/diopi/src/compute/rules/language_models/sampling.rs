@@ -11,7 +11,7 @@ use crate::compute::{Call, Number, Tensor};
 /// The number of tokens that a sequence may choose from.
 const MOST: i64 = 1024;
 
-/// How a sequence chooses its next token: from how many tokens, and from which share of the probability.
+/// The number of tokens from which a sequence chooses the next one, and their share of the probability.
 struct Choice {
     count: i64,
     share: f32,
