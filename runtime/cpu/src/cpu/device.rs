@@ -21,7 +21,7 @@ use super::{CURRENT, Cpu, axpby, graphs, refuse_inside_work};
 use crate::error::{self, ErrorKind};
 use crate::executor::event::{EventState, Mark};
 use crate::executor::progress::Progress;
-use crate::executor::stream::{Captured, StreamState};
+use crate::executor::stream::{Refused, StreamState};
 use crate::executor::work::Work;
 use crate::graph::{Capture, check_mode};
 use crate::handle::HandleKind;
@@ -155,7 +155,8 @@ impl Device for Cpu {
             Mark::Done(_) => stream.capture().map_or(Ok(()), |capture| Err(capture.isolate(&event)))?,
             Mark::Pending(record) => match stream.submit(Work::Wait(record)) {
                 Ok(()) => {}
-                Err(Captured { capture, .. }) => return Err(capture.isolate(&event).into()),
+                Err(Refused::Captured { capture, .. }) => return Err(capture.isolate(&event).into()),
+                Err(Refused::OutOfMemory) => return Err(error::Error::OutOfHostMemory.into()),
             },
         }
         Ok(())
@@ -182,7 +183,7 @@ impl Device for Cpu {
         let stream = core.stream(device, stream)?;
         match stream.record(&event) {
             Ok(()) => Ok(()),
-            Err(Captured { capture, work: () }) => Ok(capture.record(&stream, &event)?),
+            Err(capture) => Ok(capture.record(&stream, &event)?),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Cpu;
 use crate::error::{Error, Result};
-use crate::executor::stream::{Captured, StreamState};
+use crate::executor::stream::{Refused, StreamState};
 use crate::executor::work::Work;
 use crate::executor::work::task::{Task, TaskResult};
 use crate::graph::Op;
@@ -96,12 +96,13 @@ pub(super) fn submit(
     work: Work,
     as_node: impl FnOnce(Work) -> Option<Op>,
 ) -> Result<()> {
-    if !has_room() || !stream.reserve() {
+    if !has_room() {
         return Err(Error::OutOfHostMemory);
     }
     match stream.submit(work) {
         Ok(()) => Ok(()),
-        Err(Captured { capture, work }) => match as_node(work) {
+        Err(Refused::OutOfMemory) => Err(Error::OutOfHostMemory),
+        Err(Refused::Captured { capture, work }) => match as_node(work) {
             Some(op) => capture.add(stream, op),
             None => Ok(()),
         },

@@ -47,10 +47,12 @@ pub(super) struct Inbox {
     capture: Option<Arc<Capture>>,
 }
 
-/// The stream is being captured: the work is returned, to become a node of the capture.
-pub(crate) struct Captured<W> {
-    pub(crate) capture: Arc<Capture>,
-    pub(crate) work: W,
+/// The reason why a stream did not queue work.
+pub(crate) enum Refused {
+    /// The stream is being captured, and the work becomes a node of the capture.
+    Captured { capture: Arc<Capture>, work: Work },
+    /// The host has no memory for a longer queue.
+    OutOfMemory,
 }
 
 /// A stream of a device.
@@ -100,16 +102,14 @@ impl StreamState {
         })
     }
 
-    /// Reserves space in the queue. Returns false if the host has no memory for it.
-    pub(crate) fn reserve(&self) -> bool {
-        self.inbox.lock().queue.try_reserve(2).is_ok()
-    }
-
     /// Queues work, or runs it at once if it is short and the stream is idle.
-    pub(crate) fn submit(self: &Arc<Self>, work: Work) -> Result<(), Captured<Work>> {
-        let inbox = self.inbox.lock();
+    pub(crate) fn submit(self: &Arc<Self>, work: Work) -> Result<(), Refused> {
+        let mut inbox = self.inbox.lock();
         if let Some(capture) = &inbox.capture {
-            return Err(Captured { capture: capture.clone(), work });
+            return Err(Refused::Captured { capture: capture.clone(), work });
+        }
+        if inbox.queue.try_reserve(1).is_err() {
+            return Err(Refused::OutOfMemory);
         }
         self.accept(inbox, work);
         Ok(())
@@ -146,11 +146,11 @@ impl StreamState {
         }
     }
 
-    /// Records the event at the end of the queued work.
-    pub(crate) fn record(self: &Arc<Self>, event: &EventState) -> Result<(), Captured<()>> {
+    /// Records the event at the end of the queued work. Fails with the capture if the stream is being captured.
+    pub(crate) fn record(self: &Arc<Self>, event: &EventState) -> Result<(), Arc<Capture>> {
         let mut inbox = self.inbox.lock();
         if let Some(capture) = &inbox.capture {
-            return Err(Captured { capture: capture.clone(), work: () });
+            return Err(capture.clone());
         }
         if inbox.phase == Phase::Idle {
             event.set(Mark::Done(self.shared.clock.now_ns()));
