@@ -9,6 +9,7 @@
 mod dilated;
 mod largest;
 mod plan;
+mod squares;
 
 use std::ops::Range;
 
@@ -52,6 +53,25 @@ pub fn pool(
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
     let plan = Plan::new(x.dims(), out.dims(), attributes)?;
     with_float!(x.dtype(), T => with_slices::<T, 1, 1>([out], [&x], |[out], [x]| {
+        if plan.has_squares() {
+            match largest {
+                true => squares::combine(
+                    out,
+                    x,
+                    plan.width(),
+                    #[inline(always)]
+                    |[a, b, c, d]| a.max(b).max(c.max(d)),
+                ),
+                false => squares::combine(
+                    out,
+                    x,
+                    plan.width(),
+                    #[inline(always)]
+                    |[a, b, c, d]| ((a + c) + (b + d)) * T::of(0.25),
+                ),
+            }
+            return Ok(());
+        }
         for (windows, image) in plan.parts() {
             match largest {
                 true => {
@@ -98,6 +118,13 @@ pub fn pool_grad(
     expect_shape(x.dims(), dx.dims())?;
     let plan = Plan::new(x.dims(), dout.dims(), attributes)?;
     with_float!(x.dtype(), T => with_slices::<T, 1, 2>([dx], [&x, &dout], |[dx], [x, dout]| {
+        if plan.has_squares() {
+            match largest {
+                true => squares::gradient_of_largest(dx, x, dout, plan.width()),
+                false => squares::gradient_of_means(dx, dout, plan.width()),
+            }
+            return Ok(());
+        }
         dx.fill(T::ZERO);
         if largest {
             plan.each_largest(x, |number, at| dx[at] += dout[number]);

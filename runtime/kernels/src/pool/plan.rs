@@ -57,6 +57,11 @@ impl Plan {
         self.image.iter().product()
     }
 
+    pub(super) fn width(&self) -> usize {
+        let [_, _, width] = self.image;
+        width
+    }
+
     pub(super) fn window_count(&self) -> usize {
         self.windows.iter().map(Vec::len).product()
     }

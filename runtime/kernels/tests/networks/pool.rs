@@ -119,6 +119,22 @@ fn cases() -> Vec<Case> {
     let padded = Case { kernel: vec![3, 2], strides: vec![2, 1], paddings: vec![1, 1], ..case.clone() };
     let cases = [
         case.clone(),
+        Case { image: vec![6, 8], ..case.clone() },
+        Case {
+            image: vec![2, 4, 6],
+            kernel: vec![1, 2, 2],
+            strides: vec![1, 2, 2],
+            paddings: vec![0; 3],
+            ..case.clone()
+        },
+        // One window of two elements in each dimension, and of three with padding.
+        Case {
+            image: vec![2, 2],
+            kernel: vec![3, 3],
+            paddings: vec![1, 1],
+            exclusive: false,
+            ..case.clone()
+        },
         padded.clone(),
         Case { exclusive: false, ..padded.clone() },
         Case { exclusive: false, ceil: true, image: vec![6, 4], ..padded.clone() },
@@ -275,7 +291,7 @@ fn the_first_of_equal_elements_has_the_gradient_and_nan_is_the_largest() {
 #[test]
 fn gradients_of_many_images_and_of_wide_ones_go_to_the_largest() {
     let mut random = Random(7);
-    for [images, height, width] in [[130, 4, 6], [3, 2, 131], [1, 5, 300]] {
+    for [images, height, width] in [[130, 4, 6], [130, 5, 6], [3, 2, 131], [1, 5, 300]] {
         let x: Vec<f32> =
             distinct(&mut random, images * height * width).into_iter().map(|x| x as f32).collect();
         let (rows, columns) = (height / 2, width / 2);
@@ -307,6 +323,50 @@ fn gradients_of_many_images_and_of_wide_ones_go_to_the_largest() {
         .unwrap();
         assert_eq!(dx, wanted, "{images} images of {height} by {width}");
     }
+}
+
+#[test]
+fn squares_with_equal_elements_and_nan_have_the_gradients_of_their_indices() {
+    let mut random = Random(8);
+    let (dims, result) = ([2, 3, 6, 10], [2, 3, 3, 5]);
+    let values = [f64::NEG_INFINITY, 0.0, 1.0, f64::NAN];
+    let x: Vec<f64> = (0..360).map(|_| values[random.below(values.len())]).collect();
+    let x = random.tensor_of(DType::F32, &dims, &x);
+    let dout = random.tensor(DType::F32, &result);
+    let (mut out, mut mask) = (random.tensor(DType::F32, &result), random.tensor(DType::I32, &result));
+    let (kernel, paddings) = ([2, 2], [0, 0]);
+    let (mut out_view, mut mask_view) = (out.view_mut(), mask.view_mut());
+    max_pool_with_index(
+        &mut out_view,
+        &mut mask_view,
+        &x.view(),
+        &kernel,
+        &kernel,
+        &paddings,
+        false,
+        false,
+        false,
+    )
+    .unwrap();
+    let [mut wanted, mut dx] = [(); 2].map(|()| random.tensor(DType::F32, &dims));
+    max_pool_with_index_grad(&mut wanted.view_mut(), &mask.view(), &dout.view()).unwrap();
+    pool_grad(
+        &mut dx.view_mut(),
+        &x.view(),
+        &dout.view(),
+        &kernel,
+        &kernel,
+        &paddings,
+        false,
+        true,
+        "NCHW",
+        "max",
+        false,
+        false,
+        "EXPLICIT",
+    )
+    .unwrap();
+    assert_eq!(dx.values(), wanted.values());
 }
 
 #[test]
