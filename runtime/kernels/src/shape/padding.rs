@@ -7,8 +7,47 @@ use crate::loops::movement;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
 
+/// The elements around a tensor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// A constant.
+    Constant,
+    /// The nearest element.
+    Replicate,
+    /// The elements on the other side.
+    Circular,
+    /// The elements next to the edge, in reverse order.
+    Reflect,
+}
+
+impl Mode {
+    fn new(name: &str) -> Result<Self> {
+        match name {
+            "constant" => Ok(Self::Constant),
+            "replicate" => Ok(Self::Replicate),
+            "circular" => Ok(Self::Circular),
+            "reflect" => Ok(Self::Reflect),
+            other => Err(Error::Attribute { name: "mode", value: other.to_owned() }),
+        }
+    }
+
+    /// Maps an index in or around a dimension to the index of its source, or `None` for a constant.
+    fn source(self, index: i64, dim: usize) -> Option<usize> {
+        let len = dim as i64;
+        let inside = match self {
+            Self::Constant => return usize::try_from(index).ok().filter(|&index| index < dim),
+            Self::Replicate => index.clamp(0, len - 1),
+            Self::Circular => index.rem_euclid(len),
+            Self::Reflect if index < 0 => -index,
+            Self::Reflect if index >= len => 2 * (len - 1) - index,
+            Self::Reflect => index,
+        };
+        usize::try_from(inside).ok()
+    }
+}
+
 /// Computes the maps of a padded tensor. The paddings are pairs for each dimension; negative ones crop.
-fn maps(x: &[usize], out: &[usize], paddings: &[[i64; 2]], mode: &str) -> Result<Vec<Map>> {
+fn maps(x: &[usize], out: &[usize], paddings: &[[i64; 2]], mode: Mode) -> Result<Vec<Map>> {
     let mut maps = Vec::with_capacity(x.len());
     let mut expected = Vec::with_capacity(x.len());
     for (&dim, &[before, after]) in x.iter().zip(paddings) {
@@ -21,30 +60,15 @@ fn maps(x: &[usize], out: &[usize], paddings: &[[i64; 2]], mode: &str) -> Result
             break;
         }
         let most = before.max(after);
-        if len > 0 && (mode == "reflect" && most >= dim as i64 || mode != "constant" && dim == 0) {
+        if len > 0 && (mode == Mode::Reflect && most >= dim as i64 || mode != Mode::Constant && dim == 0) {
             return Err(refused());
         }
-        maps.push((0..len as i64).map(|index| source(index - before, dim, mode)).collect::<Result<_>>()?);
+        maps.push((0..len).map(|index| mode.source(index as i64 - before, dim)).collect());
     }
     if expected != out {
         return Err(Error::Shape { expected, actual: out.to_vec() });
     }
     Ok(maps)
-}
-
-/// Maps an index in or around a dimension to the index of its source, or `None` for a constant.
-fn source(index: i64, dim: usize, mode: &str) -> Result<Option<usize>> {
-    let len = dim as i64;
-    let inside = match mode {
-        "constant" => return Ok(usize::try_from(index).ok().filter(|&index| index < dim)),
-        "replicate" => index.clamp(0, len - 1),
-        "circular" => index.rem_euclid(len),
-        "reflect" if index < 0 => -index,
-        "reflect" if index >= len => 2 * (len - 1) - index,
-        "reflect" => index,
-        other => return Err(Error::Attribute { name: "mode", value: other.to_owned() }),
-    };
-    Ok(usize::try_from(inside).ok())
 }
 
 /// Splits a list with two numbers for each dimension into pairs.
@@ -61,7 +85,7 @@ fn pairs(rank: usize, paddings: &[i64]) -> Result<Vec<[i64; 2]>> {
 /// paddings crop
 /// more than the dimension.
 pub fn pad(out: &mut ViewMut<'_>, x: &View<'_>, paddings: &[i64], value: f64) -> Result<()> {
-    border(out, x, &pairs(x.dims().len(), paddings)?, "constant", value)
+    border(out, x, &pairs(x.dims().len(), paddings)?, Mode::Constant, value)
 }
 
 /// Computes the gradient of [`pad`] with respect to `x`.
@@ -69,7 +93,7 @@ pub fn pad(out: &mut ViewMut<'_>, x: &View<'_>, paddings: &[i64], value: f64) ->
 /// # Errors
 /// As [`pad`].
 pub fn pad_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, paddings: &[i64]) -> Result<()> {
-    let maps = maps(dx.dims(), dout.dims(), &pairs(dx.dims().len(), paddings)?, "constant")?;
+    let maps = maps(dx.dims(), dout.dims(), &pairs(dx.dims().len(), paddings)?, Mode::Constant)?;
     add_back(dx, dout, &maps)
 }
 
@@ -106,7 +130,7 @@ pub fn pad3d(
     value: f64,
     data_format: &str,
 ) -> Result<()> {
-    border(out, x, &spatial(x.dims().len(), paddings, data_format)?, mode, value)
+    border(out, x, &spatial(x.dims().len(), paddings, data_format)?, Mode::new(mode)?, value)
 }
 
 /// Computes the gradient of [`pad3d`] with respect to `x`.
@@ -121,15 +145,15 @@ pub fn pad3d_grad(
     data_format: &str,
 ) -> Result<()> {
     let pairs = spatial(dx.dims().len(), paddings, data_format)?;
-    let maps = maps(dx.dims(), dout.dims(), &pairs, mode)?;
+    let maps = maps(dx.dims(), dout.dims(), &pairs, Mode::new(mode)?)?;
     add_back(dx, dout, &maps)
 }
 
-fn border(out: &mut ViewMut<'_>, x: &View<'_>, paddings: &[[i64; 2]], mode: &str, value: f64) -> Result<()> {
+fn border(out: &mut ViewMut<'_>, x: &View<'_>, paddings: &[[i64; 2]], mode: Mode, value: f64) -> Result<()> {
     expect_type(out, x)?;
     let maps = maps(x.dims(), out.dims(), paddings, mode)?;
     let mut missing = Buffer::new(out.dtype(), &[])?;
-    if mode == "constant" && value != 0.0 {
+    if mode == Mode::Constant && value != 0.0 {
         movement::fill(&mut missing.view_mut()?, value)?;
     }
     take(out, x, &maps, &missing.view()?)
