@@ -94,11 +94,18 @@ class Span(NamedTuple):
     name: str
     start: float
     end: float
+    library: str | None = None
+    """The library that computed a kernel, such as oneDNN."""
 
     @property
     def time(self) -> float:
         """Returns the length."""
         return self.end - self.start
+
+    def title(self) -> str:
+        """Returns the text that the browser shows."""
+        library = f", {self.library}" if self.library else ""
+        return f"{self.name}{library}, {self.time:.0f} µs"
 
 
 class Step(NamedTuple):
@@ -130,7 +137,8 @@ def read(file: Path) -> Step:
     for event in json.loads(file.read_text())["traceEvents"]:
         if event["ph"] == "X" and event["cat"] in spans:
             start = event["ts"]
-            spans[event["cat"]].append(Span(event["name"], start, start + event["dur"]))
+            library = event.get("args", {}).get("library")
+            spans[event["cat"]].append(Span(event["name"], start, start + event["dur"], library))
     calls = sorted(spans["call"], key=lambda span: span.start)
 
     def is_inline(kernel: Span) -> bool:
@@ -164,7 +172,7 @@ def picture(step: Step, caption: str) -> str:
             width = max(span.time * scale - 0.7, 0.4)
             lines.append(
                 f'<rect x="{x(span.start)}" y="{track * ROW + 4}" width="{width:.1f}" '
-                f'height="{ROW - 6}"><title>{span.name}, {span.time:.0f} µs</title></rect>'
+                f'height="{ROW - 6}"><title>{span.title()}</title></rect>'
             )
         lines.append("</g>")
     for millisecond in range(int(step.end / 1000) + 1):

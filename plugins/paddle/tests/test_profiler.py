@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from host import DEVICE, python
 
 TRACED = """
@@ -23,6 +24,22 @@ paddle.matmul(large, large)
 paddle.device.synchronize("NAME")
 tracing.stop()
 """
+
+
+@pytest.mark.parametrize(("value", "library"), [(None, "oneDNN"), ("off", None)])
+def test_trace_names_the_library_of_a_kernel(
+    tmp_path: Path, value: str | None, library: str | None
+) -> None:
+    file = tmp_path / "trace.json"
+    ran = python(TRACED.replace("NAME", DEVICE), TENON_CPU_TRACE=str(file), TENON_DNNL=value)
+    assert ran.returncode == 0, ran.stderr
+    libraries = {
+        event["name"]: event.get("args", {}).get("library")
+        for event in json.loads(file.read_text())["traceEvents"]
+        if event.get("cat") == "kernel"
+    }
+    assert libraries["matmul"] == library
+    assert libraries["exp"] is None
 
 
 def test_profiler_leaves_a_trace_of_calls_and_kernels(tmp_path: Path) -> None:

@@ -26,12 +26,15 @@ impl Trace {
         for record in &self.records {
             let (start, time) = (record.start_ns - first, record.end_ns.saturating_sub(record.start_ns));
             events.push(format!(
-                r#"{{"ph":"X","pid":{process},"tid":{},"name":"{}","cat":"{}","ts":{},"dur":{}}}"#,
+                r#"{{"ph":"X","pid":{process},"tid":{},"name":"{}","cat":"{}","ts":{},"dur":{}{}}}"#,
                 tracks.binary_search(&Track::of(record)).unwrap_or_default(),
                 escaped(record.name),
                 category(record.activity),
                 microseconds(start),
                 microseconds(time),
+                record.library.map_or_else(String::new, |library| {
+                    format!(r#","args":{{"library":"{}"}}"#, escaped(library))
+                }),
             ));
         }
         let mut text = String::from("{\"traceEvents\":[\n");
@@ -93,15 +96,17 @@ mod tests {
     use tenon::device::DeviceId;
 
     fn record(activity: Activity, name: &'static str, stream: usize, times: [u64; 2]) -> TraceRecord {
-        TraceRecord { activity, name, device: DeviceId(0), stream, start_ns: times[0], end_ns: times[1] }
+        let [start_ns, end_ns] = times;
+        TraceRecord { activity, name, library: None, device: DeviceId(0), stream, start_ns, end_ns }
     }
 
     #[test]
     fn calls_and_streams_have_tracks() {
-        let records = vec![
+        let mut records = vec![
             record(Activity::Call, "mat\"mul", 0x20, [5_000_000_000, 5_000_003_500]),
             record(Activity::Kernel, "matmul", 0x20, [5_000_002_000, 5_000_010_001]),
         ];
+        records[1].library = Some("oneDNN");
         let text = Trace { records, dropped: 2 }.to_chrome();
         let process = std::process::id();
         let expected = [
@@ -122,7 +127,7 @@ mod tests {
                 r#"{{"ph":"X","pid":{process},"tid":0,"name":"mat?mul","cat":"call","ts":0.000,"dur":3.500}},"#
             ),
             format!(
-                r#"{{"ph":"X","pid":{process},"tid":1,"name":"matmul","cat":"kernel","ts":2.000,"dur":8.001}}"#
+                r#"{{"ph":"X","pid":{process},"tid":1,"name":"matmul","cat":"kernel","ts":2.000,"dur":8.001,"args":{{"library":"oneDNN"}}}}"#
             ),
             r#"],"otherData":{"dropped":2}}"#.to_owned(),
         ];

@@ -1,6 +1,7 @@
 //! A bounded record of what ran on the streams, and of the host's calls of operators, while tracing was on.
 
 use crate::memory::CopyKind;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenon::device::DeviceId;
@@ -30,6 +31,8 @@ pub struct TraceRecord {
     pub activity: Activity,
     /// The kernel's name, or a fixed name for other work.
     pub name: &'static str,
+    /// The library that computed a kernel or a part of it, if the kernel named one.
+    pub library: Option<&'static str>,
     /// The device whose stream ran it, or was called to.
     pub device: DeviceId,
     /// The stream's handle, zero for a default stream.
@@ -47,6 +50,21 @@ pub struct Trace {
     pub records: Vec<TraceRecord>,
     /// Number of records that were dropped because the buffer was full.
     pub dropped: u64,
+}
+
+thread_local! {
+    /// The library that has computed for the kernel that the thread runs.
+    static LIBRARY: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Sets the library that computes for the kernel of the calling thread.
+pub(crate) fn set_library(name: &'static str) {
+    LIBRARY.set(Some(name));
+}
+
+/// Returns the library that has computed for the last kernel of the calling thread, and forgets it.
+pub(crate) fn take_library() -> Option<&'static str> {
+    LIBRARY.take()
 }
 
 #[derive(Default)]
@@ -92,6 +110,7 @@ mod tests {
         let record = TraceRecord {
             activity: Activity::Fill,
             name: "fill",
+            library: None,
             device: DeviceId(0),
             stream: 0,
             start_ns: 1,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use tenon::device::Plugin as _;
+use tenon_cpu::Cpu;
 use tenon_kernels::DType;
 use tenon_kernels::provider::{self, Factor, Geometry, Pass, Provider};
 use tenon_onednn::{BadVariable, Library, Unusable};
@@ -55,7 +57,7 @@ impl Provider for OneDnn {
         operands: [&[u8]; 2],
     ) -> bool {
         (self.0.is_forced() || is_faster(pass, dtype, geometry))
-            && self.0.convolve(pass, dtype, geometry, result, operands)
+            && noted(self.0.convolve(pass, dtype, geometry, result, operands))
     }
 
     fn multiply(
@@ -68,8 +70,16 @@ impl Provider for OneDnn {
     ) -> bool {
         let least = if dtype == DType::F32 { PRODUCT } else { HALF_PRODUCT };
         (self.0.is_forced() || shape.iter().product::<usize>() >= least)
-            && self.0.multiply(dtype, out, shape, factors, is_added)
+            && noted(self.0.multiply(dtype, out, shape, factors, is_added))
     }
+}
+
+/// Names oneDNN in the trace of the device if it has computed. Returns whether it has.
+fn noted(has_computed: bool) -> bool {
+    if has_computed {
+        Cpu::instance().profiler_set_library("oneDNN");
+    }
+    has_computed
 }
 
 /// The minimum number of image elements for which a pointwise convolution is computed as a matrix product.

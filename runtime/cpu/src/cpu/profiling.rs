@@ -4,7 +4,7 @@ use tenon::device::{DeviceId, Stream};
 
 use super::Cpu;
 use crate::error::{Error, Result};
-use crate::profiler::{Activity, Trace, TraceRecord};
+use crate::profiler::{Activity, Trace, TraceRecord, set_library, take_library};
 
 /// The variable that names the file for traces that a host collects.
 const FILE: &str = "TENON_CPU_TRACE";
@@ -46,7 +46,17 @@ impl Cpu {
     #[must_use]
     pub fn profiler_time(&self) -> Option<u64> {
         let shared = &self.core().ok()?.shared;
-        shared.profiler.is_on().then(|| shared.clock.now_ns())
+        shared.profiler.is_on().then(|| {
+            take_library();
+            shared.clock.now_ns()
+        })
+    }
+
+    /// Names the library that computes for the kernel of the calling thread, for its record.
+    pub fn profiler_set_library(&self, name: &'static str) {
+        if self.core().is_ok_and(|core| core.shared.profiler.is_on()) {
+            set_library(name);
+        }
     }
 
     /// Adds a record of something that the calling thread did from `start_ns` until now.
@@ -60,7 +70,16 @@ impl Cpu {
     ) {
         if let Ok(core) = self.core() {
             let (stream, end_ns) = (stream.addr(), core.shared.clock.now_ns());
-            core.shared.profiler.add(TraceRecord { activity, name, device, stream, start_ns, end_ns });
+            let library = take_library();
+            core.shared.profiler.add(TraceRecord {
+                activity,
+                name,
+                library,
+                device,
+                stream,
+                start_ns,
+                end_ns,
+            });
         }
     }
 

@@ -20,7 +20,7 @@ mod turn;
 pub(crate) mod work;
 
 use crate::clock::Clock;
-use crate::profiler::{Activity, Profiler, TraceRecord};
+use crate::profiler::{Activity, Profiler, TraceRecord, take_library};
 use crate::sync::{AtomicUsize, Ordering};
 use callback::CallbackQueue;
 use progress::Progress;
@@ -65,11 +65,20 @@ impl Shared {
         if !self.profiler.is_on() {
             return run();
         }
+        take_library();
         let start_ns = self.clock.now_ns();
         let result = run();
         let end_ns = self.clock.now_ns();
         let (device, stream) = (stream.device(), stream.handle());
-        self.profiler.add(TraceRecord { activity, name, device, stream, start_ns, end_ns });
+        self.profiler.add(TraceRecord {
+            activity,
+            name,
+            library: take_library(),
+            device,
+            stream,
+            start_ns,
+            end_ns,
+        });
         result
     }
 }
