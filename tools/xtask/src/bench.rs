@@ -11,7 +11,7 @@ use crate::sdk;
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `paddle`, `processes` or `timeline`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `peak`, `paddle`, `processes` or `timeline`
     name: Option<String>,
     /// Arguments for the benchmark `paddle`, `processes` or `timeline`; `-- --help` lists them
     #[arg(last = true)]
@@ -44,6 +44,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "diopi") {
         diopi::bench()?;
+    }
+    if options.name.as_deref().is_none_or(|wanted| wanted == "peak") {
+        paddle::bench_peak()?;
     }
     for (name, script) in [("paddle", "bench.py"), ("processes", "processes.py"), ("timeline", "timeline.py")]
     {

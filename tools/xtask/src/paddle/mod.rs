@@ -145,11 +145,9 @@ const PROVIDED: &[&str] = &["test_networks.py", "test_products.py", "test_dygrap
 /// Runs the tests of `tenon-onednn` with the library in PaddlePaddle's wheel, and those of [`PROVIDED`] operators in
 /// PaddlePaddle without it and with it wherever it can compute.
 fn test_onednn(venv: &Venv) -> Result<(), Failure> {
-    let library = "import paddle, pathlib; print(pathlib.Path(paddle.__file__).parent / 'libs/libdnnl.so.3')";
-    let library = step(venv.python()).args(["-c", library]).read()?;
     cargo()
         .args(["test", "--quiet", "--workspace", "--test", "onednn"])
-        .env("TENON_DNNL", library.trim())
+        .env("TENON_DNNL", onednn(venv)?)
         .run()?;
     for (value, title) in [("off", "PaddlePaddle without oneDNN"), ("always", "PaddlePaddle with oneDNN")] {
         venv.pytest()
@@ -157,6 +155,25 @@ fn test_onednn(venv: &Venv) -> Result<(), Failure> {
             .env("TENON_DNNL", value)
             .within(&project::path("plugins/paddle/tests"))
             .run_beside_others(title)?;
+    }
+    Ok(())
+}
+
+/// Returns the path of the oneDNN library in PaddlePaddle's wheel.
+fn onednn(venv: &Venv) -> Result<String, Failure> {
+    let library = "import paddle, pathlib; print(pathlib.Path(paddle.__file__).parent / 'libs/libdnnl.so.3')";
+    Ok(step(venv.python()).args(["-c", library]).read()?.trim().to_owned())
+}
+
+/// Measures the share of the processor's peak that operators reach on one thread, with oneDNN and without it.
+pub fn bench_peak() -> Result<(), Failure> {
+    let library = onednn(&newest()?)?;
+    for library in [library.as_str(), "off"] {
+        cargo()
+            .args(["bench", "--quiet", "--package", "tenon-operators", "--bench", "peak"])
+            .env("TENON_DNNL", library)
+            .env("OMP_NUM_THREADS", "1")
+            .run()?;
     }
     Ok(())
 }
