@@ -353,7 +353,6 @@ pub struct Call<'a> {
     /// Integers are sign-extended, booleans are 0 or 1, floating-point numbers are the bits of an `f64`. Pointers,
     /// handles, structs, strings and slices are passed as their address. Outputs are 0 before the call, and have
     /// their result after it succeeded; arrays and strings that a call returns stay 0.
-    /// and then hold its result; arrays and strings that a call returns stay 0.
     pub arguments: &'a [u64],
 }
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use tenon::Origin;
+use tenon::device::Function;
 
-use crate::validate::LAYER;
+use crate::validate::{LAYER, rules_of};
 
 /// Consequence of a broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -156,15 +157,24 @@ pub struct RuleText {
     pub title: &'static str,
     /// The reason for the rule, or how to correct the program.
     pub explanation: &'static str,
+    /// The functions whose calls can break it.
+    pub functions: Vec<&'static str>,
 }
 
 /// Returns every rule, in the order of the numbers.
 pub fn catalogue() -> impl Iterator<Item = RuleText> {
-    Rule::ALL.iter().map(|rule| RuleText {
+    let of_functions: Vec<(&str, Vec<Rule>)> =
+        Function::ALL.into_iter().map(|function| (function.info().name, rules_of(function))).collect();
+    Rule::ALL.iter().map(move |rule| RuleText {
         id: rule.to_string(),
         severity: rule.severity(),
         title: rule.title(),
         explanation: rule.explanation(),
+        functions: of_functions
+            .iter()
+            .filter(|(_, rules)| rules.contains(rule))
+            .map(|(name, _)| *name)
+            .collect(),
     })
 }
 

@@ -74,17 +74,27 @@ pub fn formulas() -> Result<(), Failure> {
 fn build(mdbook: &Path) -> Result<PathBuf, Failure> {
     // The generated reference is not committed, so it is generated first.
     codegen()?.read()?;
-    let cases = step(project::target().join("debug/tenon")).args(["check", "--list", "--json"]).read()?;
+    let tenon = || step(project::target().join("debug/tenon"));
+    let checks = Checks {
+        cases: tenon().args(["check", "--list", "--json"]).read()?,
+        rules: tenon().args(["rules", "--json"]).read()?,
+    };
     let site = project::path("target/book");
     let book = versions::folder(&site);
-    build_with(mdbook, &book, &cases)?.run()?;
-    markdown::write(build_with(mdbook, &project::cache("book-pages"), &cases)?, &book)?;
+    build_with(mdbook, &book, &checks)?.run()?;
+    markdown::write(build_with(mdbook, &project::cache("book-pages"), &checks)?, &book)?;
     versions::write(&site)?;
     Ok(site)
 }
 
-/// Creates a step that builds the book into a folder, with the test cases on the pages of functions.
-fn build_with(mdbook: &Path, folder: &Path, cases: &str) -> Result<Step, Failure> {
+/// What the command `tenon` says about the checks of functions, as JSON.
+struct Checks {
+    cases: String,
+    rules: String,
+}
+
+/// Creates a step that builds the book into a folder, with the checks on the pages of functions.
+fn build_with(mdbook: &Path, folder: &Path, checks: &Checks) -> Result<Step, Failure> {
     let own = std::env::current_exe().map_err(at(Path::new("cargo xtask")))?;
     let command = format!("{} book-sections", own.display());
     Ok(step(mdbook)
@@ -93,7 +103,8 @@ fn build_with(mdbook: &Path, folder: &Path, cases: &str) -> Result<Step, Failure
         .arg("--dest-dir")
         .arg(folder)
         .env("MDBOOK_PREPROCESSOR", serde_json::json!({ "sections": { "command": command } }).to_string())
-        .env(sections::CASES, cases))
+        .env(sections::CASES, &checks.cases)
+        .env(sections::RULES, &checks.rules))
 }
 
 /// Builds the generator and the command together with tests of them, and creates a step that runs the generator.

@@ -1,8 +1,7 @@
-//! A preprocessor of mdBook: adds the test cases to the pages of the device's functions.
+//! A preprocessor of mdBook: adds test cases and validation rules to the pages of the device's functions.
 //!
-//! The generator cannot write them, because it does not know `tenon check`.
+//! The generator cannot write them, because it knows neither `tenon check` nor the layer `validate`.
 
-use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 
 use clap::Args;
@@ -12,6 +11,9 @@ use crate::failure::Failure;
 
 /// The variable with the list of cases, as `tenon check --list --json` prints it.
 pub const CASES: &str = "TENON_BOOK_CASES";
+
+/// The variable with the list of rules, as `tenon rules --json` prints it.
+pub const RULES: &str = "TENON_BOOK_RULES";
 
 /// The folder of the pages that get a section.
 const PAGES: &str = "reference/device/";
@@ -33,53 +35,84 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let mut input = String::new();
     std::io::stdin().read_to_string(&mut input).map_err(|error| wrong("the book cannot be read", &error))?;
     let mut input: Value = serde_json::from_str(&input).map_err(|error| wrong("mdBook's input", &error))?;
-    let cases = std::env::var(CASES).unwrap_or_default();
-    let cases: Value = serde_json::from_str(&cases).map_err(|error| wrong(CASES, &error))?;
+    let list = |variable: &str| -> Result<Vec<Value>, Failure> {
+        let text = std::env::var(variable).unwrap_or_default();
+        serde_json::from_str(&text).map_err(|error| wrong(variable, &error))
+    };
+    let checks = Checks { cases: list(CASES)?, rules: list(RULES)? };
     let mut book = input[1].take();
-    add(&mut book, &cases);
+    add(&mut book, &checks);
     let written = std::io::stdout().write_all(book.to_string().as_bytes());
     written.map_err(|error| wrong("the book cannot be written", &error))
 }
 
-/// Adds a section to each chapter about a function that has cases.
-fn add(value: &mut Value, cases: &Value) {
+/// The checks of all functions.
+struct Checks {
+    cases: Vec<Value>,
+    rules: Vec<Value>,
+}
+
+/// Adds sections to each chapter about a function that has checks.
+fn add(value: &mut Value, checks: &Checks) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| add(item, cases)),
+        Value::Array(items) => items.iter_mut().for_each(|item| add(item, checks)),
         Value::Object(members) => {
             let path = members.get("path").and_then(Value::as_str).unwrap_or_default();
             let name = path.strip_prefix(PAGES).and_then(|path| path.strip_suffix(".md"));
-            let section =
-                name.and_then(|name| name.split_once('/')).and_then(|(_, name)| section(name, cases));
-            if let (Some(section), Some(Value::String(content))) = (section, members.get_mut("content")) {
-                content.push_str(&section);
+            let function =
+                name.and_then(|name| name.split_once('/')).map(|(_, function)| function.to_owned());
+            if let (Some(function), Some(Value::String(content))) = (function, members.get_mut("content")) {
+                content.push_str(&cases(&function, &checks.cases));
+                content.push_str(&rules(&function, &checks.rules));
             }
-            members.values_mut().for_each(|member| add(member, cases));
+            members.values_mut().for_each(|member| add(member, checks));
         }
         _ => {}
     }
 }
 
-/// Returns the section about a function; `None` if it has no cases.
-fn section(function: &str, cases: &Value) -> Option<String> {
-    let is_about = |case: &&Value| {
-        case["functions"].as_array().is_some_and(|names| names.iter().any(|name| name == function))
-    };
-    let mut rows = cases.as_array()?.iter().filter(is_about).peekable();
-    rows.peek()?;
-    let mut text = String::from(
-        "\n## Checks\n\n\
-         [`tenon check`](../../../guide/conformance.md) tests the function of a plugin with these cases. The layer \
-         `validate` checks calls of programs against [its rules](../../../guide/validation-rules.md).\n\n\
+/// Returns the section with the test cases of a function; empty if it has none.
+fn cases(function: &str, cases: &[Value]) -> String {
+    section(
+        function,
+        cases,
+        "## Conformance cases\n\n\
+         [`tenon check`](../../../guide/conformance.md) tests the function of a plugin with these cases.\n\n\
          | Case | Promise | Level |\n|---|---|---|\n",
-    );
-    for case in rows {
-        let [id, promise, level] =
-            ["id", "promise", "level"].map(|name| case[name].as_str().unwrap_or_default());
-        let promise = promise.replace('|', "\\|").replace('\n', " ");
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "| `{id}` | {promise} | {level} |");
-    }
-    Some(text)
+        |case| format!("| `{}` | {} | {} |", text(case, "id"), text(case, "promise"), text(case, "level")),
+    )
+}
+
+/// Returns the section with the validation rules of a function; empty if it has none.
+fn rules(function: &str, rules: &[Value]) -> String {
+    section(
+        function,
+        rules,
+        "## Validation rules\n\n\
+         The layer [`validate`](../../../guide/layers.md) checks these rules in calls of the function.\n\n\
+         | Rule | Severity | Meaning |\n|---|---|---|\n",
+        |rule| {
+            let id = text(rule, "id");
+            // mdBook makes the anchor from the heading.
+            let anchor = id.to_lowercase();
+            let (severity, title) = (text(rule, "severity"), text(rule, "title"));
+            format!("| [{id}](../../../guide/validation-rules.md#{anchor}) | {severity} | {title} |")
+        },
+    )
+}
+
+/// Returns a section with a row for each item that names the function; empty if there is none.
+fn section(function: &str, items: &[Value], head: &str, row: impl Fn(&Value) -> String) -> String {
+    let is_about = |item: &&Value| {
+        item["functions"].as_array().is_some_and(|names| names.iter().any(|name| name == function))
+    };
+    let rows: Vec<String> = items.iter().filter(is_about).map(row).collect();
+    if rows.is_empty() { String::new() } else { format!("\n{head}{}\n", rows.join("\n")) }
+}
+
+/// Returns a member of an item as the text of a cell.
+fn text(item: &Value, key: &str) -> String {
+    item[key].as_str().unwrap_or_default().replace('|', "\\|").replace('\n', " ")
 }
 
 #[cfg(test)]
@@ -89,15 +122,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_of_functions_get_their_cases() {
+    fn pages_of_functions_get_their_checks() {
         let page = |path: &str| json!({ "Chapter": { "path": path, "content": "# f\n", "sub_items": [] } });
         let mut book = json!({ "items": [
             page("reference/device/event/f.md"), page("reference/device/event/g.md"), page("guide/f.md"),
         ] });
         let case = json!({ "id": "event.done", "functions": ["f"], "promise": "a | b", "level": "good" });
-        add(&mut book, &json!([case]));
+        let rule = json!({ "id": "V001", "functions": ["f", "h"], "severity": "error", "title": "not null" });
+        add(&mut book, &Checks { cases: vec![case], rules: vec![rule] });
         let content = |index: usize| book["items"][index]["Chapter"]["content"].as_str().unwrap_or_default();
-        assert!(content(0).ends_with("| `event.done` | a \\| b | good |\n"), "{}", content(0));
+        assert!(
+            content(0).contains("| `event.done` | a \\| b | good |\n\n## Validation rules\n"),
+            "{}",
+            content(0)
+        );
+        let link = "| [V001](../../../guide/validation-rules.md#v001) | error | not null |\n";
+        assert!(content(0).ends_with(link), "{}", content(0));
         assert_eq!((content(1), content(2)), ("# f\n", "# f\n"));
     }
 }

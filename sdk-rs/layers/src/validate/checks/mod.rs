@@ -5,3 +5,4 @@ pub mod early_wait;
 pub mod functions;
 pub mod memory;
 pub mod order;
+pub mod rules_of;
