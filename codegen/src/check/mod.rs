@@ -109,6 +109,7 @@ const DESCRIPTIONS: &[Rule] = &[
     Rule::Function(shapes::check_args),
     Rule::Param(shapes::check_lent),
     Rule::Interface(sdk::check_place),
+    Rule::Interface(sdk::check_methods),
     Rule::Interface(sdk::check_device),
     Rule::Interface(sdk::check_statuses),
     Rule::Interface(sdk::check_functions),

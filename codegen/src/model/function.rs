@@ -70,6 +70,8 @@ pub struct Function {
     pub returns: Vec<(StatusValue, Prose)>,
     /// Its names in other APIs.
     pub analogue: Vec<(String, String)>,
+    /// The method or function of the SDK's Python package that calls it, such as `Stream.synchronize`.
+    pub method: Option<String>,
     /// Its form in the Python package, if it has one.
     pub python: Option<PythonFunction>,
     /// The steps that compute it with operators; empty if nothing does.

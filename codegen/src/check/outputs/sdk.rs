@@ -46,6 +46,19 @@ pub(crate) fn check_place(check: &Check) {
     }
 }
 
+/// Checks that a function names a method of Python only if its interface has `sdk`.
+pub(crate) fn check_methods(check: &Check) {
+    if check.interface.places.has("sdk") {
+        return;
+    }
+    for place in check.interface.functions.iter().filter_map(|function| function.places.get("method")) {
+        let message = format!("the interface `{}` has no SDK", check.interface.name.value);
+        Diagnostic::new(Code::SdkMisfit, place.key, message)
+            .label("`sdk` is missing in `interface.yaml`")
+            .report(check);
+    }
+}
+
 /// Checks that the type of the SDK's device is an id of the interface.
 pub(crate) fn check_device(check: &Check) {
     let (Some(_), Some(sdk)) = (check.face(), &check.interface.sdk) else { return };

@@ -35,7 +35,7 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
             ..link(&interface.title, links.to(&interface_page(interface)))
         },
         c => c::declaration(spec, interface, function, newest_with(interface, function)),
-        python => python::signature(spec, interface, function),
+        python => python_tab(spec, interface, function),
         sdk => Face::of(spec, interface).map(|face| link(&format!("{};", c::sdk_prototype(face, function)), links.to(&c_api_page(interface)))),
         rust => rust::signature_text(spec, interface, function),
         doc => links.markdown(&function.doc),
@@ -61,6 +61,17 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
             .map(|other| link(&other.name.value, links.function(other)))
             .collect::<Value>(),
     }
+}
+
+/// Prepares the tab for Python: a signature, and what calls the function in the public API.
+fn python_tab(spec: &Spec, interface: &Interface, function: &Function) -> Option<Value> {
+    let face = Face::of(spec, interface);
+    let signature = match face {
+        Some(face) => python::sdk_signature(face, function),
+        None => python::signature(spec, interface, function)?,
+    };
+    let method = face.and_then(|face| python::public_method(face, function));
+    Some(context! { signature, is_binding => face.is_some(), method })
 }
 
 /// Returns true if the page describes the absence of the function.

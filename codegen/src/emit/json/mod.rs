@@ -6,6 +6,7 @@ mod operator;
 use serde_json::{Value, json};
 
 use super::emitter::{EmitError, Emitter, Job, Takes};
+use super::python;
 use super::words::Words;
 use crate::abi;
 use crate::model::{
@@ -13,6 +14,7 @@ use crate::model::{
     OutputPlace, Param, ParamId, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type, TypeKind,
 };
 use crate::out::Output;
+use crate::sdk::Face;
 use crate::text::count;
 
 /// One file with the whole spec.
@@ -114,9 +116,17 @@ impl Describer<'_> {
             .map(|(id, when)| json!({ "status": self.words.status(*id).name.value, "when": &**when }));
         let fallback = function.fallback.as_ref().map(|it| self.words.fallback_action(function, &it.kind));
         let ordered = function.stream_ordered.map(|id| &function.param(id).name.value);
+        let face = Face::of(self.spec, self.interface);
+        let python = match face {
+            Some(face) => Some(python::sdk_signature(face, function)),
+            None => python::signature(self.spec, self.interface, function),
+        };
+        let method = face.and_then(|face| python::public_method(face, function));
         let value = json!({
             "name": function.name.value,
             "c": function.c_name,
+            "python": python,
+            "python_method": method,
             "group": self.interface.groups[function.group.0].name,
             "summary": function.summary,
             "doc": &*function.doc,

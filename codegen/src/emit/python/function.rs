@@ -47,30 +47,54 @@ pub fn binding(symbol: &str, params: &[Param], result: Option<String>) -> Vec<St
 impl Call {
     /// Prepares the data for the template.
     pub fn item(&self) -> Value {
-        let taken: Vec<&Param> = self.params.iter().filter(|param| param.is_taken()).collect();
-        let given: Vec<&Param> = self.params.iter().filter(|param| param.is_given()).collect();
-        // Optional parameters come after the required ones.
-        let needed = taken.iter().rposition(|param| !param.may_be_none()).map_or(0, |index| index + 1);
-        let takes = taken
-            .iter()
-            .enumerate()
-            .map(|(index, param)| format!("{}{}", param.hint(), if index < needed { "" } else { " = None" }));
-        let (result, gives) = match &self.answer {
-            Answer::Status => (None, tuple(&given.iter().map(|param| param.given()).collect::<Vec<_>>())),
-            Answer::Value(ctype, _) => (Some(ctype.name()), ctype.given()),
-            Answer::Nothing => (Some("None".to_owned()), "None".to_owned()),
+        let (taken, given) = (self.taken(), self.given());
+        let result = match &self.answer {
+            Answer::Status => None,
+            Answer::Value(ctype, _) => Some(ctype.name()),
+            Answer::Nothing => Some("None".to_owned()),
         };
         context! {
             name => &self.name,
             bound => names::bound(&self.name),
             binding => binding(&self.symbol, &self.params, result),
-            takes => takes.collect::<Vec<_>>(),
-            gives,
+            takes => self.takes(),
+            gives => self.gives(),
             doc => self.docstring(&taken, &given),
             prepared => self.params.iter().filter_map(Self::prepared).collect::<Vec<_>>(),
             passed => self.params.iter().map(Self::passed).collect::<Vec<_>>(),
             results => given.into_iter().map(Self::read).collect::<Vec<_>>(),
             ..self.ending()
+        }
+    }
+
+    /// Returns its name, its parameters and its result: `device_open(type: str, ordinal: int) -> int`.
+    pub fn signature(&self) -> String {
+        format!("{}({}) -> {}", self.name, self.takes().join(", "), self.gives())
+    }
+
+    fn taken(&self) -> Vec<&Param> {
+        self.params.iter().filter(|param| param.is_taken()).collect()
+    }
+
+    fn given(&self) -> Vec<&Param> {
+        self.params.iter().filter(|param| param.is_given()).collect()
+    }
+
+    /// Returns the parameters in Python, with their types.
+    fn takes(&self) -> Vec<String> {
+        let taken = self.taken();
+        // Optional parameters come after the required ones.
+        let needed = taken.iter().rposition(|param| !param.may_be_none()).map_or(0, |index| index + 1);
+        let default = |index| if index < needed { "" } else { " = None" };
+        taken.iter().enumerate().map(|(index, param)| format!("{}{}", param.hint(), default(index))).collect()
+    }
+
+    /// Returns the type of the result in Python.
+    fn gives(&self) -> String {
+        match &self.answer {
+            Answer::Status => tuple(&self.given().iter().map(|param| param.given()).collect::<Vec<_>>()),
+            Answer::Value(ctype, _) => ctype.given(),
+            Answer::Nothing => "None".to_owned(),
         }
     }
 

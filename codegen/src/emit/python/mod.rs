@@ -30,7 +30,7 @@ use self::raises::Exceptions;
 use self::sdk::Sdk;
 use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
 use crate::exports::Exports;
-use crate::model::{GroupId, OutputPlace};
+use crate::model::{Function, GroupId, OutputPlace};
 use crate::out::Output;
 use crate::sdk::Face;
 use crate::text::{count, sentence, uncapital, wrap};
@@ -39,6 +39,7 @@ pub use self::core::CoreError;
 pub use self::operators::{OperatorCases, OperatorFunctions};
 use self::package::package;
 pub use self::package::signature;
+pub use self::sdk::public_method;
 
 /// The bindings of the SDK, and the packages of exports.
 pub struct Packages;
@@ -154,6 +155,13 @@ fn version(exports: &Exports) -> Vec<u64> {
     let number =
         |name| exports.constants.iter().find(|constant| constant.name == name).map(|constant| constant.value);
     ["VERSION_MAJOR", "VERSION_MINOR", "VERSION_PATCH"].into_iter().filter_map(number).collect()
+}
+
+/// Returns the signature of a function of the SDK's bindings, with its module.
+pub fn sdk_signature(face: Face, function: &Function) -> String {
+    let exceptions = Exceptions::of(face);
+    let call = Sdk::new(face, &exceptions).function(function);
+    format!("{}.functions.{}", folder(face).replace('/', "."), call.signature())
 }
 
 fn package_name(face: Face) -> String {

@@ -30,7 +30,8 @@ impl<'a> Sdk<'a> {
         self.face.interface.in_group(group).map(|function| self.function(function)).collect()
     }
 
-    fn function(self, function: &Function) -> Call {
+    /// Returns a function.
+    pub fn function(self, function: &Function) -> Call {
         let plugin = (self.face.called_with(function) == Handle::Plugin).then(|| Param {
             name: PLUGIN.to_owned(),
             ctype: CType::Address,
@@ -89,6 +90,9 @@ impl<'a> Sdk<'a> {
         let waits = "The caller waits for the device; other Python threads can run during the wait.";
         let mut notes = self.face.notes(function, words, waits);
         notes.push(format!("Threads: {}", uncapital(&self.face.threads(function))));
+        notes.extend(
+            public_method(self.face, function).map(|method| format!("In the public API: `{method}`.")),
+        );
         let name = |id: &FunctionId| names::variable(&self.face.interface.function(*id).name.value);
         let see: Vec<String> = function.see.iter().map(|id| format!("`{}`", name(id))).collect();
         notes.extend((!see.is_empty()).then(|| format!("See also: {}.", see.join(", "))));
@@ -209,6 +213,11 @@ impl<'a> Sdk<'a> {
             _ => CType::Pointer(Box::new(ctype)),
         }
     }
+}
+
+/// Returns what calls a function in the package, if the spec names it: `tenon.Stream.synchronize`.
+pub fn public_method(face: Face, function: &Function) -> Option<String> {
+    function.method.as_ref().map(|method| format!("{}.{method}", super::package_name(face)))
 }
 
 /// Formats a constant in Python.

@@ -32,6 +32,7 @@ impl Lowerer<'_> {
                 .get("fallback")
                 .filter(|node| matches!(node.content, Content::Map(_)))
                 .map(|node| self.fallback(scope, node, &params)),
+            method: text(node, "method"),
             python: node.get("python").and_then(|node| self.python_function(scope, node, &params)),
             params,
             forms: Vec::new(),
