@@ -44,7 +44,7 @@ const USERS: &str = "sdk-c/tests/users.rs";
 const GUIDE_IN_PYTHON: &str = "sdk-py/tests/test_guide.py";
 const TRANSCRIPT: &str = "plugins/paddle/tests/test_transcript.py";
 
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 20] = [
     row("README.md", "rust", Tested::Crate),
     row("README.md", "toml", Tested::Crate),
     row("README.md", "c", by(USERS, "README.md")),
@@ -69,6 +69,8 @@ const ROWS: [Row; 18] = [
     row("docs/src/guide/first-device.md", "rust", Tested::Crate),
     row("docs/src/guide/first-device.md", "toml", Tested::Crate),
     row("docs/src/guide/paddle.md", "python", by(TRANSCRIPT, "docs/src/guide/paddle.md")),
+    row("docs/src/guide/paddle-tutorial.md", "c", by(USERS, "examples/c-plugin/plugin.c")),
+    row("docs/src/guide/paddle-tutorial.md", "python", by(TRANSCRIPT, "docs/src/guide/paddle-tutorial.md")),
     row("docs/src/guide/python.md", "python", by(GUIDE_IN_PYTHON, "docs/src/guide/python.md")),
 ];
 

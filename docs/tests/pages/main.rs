@@ -5,3 +5,4 @@ mod crates;
 mod environment;
 mod manifests;
 mod page;
+mod tutorial;

@@ -27,7 +27,10 @@ Tensor(shape=[1], dtype=int64, place=Place(CustomCPU:0), stop_gradient=True,
 """
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/src/guide/paddle.md"])
+PAGES = ["README.md", "docs/src/guide/paddle.md", "docs/src/guide/paddle-tutorial.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_page_shows_the_tutorial(page: str) -> None:
     """The pages begin the session with the import, which the test has done already."""
     text = (Path(__file__).parents[3] / page).read_text()
