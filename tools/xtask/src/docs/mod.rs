@@ -2,6 +2,7 @@
 
 mod links;
 mod markdown;
+mod pictures;
 pub mod sections;
 mod versions;
 
@@ -26,6 +27,9 @@ pub struct Options {
     /// Open the book in a browser
     #[arg(long, conflicts_with = "serve")]
     open: bool,
+    /// Take pictures of five pages on a screen and on a phone, with Chromium, in `target/tenon/site-pictures`
+    #[arg(long, conflicts_with_all = ["serve", "open"])]
+    pictures: bool,
 }
 
 /// Builds the book, or serves it.
@@ -40,7 +44,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             .run()?;
         return Ok(());
     }
-    let page = build(&mdbook)?.join("index.html");
+    let site = build(&mdbook)?;
+    if options.pictures {
+        return pictures::take(&versions::folder(&site));
+    }
+    let page = site.join("index.html");
     println!("{}", page.display());
     if options.open {
         let address = format!("file://{}", page.display());
