@@ -131,9 +131,9 @@ pub fn operator_page(operators: &Operators, id: OperatorId) -> String {
     format!("{}/{group}/{}.md", operators.name.value, operators.operator(id).name.value)
 }
 
-/// Returns the id that mdBook gives to a heading of one word.
-fn anchor(heading: &str) -> String {
-    heading.to_lowercase()
+/// Returns the id that mdBook gives to a heading of words.
+pub fn anchor(heading: &str) -> String {
+    heading.to_lowercase().replace(',', "").replace(' ', "-")
 }
 
 /// Returns the relative path from one file to another; both are relative to the same folder.

@@ -4,6 +4,7 @@ mod c_api;
 pub mod function;
 mod group;
 mod interface;
+mod keys;
 mod links;
 mod mathml;
 mod operator;
@@ -41,6 +42,7 @@ impl Emitter for Reference {
         ("docs/operators.md.j2", include_str!("../../../templates/docs/operators.md.j2")),
         ("docs/operator-group.md.j2", include_str!("../../../templates/docs/operator-group.md.j2")),
         ("docs/operator.md.j2", include_str!("../../../templates/docs/operator.md.j2")),
+        ("docs/keys.md.j2", include_str!("../../../templates/docs/keys.md.j2")),
         ("docs/mistakes.md.j2", include_str!("../../../templates/docs/mistakes.md.j2")),
     ];
 
@@ -99,6 +101,8 @@ fn pages(job: &Job) -> Result<Vec<Output>, minijinja::Error> {
             outputs.push(Output::minor(operator_page(operators, id), text));
         }
     }
+    let text = render("docs/keys.md.j2", keys::page(job.grammar, stamp.grammar()))?;
+    outputs.push(Output::new("keys.md", text, count(job.grammar.len(), "file shape")));
     let text = render("docs/mistakes.md.j2", mistakes(stamp.grammar()))?;
     outputs.push(Output::new("mistakes.md", text, count(Code::ALL.len(), "rule")));
     Ok(outputs)
@@ -204,6 +208,7 @@ fn contents(job: &Job, folder: &str, to: &str, template: &str) -> Option<Output>
             }));
         }
     }
+    lines.push(format!("  - [Keys of a spec]({})", path("keys.md")));
     lines.push(format!("  - [Rules of a spec]({})", path("mistakes.md")));
     let text = template.replace(place, &lines.join("\n"));
     let text = format!("<!-- {} -->\n\n{}\n", job.stamp.spec(), text.trim());
