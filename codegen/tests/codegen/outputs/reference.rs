@@ -68,7 +68,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
         let heading = heading.trim_start_matches('#').trim().to_lowercase();
         heading
             .chars()
-            .filter(|c| c.is_alphanumeric() || *c == ' ' || *c == '_')
+            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-'))
             .collect::<String>()
             .replace(' ', "-")
     };
@@ -84,7 +84,7 @@ fn every_link_of_the_reference_leads_somewhere() {
         for page in &pages {
             for link in links(&page.text) {
                 let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
-                let target = resolve(&page.path, target);
+                let target = if target.is_empty() { page.path.clone() } else { resolve(&page.path, target) };
                 let found = files.outputs().iter().find(|output| output.path == target);
                 let by_hand = || project.join(&target).is_file();
                 assert!(
