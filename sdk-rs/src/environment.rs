@@ -60,6 +60,12 @@ impl std::error::Error for BadBytes {}
 
 /// Parses a number of bytes, with or without a unit: `1073741824`, `512MiB`, `2GB`. `M` means `MiB`.
 ///
+/// ```
+/// assert_eq!(tenon::parse_bytes("512MiB").unwrap(), 512 << 20);
+/// assert_eq!(tenon::parse_bytes("1M").unwrap(), 1 << 20);
+/// assert!(tenon::parse_bytes("many").is_err());
+/// ```
+///
 /// # Errors
 /// If the text has another form.
 pub fn parse_bytes(text: &str) -> Result<usize, BadBytes> {

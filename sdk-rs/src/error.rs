@@ -26,6 +26,22 @@ pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
 /// The error of a call: the status that the host receives, a message, and the origin.
 ///
 /// It is one pointer wide, to keep the `Result` of a successful call small.
+///
+/// ```
+/// use tenon::device::{Error, Result, Status};
+///
+/// fn start_copy(code: i32) -> Result<()> {
+///     match code {
+///         0 => Ok(()),
+///         code => Err(Error::new(Status::FAILED, format!("the driver reports {code}"))),
+///     }
+/// }
+///
+/// let error = start_copy(7).unwrap_err();
+/// assert_eq!(error.status, Status::FAILED);
+/// assert_eq!(error.message, "the driver reports 7");
+/// assert_eq!(Error::invalid("there is no device 3").status, Status::ERROR);
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error<S>(Box<Reason<S>>);
 
@@ -128,6 +144,11 @@ thread_local! {
 /// Runs `read` on the message of the last failed call of this thread.
 ///
 /// A successful call does not change the message, just as `errno` stays unchanged.
+///
+/// ```
+/// let message = tenon::last_error(|message| message.map(|text| text.to_string_lossy().into_owned()));
+/// assert_eq!(message, None, "no call has failed on this thread");
+/// ```
 pub fn last_error<T>(read: impl FnOnce(Option<&CStr>) -> T) -> T {
     // A handler that `exit` runs may ask for the message after the thread-locals were destroyed.
     if LAST.try_with(|_| ()).is_err() {

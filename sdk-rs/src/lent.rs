@@ -6,6 +6,13 @@ use std::fmt;
 ///
 /// It can be stored and copied freely. Reading it is safe only while the owner keeps the list alive; the spec of the
 /// function that returns it says how long that is.
+///
+/// ```
+/// let nodes = [1, 2, 3];
+/// let lent = tenon::Lent::of(&nodes);
+/// // SAFETY: `nodes` is still alive.
+/// assert_eq!(unsafe { lent.as_slice() }, [1, 2, 3]);
+/// ```
 pub struct Lent<T> {
     first: *const T,
     len: usize,

@@ -56,6 +56,15 @@ macro_rules! pointer {
 
 pointer! {
     /// An address in device memory.
+    ///
+    /// ```
+    /// use tenon::DevicePtr;
+    ///
+    /// let memory = DevicePtr::from_addr(0x1000);
+    /// assert_eq!(memory.checked_add(64), Some(DevicePtr::from_addr(0x1040)));
+    /// assert_eq!(memory.checked_add(usize::MAX), None);
+    /// assert!(DevicePtr::NULL.is_null());
+    /// ```
     DevicePtr
     /// An address in host memory.
     HostPtr
