@@ -26,6 +26,17 @@ def buffer(device: tenon.Device) -> tenon.Buffer:
     return tenon.Buffer.from_array(np.zeros(8, dtype="float32"), device=device)
 
 
+def close_buffers(device: tenon.Device) -> None:
+    for make in [tenon.pinned, tenon.unified]:
+        make(8, device=device).close()
+
+
+def close_event(device: tenon.Device) -> None:
+    event = device.create_event()
+    event.record()
+    event.close()
+
+
 def elapsed(device: tenon.Device) -> None:
     with device.create_stream() as stream:
         start, end = stream.record_event(), stream.record_event()
@@ -44,10 +55,7 @@ def on_stream(action: Callable[[tenon.Device, tenon.Stream], object]) -> Callabl
 
 #: What is done with a device, by the name in the public API and whether it gets a stream.
 ACTIONS: dict[tuple[str, bool], Callable[[tenon.Device], object]] = {
-    ("Buffer.close", False): lambda device: (
-        tenon.pinned(8, device=device).close(),
-        tenon.unified(8, device=device).close(),
-    ),
+    ("Buffer.close", False): close_buffers,
     ("Buffer.copy", False): lambda device: buffer(device).copy(),
     ("Buffer.copy", True): on_stream(lambda device, stream: buffer(device).copy(stream=stream)),
     ("Buffer.copy_from", False): lambda device: buffer(device).copy_from(np.ones(8, dtype="float32")),
@@ -66,7 +74,7 @@ ACTIONS: dict[tuple[str, bool], Callable[[tenon.Device], object]] = {
     ("Device.create_stream", False): lambda device: device.create_stream(),
     ("Device.memory_stats", False): lambda device: device.memory_stats(),
     ("Device.synchronize", False): lambda device: device.synchronize(),
-    ("Event.close", False): lambda device: (event := device.create_event()).record() and event.close(),
+    ("Event.close", False): close_event,
     ("Event.elapsed_time", False): elapsed,
     ("Event.query", False): lambda device: device.create_event().record().query(),
     ("Event.record", False): lambda device: device.create_event().record(),
