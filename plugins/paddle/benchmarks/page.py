@@ -47,6 +47,10 @@ device with `TENON_DNNL=off`, which then uses kernels of its own only.
 
 KINDS = {"step": "Training steps", "inference": "Inference"}
 
+LEGEND = (
+    "A yellow mark is a goal. Green meets it, blue does not, and red is slower than PaddlePaddle."
+)
+
 WIDTH, LABEL, ROW = 640, 150, 22
 """The width of a plot, of its labels, and the height of a bar, in pixels."""
 
@@ -108,8 +112,7 @@ def _models(rows: list[Measured], title: str, threads: int) -> str:
     return "\n".join(
         [
             f"## {caption}\n",
-            "Ratios of processor time. A yellow mark is a goal, green meets it, and red is slower "
-            "than PaddlePaddle.\n",
+            f"Ratios of processor time. {LEGEND}\n",
             _plot(bars, caption),
             *table,
             "",
@@ -156,7 +159,7 @@ def _operators(rows: list[Measured], threads: int) -> str:
         [
             f"## {title}\n",
             "Geometric means of the ratios of processor time. The goal is "
-            f"{MEAN_OF_OPERATORS} for the mean, and {EACH_OPERATOR} for each operator.\n",
+            f"{MEAN_OF_OPERATORS} for the mean, and {EACH_OPERATOR} for each operator. {LEGEND}\n",
             _plot(bars, title),
             *table,
             "",
