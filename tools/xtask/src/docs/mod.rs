@@ -95,7 +95,7 @@ fn build(mdbook: &Path) -> Result<PathBuf, Failure> {
     Ok(site)
 }
 
-/// What the command `tenon` says about the checks of functions, as JSON.
+/// The cases and rules of all functions, as the command `tenon` prints them in JSON.
 struct Checks {
     cases: String,
     rules: String,
