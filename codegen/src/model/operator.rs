@@ -1,7 +1,7 @@
 //! Operators: what is computed, independent of any framework.
 
 use super::Step;
-use crate::formula::{Elements, Expr, ExprKind, Ty, Variable};
+use crate::formula::{Binary, Elements, Expr, ExprKind, Ty, Variable};
 use crate::source::{At, Span};
 
 /// The operators of a spec.
@@ -139,8 +139,6 @@ pub struct Fold {
 impl Fold {
     /// Returns true if the result is always one of the elements.
     pub fn chooses(&self) -> bool {
-        let is_operand =
-            |expr: &Expr| matches!(expr.kind, ExprKind::Variable(Variable::Left | Variable::Right));
         let chooses = match &self.step.expr.kind {
             ExprKind::Call(function, arguments) => {
                 ["min", "max"].contains(&function.name) && arguments.iter().all(is_operand)
@@ -149,6 +147,20 @@ impl Fold {
         };
         chooses && self.element.is_none()
     }
+
+    /// Returns true if the result is the sum of the elements.
+    pub fn adds(&self) -> bool {
+        let adds = match &self.step.expr.kind {
+            ExprKind::Binary(Binary::Add, left, right) => is_operand(left) && is_operand(right),
+            _ => false,
+        };
+        adds && self.element.is_none()
+    }
+}
+
+/// Returns true for one of the results that a step combines.
+fn is_operand(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Variable(Variable::Left | Variable::Right))
 }
 
 /// An element type.

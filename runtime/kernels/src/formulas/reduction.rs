@@ -13,6 +13,7 @@ use crate::tensor::{View, ViewMut};
 pub struct Sum;
 
 impl<T: Numeric> Fold<T> for Sum {
+    const ADDS: bool = true;
     #[inline(always)]
     fn start() -> T {
         T::of(0.0)
@@ -117,6 +118,7 @@ pub fn nansum_grad(
 pub struct Mean;
 
 impl<T: Floating> Fold<T> for Mean {
+    const ADDS: bool = true;
     #[inline(always)]
     fn start() -> T {
         T::of(0.0)
@@ -189,6 +191,7 @@ pub fn mean_grad(
 pub struct MeanAll;
 
 impl<T: Floating> Fold<T> for MeanAll {
+    const ADDS: bool = true;
     #[inline(always)]
     fn start() -> T {
         T::of(0.0)

@@ -21,11 +21,17 @@ const MANY_LANES: usize = 128;
 /// The number of independent partial results for short rows.
 const LANES: usize = 32;
 
+/// The number of elements whose sum is computed in their own type. Each partial result adds sixteen of them, so that the sum
+/// is at least as accurate as in frameworks, which never use a wider type.
+const BLOCK: usize = 16 * MANY_LANES;
+
 /// Combines elements into one value, in numbers of the type `T`. Apart from rounding, the order of the elements must
 /// not matter.
 pub trait Fold<T> {
     /// True if the result is always one of the elements, so that every element type can hold it.
     const CHOOSES: bool = false;
+    /// True if the result is the sum of the elements, so that the sum of a few may be rounded to their type.
+    const ADDS: bool = false;
     /// True if there must be an element.
     const NONEMPTY: bool = false;
 
@@ -125,11 +131,12 @@ impl Accumulator for Wrapping<i64> {
 }
 
 /// Reduces elements of the most frequent type if they are contiguous and the kept dimensions follow each other.
-/// Returns false otherwise.
+/// Returns false otherwise. The sums of a few elements are rounded to their type if `may_round`.
 fn reduce_directly<F: Fold<T> + Fold<T::Stored>, T: Accumulator>(
     results: &mut [T],
     input: &View<'_>,
     axes: &Axes,
+    may_round: bool,
 ) -> bool {
     let Some(values) = input.slice::<T::Stored>() else { return false };
     if axes.kept.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
@@ -152,20 +159,15 @@ fn reduce_directly<F: Fold<T> + Fold<T::Stored>, T: Accumulator>(
                     continue;
                 }
                 for (result, row) in results.iter_mut().zip(part.chunks_exact(len)) {
-                    let value = match <F as Fold<T>>::CHOOSES {
-                        true => fold::<F, T::Stored, T::Stored>(
-                            row,
-                            #[inline(always)]
-                            |&value| value,
-                        )
-                        .load(),
-                        false => fold::<F, T::Stored, T>(
-                            row,
-                            #[inline(always)]
-                            |&value| value.load(),
-                        ),
-                    };
-                    *result = combine::<F, T>(*result, value);
+                    if <F as Fold<T>>::CHOOSES {
+                        *result = combine::<F, T>(*result, fold_as_stored::<F, T>(row).load());
+                    } else if <F as Fold<T>>::ADDS && may_round {
+                        for block in row.chunks(BLOCK) {
+                            *result = combine::<F, T>(*result, sum::<F, T>(block));
+                        }
+                    } else {
+                        *result = combine::<F, T>(*result, fold_converted::<F, T>(row));
+                    }
                 }
             }
         },
@@ -191,7 +193,9 @@ fn reduce<F: Fold<T> + Fold<T::Stored>, T: Accumulator>(
     // be read.
     let mut results = vec![<F as Fold<T>>::start(); out.len()];
     let len = axes.reduced_len(input);
-    if !input.is_empty() && !reduce_directly::<F, T>(&mut results, input, &axes) {
+    // An output with a wider type asks for more precision than the elements have.
+    let may_round = out.dtype() == input.dtype();
+    if !input.is_empty() && !reduce_directly::<F, T>(&mut results, input, &axes, may_round) {
         let (kept, reduced) = (axes.kept.iter().copied(), axes.reduced.iter().copied());
         if axes.reduces_neighbours(input) {
             let mut reader = Reader::in_order(input, kept.chain(reduced))?;
@@ -236,6 +240,34 @@ fn read_rows<T: Compute>(
         reader.read(tile);
         tile.chunks_exact(len).enumerate().for_each(|(row, part)| visit(first + row, 0, part));
     }
+}
+
+/// Folds contiguous elements in their own type.
+#[inline(always)]
+fn fold_as_stored<F: Fold<T::Stored>, T: Accumulator>(values: &[T::Stored]) -> T::Stored {
+    fold::<F, T::Stored, T::Stored>(
+        values,
+        #[inline(always)]
+        |&value| value,
+    )
+}
+
+/// Folds contiguous elements in the compute type.
+#[inline(always)]
+fn fold_converted<F: Fold<T>, T: Accumulator>(values: &[T::Stored]) -> T {
+    fold::<F, T::Stored, T>(
+        values,
+        #[inline(always)]
+        |&value| value.load(),
+    )
+}
+
+/// Sums at most [`BLOCK`] elements in their own type, of which vectors hold twice as many. If that sum is not finite, sums in
+/// the compute type, because the sum of all elements may be finite.
+#[inline(always)]
+fn sum<F: Fold<T> + Fold<T::Stored>, T: Accumulator>(values: &[T::Stored]) -> T {
+    let sum = fold_as_stored::<F, T>(values);
+    if sum.is_finite() { sum.load() } else { fold_converted::<F, T>(values) }
 }
 
 /// Combines two results. The type is stated: a fold of several types has a step for each.

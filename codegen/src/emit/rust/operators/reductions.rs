@@ -45,7 +45,7 @@ impl Function<'_> {
         let (name, out, inputs) = (self.name(), self.out(), self.inputs());
         let ty = names::pascal(&operator.name.value);
         let doc = markdown(&format!("Folds the elements for [`{}`].", operator.name.value));
-        let constants = [("CHOOSES", fold.chooses()), ("NONEMPTY", fold.nonempty)];
+        let constants = [("CHOOSES", fold.chooses()), ("ADDS", fold.adds()), ("NONEMPTY", fold.nonempty)];
         let constants = constants.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| {
             let name = format_ident!("{name}");
             quote!(const #name: bool = true;)

@@ -21,18 +21,18 @@ macro_rules! elementary {
 
         /// Returns `2^n` for exponents of normal numbers.
         #[inline(always)]
-        fn two_to(n: $signed) -> $float {
+        pub(super) fn two_to(n: $signed) -> $float {
             $float::from_bits((n.wrapping_add(BIAS) << FRACTION).cast_unsigned())
         }
 
-        /// Returns `n` and `exp(r) - 1`, where `x = n * ln(2) + r` and the absolute value of `r` is at most
-        /// `ln(2) / 2`.
+        /// Returns `n` and `exp(r) - 1`, where `x - low = n * ln(2) + r` and the absolute value of `r` is at most
+        /// `ln(2) / 2`. The number `low` must be small.
         #[inline(always)]
-        fn reduced(x: $float) -> ($signed, $float) {
+        pub(super) fn reduced(x: $float, low: $float) -> ($signed, $float) {
             // The lowest bits of the sum hold the nearest integer.
             let shifted = x.mul_add(std::$float::consts::LOG2_E, SHIFT);
             let n = shifted - SHIFT;
-            let r = n.mul_add(-LN_2[1], n.mul_add(-LN_2[0], x));
+            let r = n.mul_add(-LN_2[1], n.mul_add(-LN_2[0], x)) - low;
             let power = shifted.to_bits().wrapping_sub(SHIFT.to_bits()).cast_signed();
             (power, (r * r).mul_add(polynomial(r, EXP), r))
         }
@@ -42,7 +42,7 @@ macro_rules! elementary {
         pub fn exp(x: $float) -> $float {
             let x = if x < LOWEST { LOWEST } else { x };
             let x = if x > HIGHEST { HIGHEST } else { x };
-            let (n, rest) = reduced(x);
+            let (n, rest) = reduced(x, 0.0);
             // Two factors: a single one would be too small for the smallest results. For NaN, `n` is
             // arbitrary.
             let half = n >> 1;
@@ -55,7 +55,7 @@ macro_rules! elementary {
             // For smaller arguments, the result rounds to -1.
             let bounded = if x < -40.0 { -40.0 } else { x };
             let bounded = if bounded > HIGHEST { HIGHEST } else { bounded };
-            let (n, rest) = reduced(bounded);
+            let (n, rest) = reduced(bounded, 0.0);
             // Half the result, because `2^n` may be infinite where the result is not.
             let scale = two_to(n.wrapping_sub(1));
             let result = scale.mul_add(rest, scale - 0.5) * 2.0;

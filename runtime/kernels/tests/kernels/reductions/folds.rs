@@ -158,17 +158,65 @@ fn sum_to_is_the_gradient_of_broadcasting() {
     assert_eq!(refused, Err(Error::Broadcast { from: vec![2], to: vec![2, 3] }));
 }
 
+/// Returns the sum of all elements of a vector of `f32`.
+fn sum_of(x: &[f32], to: DType) -> f64 {
+    let y = Tensor::new(to, &[], []);
+    let x = View::of_slice(x, &[x.len()]).unwrap();
+    numeric(Sum, &mut y.view_mut(), &x, Along::Axes(&[0])).unwrap();
+    y.values()[0].to_f64()
+}
+
+/// From this number on, an `f32` has no room for one more.
+const LARGE: f32 = 16_777_216.0;
+
 #[test]
-fn floats_are_accumulated_in_doubles() {
-    // From 2^24 on an f32 has no room for one more.
-    let large = 16_777_216.0_f32;
-    for [x_dims, y_dims] in [[&[1001][..], &[]], [&[1001, 1], &[1]], [&[1001, 2], &[2]]] {
+fn sums_of_strided_floats_or_into_doubles_are_accumulated_in_doubles() {
+    for (x_dims, y_dims, to) in
+        [(&[1001][..], &[][..], DType::F64), (&[1001, 1], &[1], DType::F64), (&[1001, 2], &[2], DType::F32)]
+    {
         let count = x_dims.iter().product::<usize>() as i64;
-        let values = (0..count).map(|n| Number::Real(if n < count / 1001 { large.into() } else { 1.0 }));
-        let (x, y) = (Tensor::new(DType::F32, x_dims, values), Tensor::new(DType::F32, y_dims, []));
+        let values = (0..count).map(|n| Number::Real(if n < count / 1001 { LARGE.into() } else { 1.0 }));
+        let (x, y) = (Tensor::new(DType::F32, x_dims, values), Tensor::new(to, y_dims, []));
         numeric(Sum, &mut y.view_mut(), &x.view(), Along::Axes(&[0])).unwrap();
         assert!(y.values().into_iter().all(|sum| sum == Number::Real(16_778_216.0)), "{:?}", y.values());
     }
+}
+
+#[test]
+fn sums_of_long_rows_add_blocks_in_doubles() {
+    let mut x = vec![0.0_f32; 1 << 21];
+    x.iter_mut().step_by(2048).for_each(|x| *x = 1.0);
+    x[0] = LARGE;
+    assert_eq!(sum_of(&x, DType::F32), f64::from(LARGE) + 1024.0);
+}
+
+#[test]
+fn sums_of_ill_conditioned_floats_stay_within_the_bound_of_short_sums() {
+    let mut random = Random(7);
+    for len in [1, 31, 129, 2047, 2048, 2049, 100_000] {
+        let mut x: Vec<f32> = (0..len).map(|_| random.below(2_000_001) as f32 * 0.37 - 370_000.0).collect();
+        // The sum is far smaller than its elements.
+        let copies: Vec<f32> = x.iter().map(|x| -x).collect();
+        x.extend(copies);
+        x.push(1.0);
+        let size: f64 = x.iter().map(|x| f64::from(x.abs())).sum();
+        let wanted: f64 = x.iter().map(|&x| f64::from(x)).sum();
+        // Sixteen elements for each partial result, and then seven steps to combine these in pairs.
+        let bound = size * 23.0 * f64::from(f32::EPSILON) / 2.0;
+        let off = (sum_of(&x, DType::F32) - wanted).abs();
+        assert!(off <= bound, "{len}: {off} is more than {bound}");
+    }
+}
+
+#[test]
+fn sum_is_finite_if_only_that_of_a_part_is_not() {
+    let x: Vec<f32> = (0..8192).map(|n| if n < 4096 { f32::MAX } else { -f32::MAX }).collect();
+    assert_eq!(sum_of(&x, DType::F32), 0.0);
+    let mut x = vec![1.0; 8192];
+    x[5000] = f32::INFINITY;
+    assert_eq!(sum_of(&x, DType::F32), f64::INFINITY);
+    x[1] = f32::NAN;
+    assert!(sum_of(&x, DType::F32).is_nan());
 }
 
 #[test]
