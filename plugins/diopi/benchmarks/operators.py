@@ -1,11 +1,11 @@
-"""Measures operators through the functions of DIOPI against NumPy, SciPy and PyTorch, with one thread.
+"""Measures operators through the functions of DIOPI against PyTorch, NumPy and SciPy, with one thread.
 
-Each operator and its counterparts run alternately on the same arrays, with a place for the result where there can be one. A
-call of an operator includes the way through ctypes and the wait for its stream. PyTorch is compared if it is installed.
+Each operator and its counterparts run alternately on the same arrays. PyTorch is compared if it is installed.
 """
 
-import importlib
+import argparse
 import os
+import platform
 import statistics
 import tempfile
 import time
@@ -13,127 +13,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from scipy import special
+from binding import Binding
+from cases import Case, Run, cases, import_torch
+from host import Library, build
 
-from host import Library, Number, build, like
-
-ROUNDS = 7
 # The time that a round of one side takes, in seconds.
 ROUND = 0.02
-
-Run = Callable[[], Any]
-
-
-class Case(NamedTuple):
-    """An operator with its arguments, and its counterparts."""
-
-    name: str
-    args: tuple[Any, ...]
-    numpy: Run
-    torch: Run
+# The most that an operator may take, compared to PyTorch.
+GOAL = 1.5
 
 
-def import_torch() -> Any:
-    """Returns PyTorch with one thread, or `None` if it is not installed."""
-    try:
-        torch: Any = importlib.import_module("torch")
-    except ModuleNotFoundError:
-        return None
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
-    return torch
+class Row(NamedTuple):
+    """The measurements of a case: the seconds of a call, for each round."""
 
+    case: Case
+    ours: list[float]
+    torch: list[float] | None
+    numpy: list[float] | None
 
-def cases(torch: Any, rng: np.random.Generator, size: int) -> list[Case]:
-    """Returns operators for some elements."""
-    side = int(size**0.5)
-    a, b = (rng.uniform(0.5, 2, size).astype(np.float32) for _ in range(2))
-    square, other = (
-        a[: side * side].reshape(side, side),
-        b[: side * side].reshape(side, side),
-    )
-    out, flat, row = np.empty_like(a), np.empty_like(square), np.empty(side, np.float32)
-    one = Number(1, np.float64)
-    # The same memory.
-    share: Callable[[Any], Any] = torch.from_numpy if torch else lambda array: array
-    ta, tb, tout, tsquare, tother, tflat, trow = map(
-        share, (a, b, out, square, other, flat, row)
-    )
-    return [
-        Case(
-            "diopiAdd",
-            (like(a), a, b, one),
-            lambda: np.add(a, b, out=out),
-            lambda: torch.add(ta, tb, out=tout),
-        ),
-        Case(
-            "diopiMul",
-            (like(a), a, b),
-            lambda: np.multiply(a, b, out=out),
-            lambda: torch.mul(ta, tb, out=tout),
-        ),
-        Case(
-            "diopiExp",
-            (like(a), a),
-            lambda: np.exp(a, out=out),
-            lambda: torch.exp(ta, out=tout),
-        ),
-        Case(
-            "diopiTanh",
-            (like(a), a),
-            lambda: np.tanh(a, out=out),
-            lambda: torch.tanh(ta, out=tout),
-        ),
-        Case(
-            "diopiGelu",
-            (like(a), a, "none"),
-            lambda: np.multiply(a, special.ndtr(a), out=out),
-            lambda: torch.nn.functional.gelu(ta),
-        ),
-        Case(
-            "diopiSum",
-            (like(row), square, [1]),
-            lambda: np.sum(square, axis=1, out=row),
-            lambda: torch.sum(tsquare, 1, out=trow),
-        ),
-        Case(
-            "diopiMax",
-            (like(row), like(row, np.int64), square, 1),
-            lambda: square.max(axis=1),
-            lambda: torch.max(tsquare, 1),
-        ),
-        Case(
-            "diopiMean",
-            (like(row), square, [1]),
-            lambda: square.mean(axis=1, out=row),
-            lambda: torch.mean(tsquare, 1, out=trow),
-        ),
-        Case(
-            "diopiSoftmax",
-            (like(square), square, 1),
-            lambda: special.softmax(square, axis=1),
-            lambda: torch.softmax(tsquare, 1),
-        ),
-        Case(
-            "diopiSort",
-            (like(a), like(a, np.int64), a, 0, False, None),
-            lambda: np.argsort(a),
-            lambda: torch.sort(ta),
-        ),
-        Case(
-            "diopiContiguous",
-            (like(square), square.T, "Contiguous"),
-            lambda: np.ascontiguousarray(square.T),
-            lambda: tsquare.T.contiguous(),
-        ),
-        Case(
-            "diopiMm",
-            (like(square), square, other),
-            lambda: np.matmul(square, other, out=flat),
-            lambda: torch.mm(tsquare, tother, out=tflat),
-        ),
-    ]
+    def ratio(self, theirs: list[float]) -> float:
+        """Returns the median ratio of the operator's time to that of a counterpart."""
+        pairs = zip(self.ours, theirs, strict=True)
+        return statistics.median(our / their for our, their in pairs)
 
 
 def per_call(run: Callable[[], Any], calls: int) -> float:
@@ -144,45 +45,128 @@ def per_call(run: Callable[[], Any], calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def measure(runs: list[Run]) -> list[list[float]]:
+def measure(runs: list[Run], rounds: int) -> list[list[float]]:
     """Runs functions alternately. Returns the seconds of a call in each round, for each function."""
     calls = max(3, int(ROUND / max(per_call(run, 3) for run in runs)))
-    rounds = [[per_call(run, calls) for run in runs] for _ in range(ROUNDS)]
-    return [list(times) for times in zip(*rounds, strict=True)]
+    found = [[per_call(run, calls) for run in runs] for _ in range(rounds)]
+    return [list(times) for times in zip(*found, strict=True)]
 
 
-def cells(ours: list[float], theirs: list[float]) -> str:
+def cells(row: Row, theirs: list[float] | None) -> str:
     """Returns the columns of a counterpart: its time, and the ratio of the operator's time to it."""
-    ratio = statistics.median(
-        our / their for our, their in zip(ours, theirs, strict=True)
+    if theirs is None:
+        return " | |"
+    return f" {statistics.median(theirs) * 1e6:,.1f} | {row.ratio(theirs):.2f} |"
+
+
+def line(row: Row) -> str:
+    """Returns a row of the table."""
+    start = f"| `{row.case.name}` | {row.case.size} | {statistics.median(row.ours) * 1e6:,.1f} |"
+    return start + cells(row, row.torch) + cells(row, row.numpy)
+
+
+HEAD = """\
+| Operator | Elements | DIOPI, µs | PyTorch, µs | Ratio | NumPy or SciPy, µs | Ratio |
+|---|--:|--:|--:|--:|--:|--:|"""
+
+
+def summary(rows: list[Row]) -> str:
+    """Returns how many ratios to PyTorch meet the goals."""
+    ratios = [row.ratio(row.torch) for row in rows if row.torch]
+    if not ratios:
+        return "PyTorch is not installed.\n"
+    even = sum(ratio <= 1 for ratio in ratios)
+    high = sum(ratio > GOAL for ratio in ratios)
+    middle = statistics.geometric_mean(ratios)
+    return (
+        f"Of {len(ratios)} ratios to PyTorch, {even} are at most 1.0, and {high} are above {GOAL}. "
+        f"Geometric mean: {middle:.2f}, largest: {max(ratios):.2f}.\n"
     )
-    return f" {statistics.median(theirs) * 1e6:.1f} | {ratio:.2f} |"
+
+
+def processor() -> str:
+    """Returns the name of the processor, and the number of its cores."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [
+        text.partition(":")[2].strip()
+        for text in lines
+        if text.startswith("model name")
+    ]
+    return f"{names[0]}, {len(names)} cores" if names else platform.processor()
+
+
+def conditions(torch: Any, busy: float) -> str:
+    """Returns the sentence that says what the table was measured with."""
+    version = f" PyTorch {torch.__version__}." if torch else ""
+    return f"{processor()}, one thread.{version} Load of the machine before the run: {busy:.1f}.\n"
+
+
+def replaced(page: str, content: str) -> str:
+    """Returns a page with other content between its two markers."""
+    begin, end = "<!-- begin: bench diopi -->\n", "<!-- end: bench diopi -->"
+    before, first, rest = page.partition(begin)
+    _, second, after = rest.partition(end)
+    if not first or not second:
+        raise SystemExit(f"the page lacks the lines {begin.strip()} and {end}")
+    return f"{before}{begin}\n{content}\n{end}{after}"
+
+
+def options() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="WORD",
+        help="only operators whose name contains this",
+    )
+    parser.add_argument("--rounds", type=int, default=7, help="default: %(default)s")
+    parser.add_argument(
+        "--page", type=Path, help="write the table between the markers of this page"
+    )
+    return parser.parse_args()
 
 
 def main() -> None:
     """Prints a table."""
-    library = Path(os.environ["TENON_DIOPI_LIBRARY"])
-    lib = Library(build(Path(tempfile.mkdtemp())), library)
+    chosen = options()
+    busy = os.getloadavg()[0]
     torch = import_torch()
-    head, rule = (
-        "| Operator | Elements | DIOPI, µs | NumPy or SciPy, µs | Ratio |",
-        "|---|--:|--:|--:|--:|",
-    )
-    if torch:
-        head, rule = (
-            f"{head} PyTorch {torch.__version__}, µs | Ratio |",
-            f"{rule}--:|--:|",
-        )
-    print(f"{head}\n{rule}")
-    for size in (64, 4096, 262_144):
-        for case in cases(torch, np.random.default_rng(0), size):
-            if not lib.has(case.name):
-                continue
-            with lib.prepared(case.name, *case.args) as run:
-                runs = [run, case.numpy, case.torch] if torch else [run, case.numpy]
-                ours, *others = measure(runs)
-            row = f"| `{case.name}` | {size:,} | {statistics.median(ours) * 1e6:.1f} |"
-            print(row + "".join(cells(ours, theirs) for theirs in others), flush=True)
+    library = Path(os.environ["TENON_DIOPI_LIBRARY"])
+    folder = Path(tempfile.mkdtemp())
+    runtime = build(folder)
+    lib = Library(runtime, library)
+    lib.runtime.host_keep_memory()
+    found = [
+        case
+        for case in cases(torch)
+        if lib.has(case.name)
+        and (not chosen.only or any(word in case.name for word in chosen.only))
+    ]
+    binding = Binding(folder, sorted({case.name for case in found}), runtime, library)
+    print(HEAD, flush=True)
+    rows = []
+    for case in found:
+        with lib.prepared(case.name, *case.args) as values:
+            sides = [binding.bind(case.name, values), case.torch, case.numpy]
+            times = iter(
+                measure([side for side in sides if side is not None], chosen.rounds)
+            )
+            ours, theirs, plain = (
+                next(times) if side is not None else None for side in sides
+            )
+            assert ours is not None
+            rows.append(Row(case, ours, theirs, plain))
+        print(line(rows[-1]), flush=True)
+    said = f"{conditions(torch, busy)}\n{summary(rows)}"
+    print(f"\n{said}")
+    if chosen.page:
+        table = "\n".join([HEAD, *map(line, rows)])
+        page = replaced(chosen.page.read_text(), f"{said}\n{table}\n")
+        chosen.page.write_text(page)
 
 
 main()

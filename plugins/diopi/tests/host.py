@@ -166,27 +166,18 @@ class Library:
             self.runtime.host_destroy_context(ctypes.c_void_p(context))
 
     @contextmanager
-    def prepared(self, name: str, *args: Any) -> Iterator[Callable[[], None]]:
-        """Returns a function that calls an operator with the same tensors each time, and waits.
+    def prepared(self, name: str, *args: Any) -> Iterator[list[Any]]:
+        """Returns the arguments of an operator as C has them, the context included.
 
-        Tensors that the operator makes are destroyed after each call.
+        Calls may use them until the context manager ends.
         """
-        function, params = self.function(name), functions()[name].params[1:]
-        context = ctypes.c_void_p(self.runtime.host_make_context())
-        synchronize = self.runtime.host_synchronize
-        destroy = self.runtime.host_destroy_tensors
+        context: int = self.runtime.host_make_context()
         try:
             with Tensors(self.runtime) as tensors:
-                call = _Call(tensors, params, args)
-
-                def run() -> None:
-                    if function(context, *call.values) != 0 or synchronize(context) != 0:
-                        raise DiopiError(1, self.last_error())
-                    destroy(context)
-
-                yield run
+                call = _Call(tensors, functions()[name].params[1:], args)
+                yield [context, *call.values]
         finally:
-            self.runtime.host_destroy_context(context)
+            self.runtime.host_destroy_context(ctypes.c_void_p(context))
 
 
 class _Call:

@@ -6,7 +6,7 @@
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
-use crate::loops::lines::{each_line, largest, sum};
+use crate::loops::lines::{each_line, largest, sum, total};
 use crate::loops::simd::wide;
 use crate::loops::slices::with_slices;
 use crate::tensor::axis::{Around, axis_or_scalar};
@@ -65,7 +65,7 @@ pub fn log_softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()>
 /// As [`softmax`].
 pub fn log_softmax_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, axis: i64) -> Result<()> {
     with_float!(out.dtype(), T => along::<T, 2>(dx, [out, dout], axis, |dx, [out, dout]| {
-        let total = sum([dout], #[inline(always)] |[dout]| dout);
+        let total = total(dout);
         wide(
             #[inline(always)]
             || {
@@ -104,11 +104,7 @@ pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
             }
         },
     );
-    let total = sum(
-        [out],
-        #[inline(always)]
-        |[out]| out,
-    );
+    let total = total(out);
     let factor = total.recip();
     wide(
         #[inline(always)]
@@ -125,7 +121,7 @@ pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
 /// element and the rest.
 pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
     let top = largest(x);
-    let mut total = T::ZERO;
+    let mut sum = T::ZERO;
     let mut tile = [T::ZERO; 256];
     for x in x.chunks(tile.len()) {
         let tile = &mut tile[..x.len()];
@@ -137,11 +133,7 @@ pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
                 }
             },
         );
-        total += sum(
-            [tile],
-            #[inline(always)]
-            |[power]| power,
-        );
+        sum += total(tile);
     }
-    [top, total.log()]
+    [top, sum.log()]
 }

@@ -13,7 +13,7 @@ use crate::sdk;
 pub struct Options {
     /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `peak`, `paddle`, `processes` or `timeline`
     name: Option<String>,
-    /// Arguments for the benchmark `paddle`, `processes` or `timeline`; `-- --help` lists them
+    /// Arguments for the benchmark `diopi`, `paddle`, `processes` or `timeline`; `-- --help` lists them
     #[arg(last = true)]
     rest: Vec<String>,
 }
@@ -43,7 +43,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         sdk::python::bench()?;
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "diopi") {
-        diopi::bench()?;
+        diopi::bench(&options.rest)?;
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "peak") {
         paddle::bench_peak()?;

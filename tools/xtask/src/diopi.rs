@@ -10,11 +10,12 @@ use crate::tools::python::Venv;
 const REQUIREMENTS: &[&str] =
     &["numpy>=2", "scipy>=1.12", "pytest>=8", "ml_dtypes>=0.5", "hypothesis==6.170.15"];
 
-/// Measures operators of the CPU device against NumPy and SciPy.
-pub fn bench() -> Result<(), Failure> {
+/// Measures operators of the CPU device against NumPy and SciPy, and against PyTorch if it is installed.
+pub fn bench(arguments: &[String]) -> Result<(), Failure> {
     packages::build(&["tenon-diopi-cpu"]).arg("--release").run()?;
     step(Venv::with("diopi", REQUIREMENTS)?.python())
         .arg(project::path("plugins/diopi/benchmarks/operators.py"))
+        .args(arguments)
         .env("TENON_DIOPI_LIBRARY", project::target().join("release/libdiopi_impl.so"))
         .env("PYTHONPATH", project::path("plugins/diopi/tests"))
         .env("OMP_NUM_THREADS", "1")

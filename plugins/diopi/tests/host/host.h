@@ -24,6 +24,9 @@ extern struct host_device host_device;
 // Opens and initialises a library. Returns null, or a message.
 const char* host_open(const char* path);
 
+// Keeps freed device memory for later tensors, as the allocators of frameworks do.
+void host_keep_memory(void);
+
 // Makes a context. It has no stream until an operator asks for one.
 diopiContextHandle_t host_make_context(void);
 

@@ -57,25 +57,77 @@ pub(crate) fn in_pairs<T: Copy, const N: usize>(mut lanes: [T; N], step: impl Fn
 }
 
 /// Returns the maximum: NaN if any number is NaN, and negative infinity if there are none.
+///
+/// Comparisons ignore NaN, which is looked for separately: a maximum that keeps NaN takes three instructions and a mask.
 pub(crate) fn largest<T: Float>(line: &[T]) -> T {
     let (chunks, rest) = line.as_chunks::<LANES>();
     let lowest = T::of(f64::NEG_INFINITY);
-    let mut top = rest.iter().copied().fold(lowest, T::max);
+    let (mut top, mut has_nan) = (lowest, false);
+    for &value in rest {
+        top = larger(value, top);
+        has_nan |= value.is_nan();
+    }
     if !chunks.is_empty() {
-        wide(
+        // Results are returned: through a captured reference, the compiler keeps lanes in memory.
+        let top_of_chunks = wide(
             #[inline(always)]
-            || {
-                let mut lanes = [lowest; LANES];
+            move || {
+                let mut lanes = [T::of(f64::NEG_INFINITY); LANES];
                 for chunk in chunks {
                     for n in 0..LANES {
-                        lanes[n] = lanes[n].max(chunk[n]);
+                        lanes[n] = larger(chunk[n], lanes[n]);
                     }
                 }
-                top = top.max(in_pairs(lanes, T::max));
+                in_pairs(lanes, larger)
+            },
+        );
+        top = larger(top_of_chunks, top);
+        has_nan |= wide(
+            #[inline(always)]
+            move || {
+                let mut found = 0;
+                for value in chunks.as_flattened() {
+                    found |= u32::from(value.is_nan());
+                }
+                found != 0
             },
         );
     }
-    top
+    if has_nan { T::of(f64::NAN) } else { top }
+}
+
+/// Returns the larger number, or the second one if the first is NaN.
+#[inline(always)]
+fn larger<T: Float>(value: T, top: T) -> T {
+    if value > top { value } else { top }
+}
+
+/// Sums the elements of a line in lanes, so that large sums lose little precision.
+pub(crate) fn total<T: Float>(line: &[T]) -> T {
+    let (chunks, rest) = line.as_chunks::<LANES>();
+    let mut total = T::ZERO;
+    for &value in rest {
+        total += value;
+    }
+    if !chunks.is_empty() {
+        total += wide(
+            #[inline(always)]
+            move || {
+                let mut lanes = [T::ZERO; LANES];
+                for chunk in chunks {
+                    for n in 0..LANES {
+                        lanes[n] += chunk[n];
+                    }
+                }
+                in_pairs(
+                    lanes,
+                    #[inline(always)]
+                    |a, b| a + b,
+                )
+            },
+        );
+    }
+    total
 }
 
 /// Sums the values that a function computes from the elements of lines of equal length. Accumulates in lanes,

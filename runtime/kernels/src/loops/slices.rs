@@ -143,9 +143,10 @@ pub(crate) fn store_integers(out: &mut ViewMut<'_>, values: &[i64]) -> Result<()
 pub(crate) fn scalar(what: &'static str, view: &View<'_>) -> Result<f64> {
     crate::expect_length(what, 1, view.len())?;
     // Creating a reader takes longer than everything else that an optimiser does with its settings.
-    match view.slice::<f32>() {
-        Some(number) => Ok(number[0].into()),
-        None => Ok(load_numbers::<f64>(view)?[0]),
+    match (view.slice::<f32>(), view.slice::<f64>()) {
+        (Some(number), _) => Ok(number[0].into()),
+        (_, Some(number)) => Ok(number[0]),
+        _ => Ok(load_numbers::<f64>(view)?[0]),
     }
 }
 

@@ -14,12 +14,12 @@ use crate::numeric::Numeric;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
 
-/// The number of independent partial results for long rows. The compiler does not unroll a loop of this length,
-/// and vectorises it for the widest vectors; of shorter loops, it vectorises two results at a time.
-const MANY_LANES: usize = 128;
+/// The number of independent partial results for long rows: enough vectors that the processor adds while it waits for
+/// earlier sums.
+const MANY_LANES: usize = 64;
 
-/// The number of independent partial results for short rows.
-const LANES: usize = 32;
+/// The number of independent partial results for short rows, and for the ends of long ones.
+const LANES: usize = 16;
 
 /// The number of elements whose sum is computed in their own type. Each partial result adds sixteen of them, so that the sum
 /// is at least as accurate as in frameworks, which never use a wider type.
@@ -148,31 +148,45 @@ fn reduce_directly<F: Fold<T> + Fold<T::Stored>, T: Accumulator>(
         Some(&last) => input.dims()[last + 1..].iter().product(),
         None => values.len(),
     };
-    wide(
-        #[inline(always)]
-        || {
-            for part in values.chunks_exact(width * len) {
-                if len == 1 {
+    if len == 1 {
+        wide(
+            #[inline(always)]
+            || {
+                for part in values.chunks_exact(width) {
                     for (result, value) in results.iter_mut().zip(part) {
                         *result = combine::<F, T>(*result, F::element(value.load()));
                     }
-                    continue;
                 }
-                for (result, row) in results.iter_mut().zip(part.chunks_exact(len)) {
-                    if <F as Fold<T>>::CHOOSES {
-                        *result = combine::<F, T>(*result, fold_as_stored::<F, T>(row).load());
-                    } else if <F as Fold<T>>::ADDS && may_round {
-                        for block in row.chunks(BLOCK) {
-                            *result = combine::<F, T>(*result, sum::<F, T>(block));
-                        }
-                    } else {
-                        *result = combine::<F, T>(*result, fold_converted::<F, T>(row));
-                    }
-                }
+            },
+        );
+    } else if <F as Fold<T>>::CHOOSES {
+        reduce_rows::<F, T>(results, values, len, |row| fold_as_stored::<F, T>(row).load());
+    } else if <F as Fold<T>>::ADDS && may_round {
+        reduce_rows::<F, T>(results, values, len, |row| {
+            let mut result = <F as Fold<T>>::start();
+            for block in row.chunks(BLOCK) {
+                result = combine::<F, T>(result, sum::<F, T>(block));
             }
-        },
-    );
+            result
+        });
+    } else {
+        reduce_rows::<F, T>(results, values, len, |row| fold_converted::<F, T>(row));
+    }
     true
+}
+
+/// Combines each result with those of its rows of contiguous elements.
+fn reduce_rows<F: Fold<T>, T: Accumulator>(
+    results: &mut [T],
+    values: &[T::Stored],
+    len: usize,
+    fold_row: impl Fn(&[T::Stored]) -> T,
+) {
+    for part in values.chunks_exact(results.len() * len) {
+        for (result, row) in results.iter_mut().zip(part.chunks_exact(len)) {
+            *result = combine::<F, T>(*result, fold_row(row));
+        }
+    }
 }
 
 fn reduce<F: Fold<T> + Fold<T::Stored>, T: Accumulator>(
@@ -243,28 +257,35 @@ fn read_rows<T: Compute>(
 }
 
 /// Folds contiguous elements in their own type.
-#[inline(always)]
 fn fold_as_stored<F: Fold<T::Stored>, T: Accumulator>(values: &[T::Stored]) -> T::Stored {
-    fold::<F, T::Stored, T::Stored>(
-        values,
+    wide(
         #[inline(always)]
-        |&value| value,
+        || {
+            fold::<F, T::Stored, T::Stored>(
+                values,
+                #[inline(always)]
+                |&value| value,
+            )
+        },
     )
 }
 
 /// Folds contiguous elements in the compute type.
-#[inline(always)]
 fn fold_converted<F: Fold<T>, T: Accumulator>(values: &[T::Stored]) -> T {
-    fold::<F, T::Stored, T>(
-        values,
+    wide(
         #[inline(always)]
-        |&value| value.load(),
+        || {
+            fold::<F, T::Stored, T>(
+                values,
+                #[inline(always)]
+                |&value| value.load(),
+            )
+        },
     )
 }
 
 /// Sums at most [`BLOCK`] elements in their own type, of which vectors hold twice as many. If that sum is not finite, sums in
 /// the compute type, because the sum of all elements may be finite.
-#[inline(always)]
 fn sum<F: Fold<T> + Fold<T::Stored>, T: Accumulator>(values: &[T::Stored]) -> T {
     let sum = fold_as_stored::<F, T>(values);
     if sum.is_finite() { sum.load() } else { fold_converted::<F, T>(values) }
@@ -277,33 +298,33 @@ fn combine<F: Fold<T>, T>(left: T, right: T) -> T {
 }
 
 /// Reduces contiguous elements.
+///
+/// The widest vectors are chosen for each call instead of for a loop over calls: inside more loops, the compiler keeps the
+/// partial results in memory instead of registers, and takes twice as long.
 #[inline(always)]
-fn fold<F: Fold<T>, S, T: Numeric>(values: &[S], load: impl Fn(&S) -> T) -> T {
-    let (long_chunks, rest) = values.as_chunks::<MANY_LANES>();
-    let (chunks, rest) = rest.as_chunks::<LANES>();
-    let mut lanes = [F::start(); LANES];
-    // Plain loops: the closure of an iterator may not be inlined.
-    if !long_chunks.is_empty() {
-        let mut many = [F::start(); MANY_LANES];
-        for chunk in long_chunks {
-            for n in 0..MANY_LANES {
-                many[n] = F::step(many[n], F::element(load(&chunk[n])));
-            }
-        }
-        for part in many.as_chunks::<LANES>().0 {
-            for n in 0..LANES {
-                lanes[n] = F::step(lanes[n], part[n]);
-            }
-        }
-    }
-    for chunk in chunks {
-        for n in 0..LANES {
-            lanes[n] = F::step(lanes[n], F::element(load(&chunk[n])));
-        }
-    }
-    let mut result = in_pairs(lanes, F::step);
+fn fold<F: Fold<T>, S, T: Numeric>(values: &[S], load: impl Fn(&S) -> T + Copy) -> T {
+    let (mut result, rest) = fold_lanes::<F, S, T, MANY_LANES>(values, load);
+    let (few, rest) = fold_lanes::<F, S, T, LANES>(rest, load);
+    result = F::step(result, few);
     for value in rest {
         result = F::step(result, F::element(load(value)));
     }
     result
+}
+
+/// Reduces as many elements as there are partial results, as often as possible. Returns the result and the other elements.
+#[inline(always)]
+fn fold_lanes<F: Fold<T>, S, T: Numeric, const N: usize>(values: &[S], load: impl Fn(&S) -> T) -> (T, &[S]) {
+    let (chunks, rest) = values.as_chunks::<N>();
+    if chunks.is_empty() {
+        return (F::start(), rest);
+    }
+    let mut lanes = [F::start(); N];
+    for chunk in chunks {
+        // A plain loop: the closure of an iterator may not be inlined.
+        for n in 0..N {
+            lanes[n] = F::step(lanes[n], F::element(load(&chunk[n])));
+        }
+    }
+    (in_pairs(lanes, F::step), rest)
 }

@@ -1,7 +1,9 @@
 //! One call of a computed function.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
+use smallvec::SmallVec;
 use tenon::device::{DataType, Error, Result, Status, Stream};
 use tenon::operators::{Launch, Operators, TensorMut, TensorRef, broadcast, contiguous_strides};
 
@@ -220,12 +222,15 @@ impl Call {
         work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>, [&TensorRef<'_>; N]) -> Result<()>,
     ) -> Result<()> {
         let ty = method.working_type(&operands, Some(target.data_type()));
-        let inputs = operands.iter().map(|operand| match operand {
-            Operand::Tensor(tensor) => self.to_type(tensor, ty),
-            Operand::Number(number) => self.scalar(*number, ty),
-        });
-        let inputs: Vec<Tensor<'_>> = inputs.collect::<Result<_>>()?;
-        let shared: Vec<&Tensor<'_>> = inputs.iter().collect();
+        let mut inputs: SmallVec<[Cow<'_, Tensor<'_>>; 3]> = SmallVec::new();
+        for operand in operands {
+            inputs.push(match operand {
+                Operand::Tensor(tensor) if tensor.data_type() == ty => Cow::Borrowed(tensor),
+                Operand::Tensor(tensor) => Cow::Owned(self.to_type(tensor, ty)?),
+                Operand::Number(number) => Cow::Owned(self.scalar(number, ty)?),
+            });
+        }
+        let shared: [&Tensor<'_>; N] = std::array::from_fn(|index| &*inputs[index]);
         let mut out = Output::new(self, target, method.result(ty), &shared, true)?;
         let elements = std::array::from_fn(|index| inputs[index].elements());
         self.run(method, ty, |device, launch| work(device, launch, out.elements(), elements))?;
@@ -304,18 +309,19 @@ impl Call {
         // SAFETY: the lists belong to the tensor.
         let (shape, strides) = unsafe { (list(name, &shape)?, list(name, &strides)?) };
         let dims = shape.iter().map(|&dim| usize::try_from(dim));
-        let dims: Vec<usize> = dims
+        // Tensors of few dimensions need no allocations.
+        let dims: SmallVec<[usize; 6]> = dims
             .collect::<std::result::Result<_, _>>()
             .map_err(|_| Error::invalid(format!("`{name}` has the shape {shape:?}")))?;
-        let strides = match strides.len() == dims.len() {
+        let strides: SmallVec<[isize; 6]> = match strides.len() == dims.len() {
             true => strides.iter().map(|&stride| stride as isize).collect(),
-            false => contiguous_strides(&dims)?,
+            false => contiguous_strides(&dims)?.into(),
         };
         if first.is_null() && !dims.contains(&0) {
             return Err(Error::invalid(format!("`{name}` has no memory")));
         }
         // SAFETY: the elements are device memory, which the host keeps for work on the stream.
-        unsafe { Tensor::new(tenon::DevicePtr::from_addr(first.addr()), ty, dims, strides) }
+        unsafe { Tensor::new(tenon::DevicePtr::from_addr(first.addr()), ty, &dims, &strides) }
             .map_err(|error| Error::invalid(format!("`{name}`: {}", error.message)))
     }
 }

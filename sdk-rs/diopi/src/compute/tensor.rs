@@ -20,11 +20,11 @@ impl<'c> Tensor<'c> {
     pub(super) unsafe fn new(
         first: DevicePtr,
         data_type: DataType,
-        dims: Vec<usize>,
-        strides: Vec<isize>,
+        dims: &[usize],
+        strides: &[isize],
     ) -> Result<Self> {
         // SAFETY: the caller's promise.
-        Ok(Self { view: unsafe { TensorRef::new(first, data_type, Layout::new(&dims, &strides)?) }? })
+        Ok(Self { view: unsafe { TensorRef::new(first, data_type, Layout::new(dims, strides)?) }? })
     }
 
     /// Returns the elements for an operator that reads them.
@@ -84,7 +84,7 @@ impl<'c> Tensor<'c> {
     }
 
     /// Returns a view with other dimensions and strides, starting at an offset from the first element.
-    fn laid_out(&self, dims: Vec<usize>, strides: Vec<isize>, offset: isize) -> Result<Self> {
+    fn laid_out(&self, dims: &[usize], strides: &[isize], offset: isize) -> Result<Self> {
         let size = self.data_type().size().unwrap_or(1) as isize;
         let first = self.view.first().addr().wrapping_add_signed(offset * size);
         // SAFETY: callers select elements of this tensor.
@@ -93,9 +93,9 @@ impl<'c> Tensor<'c> {
 
     /// Returns a view with the dimensions permuted: `order[i]` is the old position of the new dimension `i`.
     pub(crate) fn permuted(&self, order: &[usize]) -> Result<Self> {
-        let dims = order.iter().map(|&old| self.dims()[old]).collect();
-        let strides = order.iter().map(|&old| self.strides()[old]).collect();
-        self.laid_out(dims, strides, 0)
+        let dims: Vec<_> = order.iter().map(|&old| self.dims()[old]).collect();
+        let strides: Vec<_> = order.iter().map(|&old| self.strides()[old]).collect();
+        self.laid_out(&dims, &strides, 0)
     }
 
     /// Returns a view with two dimensions swapped.
@@ -120,7 +120,7 @@ impl<'c> Tensor<'c> {
                 _ => return Err(refuse()),
             });
         }
-        self.laid_out(dims.to_vec(), strides, 0)
+        self.laid_out(dims, &strides, 0)
     }
 
     /// Returns a view with a dimension of length one inserted.
@@ -128,7 +128,7 @@ impl<'c> Tensor<'c> {
         let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
         dims.insert(dim, 1);
         strides.insert(dim, 1);
-        self.laid_out(dims, strides, 0)
+        self.laid_out(&dims, &strides, 0)
     }
 
     /// Returns a view with a dimension split in two, of which the second has the given length.
@@ -140,7 +140,7 @@ impl<'c> Tensor<'c> {
         dims[dim] /= len;
         dims.insert(dim + 1, len);
         strides.insert(dim, strides[dim] * len as isize);
-        self.laid_out(dims, strides, 0)
+        self.laid_out(&dims, &strides, 0)
     }
 
     /// Returns a view at an index of a dimension, without that dimension.
@@ -151,7 +151,7 @@ impl<'c> Tensor<'c> {
         }
         dims.remove(dim);
         let stride = strides.remove(dim);
-        self.laid_out(dims, strides, stride * index as isize)
+        self.laid_out(&dims, &strides, stride * index as isize)
     }
 
     /// Returns a view of every `step`-th index of a dimension, starting at `start`.
@@ -163,7 +163,7 @@ impl<'c> Tensor<'c> {
         let offset = if len == 0 { 0 } else { strides[dim] * start as isize };
         dims[dim] = len;
         strides[dim] *= step as isize;
-        self.laid_out(dims, strides, offset)
+        self.laid_out(&dims, &strides, offset)
     }
 
     /// Returns a view with at least one dimension, so that there is a dimension 0.
@@ -179,9 +179,9 @@ impl<'c> Tensor<'c> {
             other => return Err(Error::invalid(format!("complex numbers are expected, not {other:?}"))),
         };
         let dims = [self.dims(), &[2]].concat();
-        let strides = self.strides().iter().map(|stride| 2 * stride).chain([1]).collect();
+        let strides: Vec<_> = self.strides().iter().map(|stride| 2 * stride).chain([1]).collect();
         // SAFETY: a complex number consists of two real numbers.
-        unsafe { Self::new(self.view.first(), ty, dims, strides) }
+        unsafe { Self::new(self.view.first(), ty, &dims, &strides) }
     }
 
     /// Returns true if the ranges from the first to the last byte of both tensors overlap, so that they may
@@ -195,6 +195,6 @@ impl<'c> Tensor<'c> {
         if !self.is_contiguous() || dims.iter().product::<usize>() != self.len() {
             return Err(Error::invalid(format!("{:?} cannot be viewed as {dims:?}", self.dims())));
         }
-        self.laid_out(dims.to_vec(), contiguous_strides(dims)?, 0)
+        self.laid_out(dims, &contiguous_strides(dims)?, 0)
     }
 }

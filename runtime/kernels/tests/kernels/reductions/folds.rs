@@ -201,7 +201,7 @@ fn sums_of_ill_conditioned_floats_stay_within_the_bound_of_short_sums() {
         x.push(1.0);
         let size: f64 = x.iter().map(|x| f64::from(x.abs())).sum();
         let wanted: f64 = x.iter().map(|&x| f64::from(x)).sum();
-        // Sixteen elements for each partial result, and then seven steps to combine these in pairs.
+        // Sixteen elements for each partial result, and then six steps to combine these in pairs, and others for the rest.
         let bound = size * 23.0 * f64::from(f32::EPSILON) / 2.0;
         let off = (sum_of(&x, DType::F32) - wanted).abs();
         assert!(off <= bound, "{len}: {off} is more than {bound}");
