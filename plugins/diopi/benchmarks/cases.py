@@ -258,7 +258,7 @@ def trained(inputs: Inputs) -> Iterator[Case]:
             "eps": 1e-8,
             "weight_decay": 0.01,
         }
-        state = [tparam], [grad], [tmean], [tsquare], [], [torch.tensor(10.0)]
+        state: Any = ([tparam], [grad], [tmean], [tsquare], [], [torch.tensor(10.0)])
         return partial(
             torch._fused_adamw_, *state, **settings, amsgrad=False, maximize=False
         )

@@ -99,7 +99,7 @@ def build(folder: Path, form: str = "symbols") -> Path:
     library.parent.mkdir(parents=True, exist_ok=True)
     flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-fPIC", "-shared"]
     flags += ["-Wl,-soname,libdiopirt.so", "-I", str(ROOT / "sdk-c/include"), "-o", str(library)]
-    files = [str(sources / "host.c"), str(sources / f"{form}.c")]
+    files = [str(sources / f"{name}.c") for name in ("host", "memory", form)]
     subprocess.run([os.environ.get("CC", "cc"), *flags, *files, "-ldl"], check=True)
     return library
 

@@ -205,24 +205,31 @@ fn compute<T: Compute, const N: usize>(
             *copy = packed(input)?;
         }
     }
+    // Inputs that need neither a conversion nor a copy are not read into tiles.
+    let direct = inputs
+        .map(|input| input.slice::<T>().filter(|_| input.dims() == out.dims() && !out.shares_memory(input)));
     let mut readers = Vec::with_capacity(N);
-    for (copy, input) in copies.iter().zip(inputs) {
-        readers.push(if copy.is_empty() {
-            Reader::new(input, out.dims())?
-        } else {
-            Reader::new(&View::of_slice(copy, input.dims())?, out.dims())?
+    for ((copy, input), direct) in copies.iter().zip(inputs).zip(direct) {
+        readers.push(match direct {
+            Some(_) => None,
+            None if copy.is_empty() => Some(Reader::new(input, out.dims())?),
+            None => Some(Reader::new(&View::of_slice(copy, input.dims())?, out.dims())?),
         });
     }
-    let mut left = out.len();
+    let (mut start, mut left) = (0, out.len());
     let mut writer = Writer::new(out)?;
     let (mut tiles, mut results) = ([[T::of(0.0); TILE]; N], [T::of(0.0); TILE]);
     while left > 0 {
         let len = left.min(TILE);
         for (reader, tile) in readers.iter_mut().zip(&mut tiles) {
-            reader.read(&mut tile[..len]);
+            if let Some(reader) = reader {
+                reader.read(&mut tile[..len]);
+            }
         }
-        each(&mut results[..len], std::array::from_fn(|n| &tiles[n][..len]));
+        let parts = std::array::from_fn(|n| direct[n].map_or(&tiles[n][..len], |all| &all[start..][..len]));
+        each(&mut results[..len], parts);
         writer.write(&results[..len]);
+        start += len;
         left -= len;
     }
     Ok(())

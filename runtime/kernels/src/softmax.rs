@@ -9,6 +9,7 @@ use crate::error::{Result, expect_shape};
 use crate::loops::lines::{each_line, largest, sum, total};
 use crate::loops::simd::wide;
 use crate::loops::slices::with_slices;
+use crate::numeric::Floating;
 use crate::tensor::axis::{Around, axis_or_scalar};
 use crate::tensor::{View, ViewMut};
 
@@ -47,12 +48,14 @@ pub fn softmax_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, axis:
 /// As [`softmax`].
 pub fn log_softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
     with_float!(x.dtype(), T => along::<T, 1>(out, [x], axis, |out, [x]| {
-        let shift = log_sum_exp(x);
+        let top = largest(x);
+        exponentials(out, x, top);
+        let shift = Floating::log(total(out));
         wide(
             #[inline(always)]
             || {
                 for (out, &x) in out.iter_mut().zip(x) {
-                    *out = (x - shift[0]) - shift[1];
+                    *out = (x - top) - shift;
                 }
             },
         );
@@ -96,14 +99,7 @@ fn along<T: Float, const N: usize>(
 /// differences from it.
 pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
     let top = largest(x);
-    wide(
-        #[inline(always)]
-        || {
-            for (out, &x) in out.iter_mut().zip(x) {
-                *out = (x - top).exp();
-            }
-        },
-    );
+    exponentials(out, x, top);
     let total = total(out);
     let factor = total.recip();
     wide(
@@ -117,6 +113,18 @@ pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
     [top, total]
 }
 
+/// Computes the exponentials of the differences from a number.
+fn exponentials<T: Float>(out: &mut [T], x: &[T], top: T) {
+    wide(
+        #[inline(always)]
+        || {
+            for (out, &x) in out.iter_mut().zip(x) {
+                *out = (x - top).exp();
+            }
+        },
+    );
+}
+
 /// Computes the logarithm of the sum of exponentials of a line, as the sum of two numbers: the largest
 /// element and the rest.
 pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
@@ -125,14 +133,7 @@ pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
     let mut tile = [T::ZERO; 256];
     for x in x.chunks(tile.len()) {
         let tile = &mut tile[..x.len()];
-        wide(
-            #[inline(always)]
-            || {
-                for (tile, &x) in tile.iter_mut().zip(x) {
-                    *tile = (x - top).exp();
-                }
-            },
-        );
+        exponentials(tile, x, top);
         sum += total(tile);
     }
     [top, sum.log()]

@@ -88,37 +88,6 @@ static int64_t size_of(diopiDtype_t dtype) {
   return 0;
 }
 
-// Freed device memory that waits for tensors of the same size.
-enum { MOST_KEPT = 64 };
-static struct {
-  void* data;
-  uint64_t bytes;
-} kept_memory[MOST_KEPT];
-static int kept_count;
-static bool keeps_memory;
-
-void host_keep_memory(void) { keeps_memory = true; }
-
-static void* device_memory(uint64_t bytes) {
-  for (int i = 0; i < kept_count; i++) {
-    if (kept_memory[i].bytes == bytes) {
-      void* data = kept_memory[i].data;
-      kept_memory[i] = kept_memory[--kept_count];
-      return data;
-    }
-  }
-  return host_device.malloc(bytes);
-}
-
-static void free_device_memory(void* data, uint64_t bytes) {
-  if (keeps_memory && data != NULL && kept_count < MOST_KEPT) {
-    kept_memory[kept_count].data = data;
-    kept_memory[kept_count++].bytes = bytes;
-  } else {
-    host_device.free(data);
-  }
-}
-
 // Tensors
 
 // Hosts ask for multiples of 1024 bytes, and for 0 bytes too.
@@ -129,7 +98,7 @@ static struct storage* make_storage(diopiDevice_t device, uint64_t bytes) {
   storage->bytes = bytes;
   storage->device = device;
   storage->users = 1;
-  storage->data = device == diopi_host ? malloc(rounded(bytes)) : device_memory(rounded(bytes));
+  storage->data = device == diopi_host ? malloc(rounded(bytes)) : host_allocate(rounded(bytes));
   return storage;
 }
 
@@ -138,7 +107,7 @@ static void release_storage(struct storage* storage) {
   if (storage->device == diopi_host) {
     free(storage->data);
   } else {
-    free_device_memory(storage->data, rounded(storage->bytes));
+    host_free(storage->data, rounded(storage->bytes));
   }
   destroy(storage);
 }

@@ -27,6 +27,10 @@ const char* host_open(const char* path);
 // Keeps freed device memory for later tensors, as the allocators of frameworks do.
 void host_keep_memory(void);
 
+// Allocates and frees device memory.
+void* host_allocate(uint64_t bytes);
+void host_free(void* data, uint64_t bytes);
+
 // Makes a context. It has no stream until an operator asks for one.
 diopiContextHandle_t host_make_context(void);
 

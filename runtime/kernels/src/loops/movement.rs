@@ -99,6 +99,13 @@ pub(crate) fn zero(out: &mut ViewMut<'_>) -> Result<()> {
 /// be read.
 fn copy_words<W: Word>(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
     let (to, from) = (out.base().cast::<W>(), input.base().cast::<W>().cast_const());
+    // Planning a walk takes longer than copying a few elements.
+    if out.is_contiguous() && input.is_contiguous() && out.dims() == input.dims() {
+        // SAFETY: both views have `len` contiguous words, which by the contracts of `from_raw` are live; `copy` allows
+        // overlapping ranges.
+        unsafe { ptr::copy(from, to, input.len()) };
+        return Ok(());
+    }
     if let Some([row, column]) = transposed(out, input) {
         return copy_transposed(out, input, row, column, to, from);
     }
