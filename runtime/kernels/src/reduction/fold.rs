@@ -303,13 +303,14 @@ fn combine<F: Fold<T>, T>(left: T, right: T) -> T {
 /// partial results in memory instead of registers, and takes twice as long.
 #[inline(always)]
 fn fold<F: Fold<T>, S, T: Numeric>(values: &[S], load: impl Fn(&S) -> T + Copy) -> T {
-    let (mut result, rest) = fold_lanes::<F, S, T, MANY_LANES>(values, load);
+    let (many, rest) = fold_lanes::<F, S, T, MANY_LANES>(values, load);
     let (few, rest) = fold_lanes::<F, S, T, LANES>(rest, load);
-    result = F::step(result, few);
+    // Small results first, which loses less precision.
+    let mut result = F::start();
     for value in rest {
         result = F::step(result, F::element(load(value)));
     }
-    result
+    F::step(many, F::step(few, result))
 }
 
 /// Reduces as many elements as there are partial results, as often as possible. Returns the result and the other elements.

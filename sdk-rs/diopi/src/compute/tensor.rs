@@ -1,5 +1,6 @@
 //! Tensors of a call: views of the host's tensors, and of temporary memory.
 
+use smallvec::SmallVec;
 use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Result};
 use tenon::operators::{Layout, TensorMut, TensorRef, contiguous_strides};
@@ -143,9 +144,14 @@ impl<'c> Tensor<'c> {
         self.laid_out(&dims, &strides, 0)
     }
 
+    /// Returns copies of the dimensions and strides, without allocations if there are few dimensions.
+    fn lists(&self) -> (SmallVec<[usize; 6]>, SmallVec<[isize; 6]>) {
+        (SmallVec::from_slice(self.dims()), SmallVec::from_slice(self.strides()))
+    }
+
     /// Returns a view at an index of a dimension, without that dimension.
     pub(crate) fn selected(&self, dim: usize, index: usize) -> Result<Self> {
-        let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
+        let (mut dims, mut strides) = self.lists();
         if index >= dims[dim] {
             return Err(Error::invalid(format!("the index {index} is out of range in {dims:?}")));
         }
@@ -156,7 +162,7 @@ impl<'c> Tensor<'c> {
 
     /// Returns a view of every `step`-th index of a dimension, starting at `start`.
     pub(crate) fn sliced(&self, dim: usize, start: usize, len: usize, step: usize) -> Result<Self> {
-        let (mut dims, mut strides) = (self.dims().to_vec(), self.strides().to_vec());
+        let (mut dims, mut strides) = self.lists();
         if len > 0 && start + (len - 1) * step >= dims[dim] {
             return Err(Error::invalid(format!("a slice of {len} from {start} is out of range in {dims:?}")));
         }
