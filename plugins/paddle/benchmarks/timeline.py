@@ -1,7 +1,8 @@
 """Traces one training step: the calls of operators on the host's thread, and kernels on the stream.
 
-The step runs with oneDNN and without it, each in a process of its own, after steps that warm it
-up. Of several steps the shortest is kept. Each trace is a file in Chrome's format.
+The step runs with oneDNN, without it, and with one thread of the device, so that calls compute the
+kernels themselves: each in a process of its own, after steps that warm it up. Of several steps the
+shortest is kept. Each trace is a file in Chrome's format.
 """
 
 from __future__ import annotations
@@ -240,10 +241,11 @@ def main() -> None:
     settings: dict[str, dict[str, str]] = {
         "With oneDNN": {},
         "Without oneDNN": {"TENON_DNNL": "off"},
+        "With oneDNN, on one thread": {"TENON_CPU_THREADS": "1"},
     }
     steps = {}
     for title, variables in settings.items():
-        file = options.folder / f"{title.lower().replace(' ', '-')}.json"
+        file = options.folder / f"{title.lower().replace(',', '').replace(' ', '-')}.json"
         steps[title] = trace(options.device, f"{options.model} step", file, **variables)
         print(f"{title}: {file}")
     times = table(steps)
