@@ -44,7 +44,7 @@ const USERS: &str = "sdk-c/tests/users.rs";
 const GUIDE_IN_PYTHON: &str = "sdk-py/tests/test_guide.py";
 const TRANSCRIPT: &str = "plugins/paddle/tests/test_transcript.py";
 
-const ROWS: [Row; 20] = [
+const ROWS: [Row; 21] = [
     row("README.md", "rust", Tested::Crate),
     row("README.md", "toml", Tested::Crate),
     row("README.md", "c", by(USERS, "README.md")),
@@ -68,6 +68,11 @@ const ROWS: [Row; 20] = [
     row("docs/src/guide/diopi.md", "c", by("plugins/diopi/tests/test_example.py", "add.c")),
     row("docs/src/guide/first-device.md", "rust", Tested::Crate),
     row("docs/src/guide/first-device.md", "toml", Tested::Crate),
+    row(
+        "docs/src/guide/packaging.md",
+        "python",
+        by("docs/tests/pages/packaging.rs", "docs/src/guide/packaging.md"),
+    ),
     row("docs/src/guide/paddle.md", "python", by(TRANSCRIPT, "docs/src/guide/paddle.md")),
     row("docs/src/guide/paddle-tutorial.md", "c", by(USERS, "examples/c-plugin/plugin.c")),
     row("docs/src/guide/paddle-tutorial.md", "python", by(TRANSCRIPT, "docs/src/guide/paddle-tutorial.md")),

@@ -1,8 +1,10 @@
 //! The README and the pages of the guide, held against what they describe.
 
+mod architecture;
 mod coverage;
 mod crates;
 mod environment;
 mod manifests;
+mod packaging;
 mod page;
 mod tutorial;
