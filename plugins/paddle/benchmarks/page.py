@@ -54,9 +54,18 @@ LEGEND = (
 WIDTH, LABEL, ROW = 640, 150, 22
 """The width of a plot, of its labels, and the height of a bar, in pixels."""
 
+NUMBER, MARK = 28, 3
+"""The width of the number behind a bar, and of the mark at a goal, in pixels."""
+
 
 def _goal(one: Measured) -> float:
     return GOALS.get(one.name.partition(" ")[0], OTHER_MODELS)
+
+
+def _number_at(end: float, mark: float) -> float:
+    """Returns the place of the number behind a bar, which is behind the mark if that is there."""
+    is_hidden = end + 2 < mark + MARK and mark < end + 6 + NUMBER
+    return (mark + MARK if is_hidden else end) + 6
 
 
 def _plot(rows: list[tuple[str, float, float]], caption: str) -> str:
@@ -65,12 +74,13 @@ def _plot(rows: list[tuple[str, float, float]], caption: str) -> str:
     scale = (WIDTH - LABEL - 50) / largest
     height = ROW * len(rows) + 26
 
-    def x(ratio: float) -> str:
-        return f"{LABEL + ratio * scale:.0f}"
+    def x(ratio: float) -> float:
+        return LABEL + ratio * scale
 
     lines = [
+        '<div class="drawing">',
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{caption}" '
-        f'style="max-width: {WIDTH}px; font: 12px sans-serif" fill="currentColor">'
+        f'style="max-width: {WIDTH}px; font: 12px sans-serif" fill="currentColor">',
     ]
     for index, (name, ratio, goal) in enumerate(rows):
         top = index * ROW + 4
@@ -79,14 +89,16 @@ def _plot(rows: list[tuple[str, float, float]], caption: str) -> str:
             f'<text x="{LABEL - 8}" y="{top + 12}" text-anchor="end">{name}</text>',
             f'<rect x="{LABEL}" y="{top}" width="{ratio * scale:.0f}" height="{ROW - 6}" '
             f'fill="{colour}"/>',
-            f'<text x="{LABEL + ratio * scale + 6:.0f}" y="{top + 12}">{ratio:.2f}</text>',
-            f'<rect x="{x(goal)}" y="{top - 2}" width="3" height="{ROW - 2}" fill="#f9a825"/>',
+            f'<text x="{_number_at(x(ratio), x(goal)):.0f}" y="{top + 12}">{ratio:.2f}</text>',
+            f'<rect x="{x(goal):.0f}" y="{top - 2}" width="{MARK}" height="{ROW - 2}" '
+            f'fill="#f9a825"/>',
         ]
     bottom = height - 20
     lines += [
-        f'<rect x="{x(1.0)}" y="0" width="1" height="{bottom}"/>',
-        f'<text x="{x(1.0)}" y="{height - 6}" text-anchor="middle">PaddlePaddle</text>',
+        f'<rect x="{x(1.0):.0f}" y="0" width="1" height="{bottom}"/>',
+        f'<text x="{x(1.0):.0f}" y="{height - 6}" text-anchor="middle">PaddlePaddle</text>',
         "</svg>",
+        "</div>",
     ]
     return "\n".join(lines) + "\n"
 
