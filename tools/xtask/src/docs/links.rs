@@ -8,8 +8,7 @@ use crate::failure::{Failure, at};
 
 /// Returns the relative links to files or anchors that do not exist, as `page: link`.
 pub fn broken(folder: &Path) -> Result<Vec<String>, Failure> {
-    let mut pages = Vec::new();
-    collect(folder, &mut pages)?;
+    let pages = pages(folder)?;
     let mut texts: BTreeMap<PathBuf, String> = BTreeMap::new();
     for page in pages {
         let text = fs::read_to_string(&page).map_err(at(&page))?;
@@ -55,6 +54,13 @@ fn target(folder: &Path, page: &Path, file: &str) -> PathBuf {
         }
     }
     path
+}
+
+/// Lists the pages of the book.
+pub fn pages(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut pages = Vec::new();
+    collect(folder, &mut pages)?;
+    Ok(pages)
 }
 
 fn collect(folder: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {

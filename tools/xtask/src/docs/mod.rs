@@ -3,6 +3,7 @@
 mod links;
 mod markdown;
 mod pictures;
+mod remote;
 pub mod sections;
 mod versions;
 
@@ -30,10 +31,16 @@ pub struct Options {
     /// Take pictures of five pages on a screen and on a phone, with Chromium, in `target/tenon/site-pictures`
     #[arg(long, conflicts_with_all = ["serve", "open"])]
     pictures: bool,
+    /// Fail if a link is broken, or if a page needs the network
+    #[arg(long, conflicts_with_all = ["serve", "open", "pictures"])]
+    check: bool,
 }
 
 /// Builds the book, or serves it.
 pub fn run(options: &Options) -> Result<(), Failure> {
+    if options.check {
+        return check();
+    }
     let mdbook = mdbook()?;
     if options.serve {
         let site = build(&mdbook)?;
@@ -57,12 +64,16 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds the book and fails if it contains broken links.
+/// Builds the book and fails if it contains broken links, or needs the network to be read.
 pub fn check() -> Result<(), Failure> {
     let folder = build(&mdbook()?)?;
     let broken = links::broken(&folder)?;
     if !broken.is_empty() {
         return Err(Failure::Wrong(format!("broken links:\n{}", broken.join("\n"))));
+    }
+    let remote = remote::files(&versions::folder(&folder))?;
+    if !remote.is_empty() {
+        return Err(Failure::Wrong(format!("pages load files from the network:\n{}", remote.join("\n"))));
     }
     Ok(())
 }

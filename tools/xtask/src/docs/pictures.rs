@@ -43,6 +43,8 @@ pub fn take(book: &Path) -> Result<(), Failure> {
                 .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"])
                 .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
                 .arg(format!("--user-data-dir={}", project::cache("browser").display()))
+                // Without it, a picture may be taken before the last lines are drawn.
+                .arg("--run-all-compositor-stages-before-draw")
                 // Time for the fonts and for the menu of chapters, which a script fills.
                 .arg("--virtual-time-budget=4000")
                 .arg(format!("--window-size={width},{height}"))

@@ -78,8 +78,8 @@ fn cases(function: &str, cases: &[Value]) -> String {
         cases,
         "## Conformance cases\n\n\
          [`tenon check`](../../../guide/conformance.md) tests the function of a plugin with these cases.\n\n\
-         | Case | Level | Promise |\n|---|---|---|\n",
-        |case| format!("| `{}` | {} | {} |", text(case, "id"), text(case, "level"), text(case, "promise")),
+         | Level | Promise and case |\n|---|---|\n",
+        |case| format!("| {} | {}<br>`{}` |", text(case, "level"), text(case, "promise"), text(case, "id")),
     )
 }
 
@@ -132,7 +132,7 @@ mod tests {
         add(&mut book, &Checks { cases: vec![case], rules: vec![rule] });
         let content = |index: usize| book["items"][index]["Chapter"]["content"].as_str().unwrap_or_default();
         assert!(
-            content(0).contains("| `event.done` | good | a \\| b |\n\n## Validation rules\n"),
+            content(0).contains("| good | a \\| b<br>`event.done` |\n\n## Validation rules\n"),
             "{}",
             content(0)
         );
