@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 
 use super::function::link;
-use super::links::{Links, group_page, interface_page};
+use super::links::{Links, group_page, interface_page, type_heading};
 use crate::emit::c;
 use crate::emit::words::Words;
 use crate::model::*;
@@ -76,7 +76,7 @@ fn type_item(spec: &Spec, interface: &Interface, links: Links, ty: &Type) -> Val
         TypeKind::Callback { .. } => ("callback", None),
     };
     context! {
-        name => &ty.name.value,
+        heading => type_heading(ty),
         kind,
         c => c::type_declaration(spec, interface, ty),
         summary => sentence(&links.markdown(&ty.summary)),

@@ -39,7 +39,7 @@ impl<'a> Links<'a> {
     pub fn ty(self, id: TypeId) -> String {
         let interface = &self.spec.interfaces[id.interface.0];
         let ty = self.spec.ty(id);
-        format!("{}#{}", self.to(&group_page(interface, ty.group)), anchor(&ty.name.value))
+        format!("{}#{}", self.to(&group_page(interface, ty.group)), anchor(&type_heading(ty)))
     }
 
     /// Adds links to the code spans of Markdown that name an item.
@@ -131,9 +131,16 @@ pub fn operator_page(operators: &Operators, id: OperatorId) -> String {
     format!("{}/{group}/{}.md", operators.name.value, operators.operator(id).name.value)
 }
 
-/// Returns the id that mdBook gives to a heading of words.
+/// Returns the heading of a type, with its name in C if that is another one: a search for either finds it.
+pub fn type_heading(ty: &Type) -> String {
+    let (name, c) = (&ty.name.value, &ty.c_name);
+    if c == name { name.clone() } else { format!("{name} (`{c}`)") }
+}
+
+/// Returns the id that mdBook gives to a heading.
 pub fn anchor(heading: &str) -> String {
-    heading.to_lowercase().replace(',', "").replace(' ', "-")
+    let is_dropped = |letter: char| !letter.is_alphanumeric() && !matches!(letter, '_' | '-' | ' ');
+    heading.to_lowercase().replace(is_dropped, "").replace(' ', "-")
 }
 
 /// Returns the relative path from one file to another; both are relative to the same folder.
@@ -148,7 +155,13 @@ pub fn relative(from: &str, to: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::relative;
+    use super::{anchor, relative};
+
+    #[test]
+    fn anchor_keeps_letters_digits_and_underscores() {
+        assert_eq!(anchor("Stream (`C_Stream`)"), "stream-c_stream");
+        assert_eq!(anchor("Result, or value"), "result-or-value");
+    }
 
     #[test]
     fn relative_returns_path_between_pages() {
