@@ -2,7 +2,7 @@
 
 use std::num::Wrapping;
 
-use super::places::{Places, take_along};
+use super::places::Places;
 use crate::elements::accumulate::{with_float, with_number};
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::convert::Compute;
@@ -18,7 +18,7 @@ use crate::tensor::{View, ViewMut};
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are not integers.
 pub fn take_along_axis(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis: i64) -> Result<()> {
-    take_along(out, x, index, axis)
+    Places::each_along(x.dims(), index, axis)?.take(out, x)
 }
 
 /// Computes the gradient of [`take_along_axis`] with respect to `x`.

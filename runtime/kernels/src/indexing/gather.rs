@@ -1,6 +1,6 @@
 //! Elements selected by indices.
 
-use super::places::{Places, take_along};
+use super::places::Places;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{Slot, integers};
 use crate::tensor::axis;
@@ -66,10 +66,9 @@ pub fn gather_nd_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>) -
     Places::nd(dx.dims(), index)?.add(dx, None, dout, false)
 }
 
-/// Rejects an index that does not have the rows of a matrix.
-fn expect_rows(x: &[usize], index: &View<'_>) -> Result<()> {
+fn rows(x: &[usize], index: &View<'_>) -> Result<Places> {
     match (x, index.dims()) {
-        (&[rows, _], &[count, _]) if rows == count => Ok(()),
+        (&[rows, _], &[count, _]) if rows == count => Places::each_along(x, index, 1),
         _ => Err(Error::Shape { expected: x.to_vec(), actual: index.dims().to_vec() }),
     }
 }
@@ -79,8 +78,7 @@ fn expect_rows(x: &[usize], index: &View<'_>) -> Result<()> {
 /// # Errors
 /// As [`gather`].
 pub fn index_sample(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>) -> Result<()> {
-    expect_rows(x.dims(), index)?;
-    take_along(out, x, index, 1)
+    rows(x.dims(), index)?.take(out, x)
 }
 
 /// Computes the gradient of [`index_sample`] with respect to `x`.
@@ -88,8 +86,7 @@ pub fn index_sample(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>) -> Re
 /// # Errors
 /// As [`gather_grad`].
 pub fn index_sample_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>) -> Result<()> {
-    expect_rows(dx.dims(), index)?;
-    Places::each_along(dx.dims(), index, 1)?.add(dx, None, dout, false)
+    rows(dx.dims(), index)?.add(dx, None, dout, false)
 }
 
 /// Writes a one-hot vector for each index: one at the index and zeros elsewhere. Its length is the last

@@ -1,16 +1,12 @@
 //! Positions of selected elements.
 
-use std::borrow::Cow;
-
 use crate::elements::accumulate::with_number;
 use crate::elements::dtype::DType;
-use crate::error::{Error, Result, expect_shape};
+use crate::error::{Error, Result};
 use crate::loops::convert::Compute;
 use crate::loops::movement::with_word;
-use crate::loops::simd::wide;
 use crate::loops::slices::{Slot, integers, with_slices};
 use crate::tensor::axis::{self, Around};
-use crate::tensor::strided::contiguous_strides;
 use crate::tensor::{View, ViewMut};
 
 /// Parts of a tensor in row-major order, listed in the order in which they are selected.
@@ -70,9 +66,32 @@ impl Places {
     /// Locates single elements at indices along a dimension. In the other dimensions, an element has the
     /// position of its index.
     pub(super) fn each_along(x: &[usize], index: &View<'_>, axis: i64) -> Result<Self> {
+        let dims = index.dims().to_vec();
+        if x.is_empty() && dims.is_empty() {
+            axis::axis(axis, 1)?;
+            integers(index)?.into_iter().try_for_each(|index| axis::index(index, 1).map(drop))?;
+            return Ok(Self { starts: vec![0], width: 1, dims });
+        }
+        let axis = axis::axis(axis, x.len())?;
+        let fits = dims.len() == x.len() && (0..x.len()).all(|n| n == axis || dims[n] <= x[n]);
+        if !fits {
+            return Err(Error::Shape { expected: x.to_vec(), actual: dims });
+        }
+        let mut counter = vec![0; dims.len()];
         let mut starts = Vec::with_capacity(index.len());
-        rows_along(x, index, axis, |row| starts.extend_from_slice(row))?;
-        Ok(Self { starts, width: 1, dims: index.dims().to_vec() })
+        for number in integers(index)? {
+            let own = axis::index(number, x[axis])?;
+            let place = counter.iter().enumerate().map(|(n, &at)| if n == axis { own } else { at });
+            starts.push(place.zip(x).fold(0, |start, (at, dim)| start * dim + at));
+            for (at, &dim) in counter.iter_mut().zip(&dims).rev() {
+                *at += 1;
+                if *at < dim {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+        Ok(Self { starts, width: 1, dims })
     }
 
     /// Locates the parts at indices for the first dimensions, which are broadcast to a common shape.
@@ -216,78 +235,6 @@ impl Places {
         let zeros = zeros.view()?.expand(&self.dims)?;
         self.put(out, x, &zeros)
     }
-}
-
-/// Copies the elements that [`Places::each_along`] locates.
-pub(super) fn take_along(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis: i64) -> Result<()> {
-    expect_shape(index.dims(), out.dims())?;
-    if out.dtype() != x.dtype() {
-        return Err(Error::Type { dtype: x.dtype() });
-    }
-    let dims = x.dims();
-    with_word!(x.dtype(), W => {
-        with_slices::<W, 1, 1>([out.reborrow()], [x], |[mut out], [x]| {
-            rows_along(dims, index, axis, |row| {
-                let part = out.split_off_mut(..row.len()).unwrap_or_default();
-                part.iter_mut().zip(row).for_each(|(out, &place)| *out = x[place]);
-            })
-        })
-    })
-}
-
-/// Calls a function with the positions of the elements at each row of indices along a dimension.
-///
-/// One row at a time: memory for all positions takes longer to get from the system than everything else.
-fn rows_along(x: &[usize], index: &View<'_>, axis: i64, mut visit: impl FnMut(&[usize])) -> Result<()> {
-    let dims = index.dims();
-    let axis = axis::axis_or_scalar(axis, x.len())?;
-    let fits = dims.len() == x.len() && (0..x.len()).all(|n| Some(n) == axis || dims[n] <= x[n]);
-    if !fits {
-        return Err(Error::Shape { expected: x.to_vec(), actual: dims.to_vec() });
-    }
-    let numbers = match index.slice::<i64>() {
-        Some(numbers) => Cow::Borrowed(numbers),
-        None => Cow::Owned(integers(index)?),
-    };
-    let len = axis.map_or(1, |axis| x[axis]);
-    // All are checked before any is used, so that the compiler vectorises both loops.
-    let is_valid = wide(
-        #[inline(always)]
-        || numbers.iter().fold(true, |all, &number| all & (number >= -(len as i64)) & (number < len as i64)),
-    );
-    if !is_valid {
-        numbers.iter().try_for_each(|&number| axis::index(number, len).map(drop))?;
-    }
-    let from_start = |number: i64| (number + if number < 0 { len as i64 } else { 0 }) as usize;
-    let strides = contiguous_strides(x)?;
-    let (width, outer) = dims.split_last().map_or((1, dims), |(&width, outer)| (width, outer));
-    let mut counter = vec![0; outer.len()];
-    let mut places = vec![0; width];
-    for row in numbers.chunks_exact(width.max(1)) {
-        let others = counter.iter().zip(&strides).enumerate().filter(|&(n, _)| Some(n) != axis);
-        let base: usize = others.map(|(_, (&at, &stride))| at * stride as usize).sum();
-        match axis {
-            Some(axis) if axis < outer.len() => {
-                let stride = strides[axis] as usize;
-                for (n, (place, &number)) in places.iter_mut().zip(row).enumerate() {
-                    *place = base + from_start(number) * stride + n;
-                }
-            }
-            _ => wide(
-                #[inline(always)]
-                || places.iter_mut().zip(row).for_each(|(place, &number)| *place = base + from_start(number)),
-            ),
-        }
-        visit(&places);
-        for (at, &dim) in counter.iter_mut().zip(outer).rev() {
-            *at += 1;
-            if *at < dim {
-                break;
-            }
-            *at = 0;
-        }
-    }
-    Ok(())
 }
 
 fn same_shape(out: &ViewMut<'_>, x: &View<'_>) -> Result<()> {
