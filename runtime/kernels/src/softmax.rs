@@ -6,10 +6,9 @@
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
-use crate::loops::lines::{each_line, largest, sum, total};
+use crate::loops::lines::{each_line, largest_number, sum, total};
 use crate::loops::simd::wide;
 use crate::loops::slices::with_slices;
-use crate::numeric::Floating;
 use crate::tensor::axis::{Around, axis_or_scalar};
 use crate::tensor::{View, ViewMut};
 
@@ -47,19 +46,54 @@ pub fn softmax_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, axis:
 /// # Errors
 /// As [`softmax`].
 pub fn log_softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
-    with_float!(x.dtype(), T => along::<T, 1>(out, [x], axis, |out, [x]| {
-        let top = largest(x);
-        exponentials(out, x, top);
-        let shift = Floating::log(total(out));
+    with_float!(x.dtype(), T => {
+        let shape = shape_of(out, [x], axis)?;
+        with_slices::<T, 1, 1>([out.reborrow()], [x], |[out], [x]| {
+            match shape.inner {
+                1 => log_softmax_lines(out, x, shape.len),
+                _ => each_line(shape, out, [x], |out, [x]| log_softmax_lines(out, x, shape.len)),
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Computes the log-softmax of lines of a length. The logarithms of short lines are computed together, in vectors.
+fn log_softmax_lines<T: Float>(out: &mut [T], x: &[T], len: usize) {
+    const MOST: usize = 16;
+    if len == 0 {
+        return;
+    }
+    // Few enough that the lines stay in the first-level cache.
+    let count = (4096 / len).clamp(1, MOST);
+    for (out, x) in out.chunks_mut(count * len).zip(x.chunks(count * len)) {
+        let (mut tops, mut shifts) = ([T::ZERO; MOST], [T::ONE; MOST]);
+        let lines = out.chunks_exact_mut(len).zip(x.chunks_exact(len));
+        for ((out, x), (top, shift)) in lines.zip(tops.iter_mut().zip(&mut shifts)) {
+            *top = largest_number(x);
+            exponentials(out, x, *top);
+            *shift = total(out);
+        }
         wide(
             #[inline(always)]
             || {
-                for (out, &x) in out.iter_mut().zip(x) {
-                    *out = (x - top) - shift;
+                for shift in &mut shifts {
+                    *shift = shift.log();
                 }
             },
         );
-    }))
+        let lines = out.chunks_exact_mut(len).zip(x.chunks_exact(len));
+        for ((out, x), (&top, &shift)) in lines.zip(tops.iter().zip(&shifts)) {
+            wide(
+                #[inline(always)]
+                move || {
+                    for (out, &x) in out.iter_mut().zip(x) {
+                        *out = (x - top) - shift;
+                    }
+                },
+            );
+        }
+    }
 }
 
 /// Computes the gradient of [`log_softmax`] from its result: `dx = dout - exp(out) * sum(dout)`.
@@ -87,18 +121,23 @@ fn along<T: Float, const N: usize>(
     axis: i64,
     line: impl FnMut(&mut [T], [&[T]; N]),
 ) -> Result<()> {
-    inputs.iter().try_for_each(|input| expect_shape(out.dims(), input.dims()))?;
-    let shape = Around::new(out.dims(), axis_or_scalar(axis, out.dims().len())?);
+    let shape = shape_of(out, inputs, axis)?;
     with_slices::<T, 1, N>([out.reborrow()], inputs, |[out], inputs| {
         each_line(shape, out, inputs, line);
         Ok(())
     })
 }
 
+/// Checks that all tensors have the same shape, and returns it.
+fn shape_of<const N: usize>(out: &ViewMut<'_>, inputs: [&View<'_>; N], axis: i64) -> Result<Around> {
+    inputs.iter().try_for_each(|input| expect_shape(out.dims(), input.dims()))?;
+    Ok(Around::new(out.dims(), axis_or_scalar(axis, out.dims().len())?))
+}
+
 /// Computes the softmax of a line. Returns its largest element, and the sum of the exponentials of the
 /// differences from it.
 pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) -> [T; 2] {
-    let top = largest(x);
+    let top = largest_number(x);
     exponentials(out, x, top);
     let total = total(out);
     let factor = total.recip();
@@ -128,7 +167,7 @@ fn exponentials<T: Float>(out: &mut [T], x: &[T], top: T) {
 /// Computes the logarithm of the sum of exponentials of a line, as the sum of two numbers: the largest
 /// element and the rest.
 pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
-    let top = largest(x);
+    let top = largest_number(x);
     let mut sum = T::ZERO;
     let mut tile = [T::ZERO; 256];
     for x in x.chunks(tile.len()) {
@@ -136,5 +175,14 @@ pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
         exponentials(tile, x, top);
         sum += total(tile);
     }
-    [top, sum.log()]
+    [top, logarithm(sum)]
+}
+
+/// Computes the natural logarithm: in vector code, because the multiplications and additions that it fuses are calls
+/// elsewhere.
+fn logarithm<T: Float>(x: T) -> T {
+    wide(
+        #[inline(always)]
+        move || x.log(),
+    )
 }

@@ -1,13 +1,15 @@
 //! Elements at indices along a dimension, each selected individually.
 
+use std::borrow::Cow;
 use std::num::Wrapping;
 
 use super::places::Places;
+use super::rows::Rows;
 use crate::elements::accumulate::{with_float, with_number};
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::convert::Compute;
-use crate::loops::movement;
-use crate::loops::slices::{Slot, with_slices};
+use crate::loops::movement::{self, with_word};
+use crate::loops::slices::{Slot, elements, with_slices};
 use crate::numeric::Numeric;
 use crate::tensor::{View, ViewMut};
 
@@ -18,7 +20,29 @@ use crate::tensor::{View, ViewMut};
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are not integers.
 pub fn take_along_axis(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis: i64) -> Result<()> {
-    Places::each_along(x.dims(), index, axis)?.take(out, x)
+    if index.dims().is_empty() {
+        return Places::each_along(x.dims(), index, axis)?.take(out, x);
+    }
+    let rows = Rows::new(x.dims(), index.dims(), axis)?;
+    if index.dtype().is_float() || index.dtype().is_complex() {
+        return Err(Error::Type { dtype: index.dtype() });
+    }
+    let numbers = match out.shares_memory(index) {
+        true => Cow::Owned(Wrapping::<i64>::load(index)?),
+        false => elements::<Wrapping<i64>>(index)?,
+    };
+    let numbers = bytemuck::cast_slice(&numbers);
+    rows.check(numbers)?;
+    expect_shape(index.dims(), out.dims())?;
+    if out.dtype() != x.dtype() {
+        return Err(Error::Type { dtype: x.dtype() });
+    }
+    with_word!(x.dtype(), W => {
+        with_slices::<W, 1, 1>([out.reborrow()], [x], |[out], [x]| {
+            rows.take(out, x, numbers);
+            Ok(())
+        })
+    })
 }
 
 /// Computes the gradient of [`take_along_axis`] with respect to `x`.

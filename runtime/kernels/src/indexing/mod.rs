@@ -8,6 +8,7 @@ mod along;
 mod gather;
 mod masks;
 mod places;
+mod rows;
 mod scatter;
 
 pub use along::{put_along_axis, put_along_axis_grad, take_along_axis, take_along_axis_grad};

@@ -1,5 +1,6 @@
 //! Positions of selected elements.
 
+use super::rows::Rows;
 use crate::elements::accumulate::with_number;
 use crate::elements::dtype::DType;
 use crate::error::{Error, Result};
@@ -72,25 +73,14 @@ impl Places {
             integers(index)?.into_iter().try_for_each(|index| axis::index(index, 1).map(drop))?;
             return Ok(Self { starts: vec![0], width: 1, dims });
         }
-        let axis = axis::axis(axis, x.len())?;
-        let fits = dims.len() == x.len() && (0..x.len()).all(|n| n == axis || dims[n] <= x[n]);
-        if !fits {
-            return Err(Error::Shape { expected: x.to_vec(), actual: dims });
-        }
-        let mut counter = vec![0; dims.len()];
-        let mut starts = Vec::with_capacity(index.len());
-        for number in integers(index)? {
-            let own = axis::index(number, x[axis])?;
-            let place = counter.iter().enumerate().map(|(n, &at)| if n == axis { own } else { at });
-            starts.push(place.zip(x).fold(0, |start, (at, dim)| start * dim + at));
-            for (at, &dim) in counter.iter_mut().zip(&dims).rev() {
-                *at += 1;
-                if *at < dim {
-                    break;
-                }
-                *at = 0;
-            }
-        }
+        let rows = Rows::new(x, &dims, axis)?;
+        let numbers = integers(index)?;
+        rows.check(&numbers)?;
+        let mut starts = Vec::with_capacity(numbers.len());
+        rows.each(|row, start| {
+            let places = numbers[row].iter().enumerate();
+            starts.extend(places.map(|(n, &number)| start + n * rows.step + rows.own(number) * rows.stride));
+        });
         Ok(Self { starts, width: 1, dims })
     }
 

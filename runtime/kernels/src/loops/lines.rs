@@ -58,14 +58,27 @@ pub(crate) fn in_pairs<T: Copy, const N: usize>(mut lanes: [T; N], step: impl Fn
 
 /// Returns the maximum: NaN if any number is NaN, and negative infinity if there are none.
 ///
-/// Comparisons ignore NaN, which is looked for separately: a maximum that keeps NaN takes three instructions and a mask.
+/// NaN is looked for separately: a maximum that keeps NaN takes three instructions and a mask.
 pub(crate) fn largest<T: Float>(line: &[T]) -> T {
+    let has_nan = wide(
+        #[inline(always)]
+        move || {
+            let mut found = 0;
+            for value in line {
+                found |= u32::from(value.is_nan());
+            }
+            found != 0
+        },
+    );
+    if has_nan { T::of(f64::NAN) } else { largest_number(line) }
+}
+
+/// Returns the maximum of all numbers except NaN, and negative infinity if there are none.
+pub(crate) fn largest_number<T: Float>(line: &[T]) -> T {
     let (chunks, rest) = line.as_chunks::<LANES>();
-    let lowest = T::of(f64::NEG_INFINITY);
-    let (mut top, mut has_nan) = (lowest, false);
+    let mut top = T::of(f64::NEG_INFINITY);
     for &value in rest {
         top = larger(value, top);
-        has_nan |= value.is_nan();
     }
     if !chunks.is_empty() {
         // Results are returned: through a captured reference, the compiler keeps lanes in memory.
@@ -82,18 +95,8 @@ pub(crate) fn largest<T: Float>(line: &[T]) -> T {
             },
         );
         top = larger(top_of_chunks, top);
-        has_nan |= wide(
-            #[inline(always)]
-            move || {
-                let mut found = 0;
-                for value in chunks.as_flattened() {
-                    found |= u32::from(value.is_nan());
-                }
-                found != 0
-            },
-        );
     }
-    if has_nan { T::of(f64::NAN) } else { top }
+    top
 }
 
 /// Returns the larger number, or the second one if the first is NaN.

@@ -8,6 +8,8 @@ use crate::tensor::{View, ViewMut};
 
 /// The number of elements of a block.
 const BLOCK: usize = 64;
+/// The number of elements of the widest vector.
+const VECTOR: usize = 16;
 /// The number of blocks of a tile.
 const BLOCKS: usize = TILE / BLOCK;
 
@@ -15,13 +17,13 @@ const BLOCKS: usize = TILE / BLOCK;
 ///
 /// The loops over tensors do not use iterators, whose closures may not be inlined.
 #[inline(always)]
-fn compute<T: Compute, const M: usize, const N: usize, const K: usize>(
-    inputs: &[[[T; BLOCK]; K]; N],
-    outputs: &mut [[[T; BLOCK]; K]; M],
+fn compute<T: Compute, const M: usize, const N: usize, const K: usize, const L: usize>(
+    inputs: &[[[T; L]; K]; N],
+    outputs: &mut [[[T; L]; K]; M],
     block: usize,
     each: impl Fn([T; N]) -> [T; M],
 ) {
-    for index in 0..BLOCK {
+    for index in 0..L {
         let (mut values, mut n) = ([T::of(0.0); N], 0);
         while n < N {
             values[n] = inputs[n][block][index];
@@ -165,33 +167,49 @@ fn update_directly<T: Compute + Slot, const M: usize, const N: usize>(
     wide(
         #[inline(always)]
         move || {
-            let (mut tiles, mut results) = ([[[T::of(0.0); BLOCK]]; N], [[[T::of(0.0); BLOCK]]; M]);
             let mut start = 0;
-            while start < len {
-                let count = BLOCK.min(len - start);
-                for n in 0..N {
-                    if let Some(source) = sources[n] {
-                        // SAFETY: the tensor has `len` contiguous elements of type `T`, which are live and
-                        // initialised by the contract of `View::from_raw`. A tile has `BLOCK` elements.
-                        unsafe { copy(source.add(start), tiles[n][0].as_mut_ptr(), count) };
-                    }
-                }
-                compute(&tiles, &mut results, 0, each);
-                for m in 0..M {
-                    if let Some(target) = targets[m] {
-                        // SAFETY: as above, by the contract of `ViewMut::from_raw`. Inputs in the same place
-                        // have been read up to here.
-                        unsafe { copy(results[m][0].as_ptr(), target.add(start), count) };
-                    }
-                }
-                start += BLOCK;
+            while start + VECTOR <= len {
+                // SAFETY: the tensors have `len` contiguous elements of type `T`, which are live and initialised by the
+                // contracts of `View::from_raw` and `ViewMut::from_raw`.
+                unsafe { update_at(start, VECTOR, sources, targets, each) };
+                start += VECTOR;
             }
+            // SAFETY: as above.
+            unsafe { update_at(start, len - start, sources, targets, each) };
         },
     );
     true
 }
 
-/// Copies up to a block of elements. A whole block takes no call, because its length is known.
+/// Updates up to a vector of elements. For a whole one, the compiler keeps all tensors in registers.
+///
+/// # Safety
+/// From `start` on, each tensor has `count` elements that are live and initialised.
+#[inline(always)]
+unsafe fn update_at<T: Compute, const M: usize, const N: usize>(
+    start: usize,
+    count: usize,
+    sources: [Option<*const T>; N],
+    targets: [Option<*mut T>; M],
+    each: impl Fn([T; N]) -> [T; M],
+) {
+    let (mut tiles, mut results) = ([[[T::of(0.0); VECTOR]]; N], [[[T::of(0.0); VECTOR]]; M]);
+    for n in 0..N {
+        if let Some(source) = sources[n] {
+            // SAFETY: the caller's promise. A tile has `VECTOR` elements.
+            unsafe { copy(source.add(start), tiles[n][0].as_mut_ptr(), count) };
+        }
+    }
+    compute(&tiles, &mut results, 0, each);
+    for m in 0..M {
+        if let Some(target) = targets[m] {
+            // SAFETY: as above. Inputs in the same place have been read up to here.
+            unsafe { copy(results[m][0].as_ptr(), target.add(start), count) };
+        }
+    }
+}
+
+/// Copies up to a vector of elements. A whole one takes no call, because its length is known.
 ///
 /// # Safety
 /// Both pointers are valid for `count` elements, which do not overlap.
@@ -200,7 +218,7 @@ unsafe fn copy<T: Copy>(source: *const T, target: *mut T, count: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match count {
-            BLOCK => target.copy_from_nonoverlapping(source, BLOCK),
+            VECTOR => target.copy_from_nonoverlapping(source, VECTOR),
             _ => target.copy_from_nonoverlapping(source, count),
         }
     }

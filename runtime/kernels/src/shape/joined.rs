@@ -2,7 +2,8 @@
 
 use super::expect_type;
 use crate::error::{Error, Result, expect_shape};
-use crate::loops::movement::{self, packed};
+use crate::loops::movement::{self, packed, with_word};
+use crate::loops::slices::{Slot, elements, with_slices};
 use crate::reduction;
 use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
@@ -10,8 +11,8 @@ use crate::tensor::{View, ViewMut};
 /// Checks that a tensor has the shape of another except in one dimension, and returns its length in that
 /// dimension.
 fn part_len(dims: &[usize], whole: &[usize], axis: usize) -> Result<usize> {
-    let others = |dims: &[usize]| [&dims[..axis], &dims[axis + 1..]].concat();
-    if dims.len() != whole.len() || others(dims) != others(whole) {
+    let mut pairs = dims.iter().zip(whole).enumerate();
+    if dims.len() != whole.len() || pairs.any(|(n, (dim, whole))| n != axis && dim != whole) {
         return Err(Error::Shape { expected: whole.to_vec(), actual: dims.to_vec() });
     }
     Ok(dims[axis])
@@ -63,7 +64,11 @@ pub fn concat(out: &mut ViewMut<'_>, xs: &[View<'_>], axis: i64) -> Result<()> {
     join(out, xs, axis)
 }
 
+/// Joins tensors that share no memory with the output.
 fn join(out: &mut ViewMut<'_>, xs: &[View<'_>], axis: usize) -> Result<()> {
+    if out.is_contiguous() && xs.iter().all(View::is_contiguous) {
+        return with_word!(out.dtype(), W => join_rows::<W>(out, xs, axis));
+    }
     let mut start = 0;
     for x in xs {
         let len = x.dims()[axis];
@@ -71,6 +76,22 @@ fn join(out: &mut ViewMut<'_>, xs: &[View<'_>], axis: usize) -> Result<()> {
         start += len;
     }
     Ok(())
+}
+
+/// Joins contiguous tensors: the elements that follow each other in an input do so in the output.
+fn join_rows<W: Slot>(out: &mut ViewMut<'_>, xs: &[View<'_>], axis: usize) -> Result<()> {
+    let width: usize = out.dims()[axis..].iter().product();
+    with_slices::<W, 1, 0>([out.reborrow()], [], |[out], []| {
+        let mut start = 0;
+        for x in xs.iter().filter(|x| !x.is_empty()) {
+            let part: usize = x.dims()[axis..].iter().product();
+            for (row, values) in out.chunks_exact_mut(width).zip(elements::<W>(x)?.chunks_exact(part)) {
+                row[start..][..part].copy_from_slice(values);
+            }
+            start += part;
+        }
+        Ok(())
+    })
 }
 
 /// Computes the gradients of [`concat()`] with respect to its inputs, as [`split`] does.

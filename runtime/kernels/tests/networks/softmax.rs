@@ -32,7 +32,9 @@ fn reference(x: &[f64], dims: &[usize], axis: usize, log: bool) -> Vec<f64> {
 fn values_and_gradients_along_any_axis_equal_a_loop() {
     let mut random = Random(1);
     for (forward, backward, log) in OPERATORS {
-        for dims in [&[7][..], &[3, 40], &[2, 130], &[2, 3, 5], &[4, 1, 3], &[2, 0, 3], &[0, 4]] {
+        for dims in
+            [&[7][..], &[3, 40], &[2, 130], &[2, 3, 5], &[40, 3], &[18, 20], &[4, 1, 3], &[2, 0, 3], &[0, 4]]
+        {
             for (axis, dtype) in (0..dims.len()).flat_map(|axis| FLOATS.map(|dtype| (axis, dtype))) {
                 let number = axis as i64 - if random.one_in(2) { dims.len() as i64 } else { 0 };
                 let (x, dout) = (random.tensor(dtype, dims), random.tensor(dtype, dims));
@@ -46,6 +48,19 @@ fn values_and_gradients_along_any_axis_equal_a_loop() {
                 dx.assert_close(&wanted, (axis, log, "gradient"));
             }
         }
+    }
+}
+
+#[test]
+fn nan_makes_its_line_nan_and_no_other() {
+    let mut random = Random(4);
+    let (infinity, nan) = (f64::INFINITY, f64::NAN);
+    let x = random.tensor_of(DType::F32, &[3, 2], &[0.5, 0.5, nan, -infinity, 0.5, 0.5]);
+    let mut out = random.tensor(DType::F32, &[3, 2]);
+    for (forward, _, log) in OPERATORS {
+        forward(&mut out.view_mut(), &x.view(), 1).unwrap();
+        let half = if log { 0.5_f64.ln() } else { 0.5 };
+        out.assert_close(&[half, half, nan, nan, half, half], log);
     }
 }
 

@@ -203,7 +203,7 @@ impl Call {
     ) -> Result<Tensor<'c>> {
         let mut dims = Vec::new();
         for operand in &operands {
-            if let Operand::Tensor(tensor) = operand {
+            if let Operand::Tensor(tensor) | Operand::Condition(tensor) = operand {
                 dims = broadcast(&dims, tensor.dims())?;
             }
         }
@@ -225,6 +225,7 @@ impl Call {
         let mut inputs: SmallVec<[Cow<'_, Tensor<'_>>; 3]> = SmallVec::new();
         for operand in operands {
             inputs.push(match operand {
+                Operand::Condition(tensor) => Cow::Borrowed(tensor),
                 Operand::Tensor(tensor) if tensor.data_type() == ty => Cow::Borrowed(tensor),
                 Operand::Tensor(tensor) => Cow::Owned(self.to_type(tensor, ty)?),
                 Operand::Number(number) => Cow::Owned(self.scalar(number, ty)?),

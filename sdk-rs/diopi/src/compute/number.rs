@@ -71,6 +71,8 @@ impl Number {
 pub(crate) enum Operand<'a> {
     /// A tensor.
     Tensor(&'a Tensor<'a>),
+    /// A tensor of truth values that keeps its type, and does not change that of the others.
+    Condition(&'a Tensor<'a>),
     /// A number.
     Number(Number),
 }
@@ -148,6 +150,7 @@ pub(super) fn promoted(operands: &[Operand<'_>]) -> DataType {
             Operand::Tensor(tensor) if tensor.dims().is_empty() => {
                 single = Some(wider(single, tensor.data_type()));
             }
+            Operand::Condition(_) => {}
             Operand::Tensor(tensor) => tensors = Some(wider(tensors, tensor.data_type())),
             Operand::Number(number) => {
                 let ty = match number.category() {

@@ -28,6 +28,11 @@ impl Place {
     }
 }
 
+/// Returns the number of tensors in a list.
+fn list_len(name: &str, count: i64) -> Result<usize> {
+    usize::try_from(count).map_err(|_| Error::invalid(format!("`{name}` has {count} elements")))
+}
+
 /// Each function reads an argument. Handles and pointers must be null or valid until the call ends.
 #[allow(clippy::unused_self, reason = "results live as long as the call")]
 impl Call {
@@ -54,11 +59,12 @@ impl Call {
         raw: *const ffi::diopiTensorHandle_t,
         count: i64,
     ) -> Result<Vec<Tensor<'_>>> {
+        let count = list_len(name, count)?;
+        if raw.is_null() && count > 0 {
+            return Err(missing(name));
+        }
         // SAFETY: the caller's promise.
-        unsafe { self.optional_tensors(name, raw, count) }?
-            .into_iter()
-            .map(|tensor| tensor.ok_or_else(|| missing(name)))
-            .collect()
+        (0..count).map(|index| unsafe { self.tensor(name, *raw.add(index)) }).collect()
     }
 
     pub(crate) unsafe fn optional_tensors(
@@ -67,8 +73,7 @@ impl Call {
         raw: *const ffi::diopiTensorHandle_t,
         count: i64,
     ) -> Result<Vec<Option<Tensor<'_>>>> {
-        let count =
-            usize::try_from(count).map_err(|_| Error::invalid(format!("`{name}` has {count} elements")))?;
+        let count = list_len(name, count)?;
         if raw.is_null() {
             return Ok(vec![None; count]);
         }

@@ -129,6 +129,53 @@ fn parts_at_points_are_gathered() {
 }
 
 #[test]
+fn elements_are_taken_along_each_dimension() {
+    let mut random = Random(6);
+    for (axis, index_dims) in [(0, &[5, 70, 2][..]), (1, &[3, 90, 1]), (2, &[3, 33, 70]), (2, &[1, 1, 0])] {
+        let dims = [3, 70, 2];
+        let index = indices(&mut random, index_dims, dims[axis]);
+        let from = |out: &[usize]| {
+            let mut place = out.to_vec();
+            place[axis] = at(&index, out, dims[axis]);
+            place
+        };
+        check_take(
+            &mut random,
+            &dims,
+            index_dims,
+            &from,
+            &|out, x| ix::take_along_axis(out, x, &index.view(), axis as i64),
+            &|dx, dout| ix::take_along_axis_grad(dx, &index.view(), dout, axis as i64),
+        );
+    }
+}
+
+#[test]
+fn elements_may_replace_their_indices() {
+    let order = Tensor::new(DType::I64, &[2, 3], [2, 0, -2, 1, 1, 0].map(Number::Integer));
+    let x = Tensor::new(DType::I64, &[2, 3], [10, 11, 12, 20, 21, 22].map(Number::Integer));
+    ix::take_along_axis(&mut order.view_mut(), &x.view(), &order.view(), 1).unwrap();
+    assert_eq!(numbers(&order), [12.0, 10.0, 11.0, 21.0, 21.0, 20.0]);
+}
+
+#[test]
+fn indices_out_of_range_take_nothing() {
+    let x = Tensor::new(DType::F32, &[2, 100], []);
+    for (wrong, axis) in [(100, 1), (-101, 1), (2, 0), (-3, 0), (i64::MAX, 1), (i64::MIN, 1)] {
+        let index = Tensor::new(DType::I64, &[2, 100], []);
+        index.set(&[1, 77], Number::Integer(wrong));
+        let out = Tensor::new(DType::F32, &[2, 100], [Number::Real(7.0)]);
+        let len = [2, 100][axis as usize];
+        let refused = ix::take_along_axis(&mut out.view_mut(), &x.view(), &index.view(), axis);
+        assert_eq!(refused, Err(Error::Index { index: wrong, len }));
+        assert_eq!(out.get(&[0, 0]), Number::Real(7.0));
+    }
+    let out = Tensor::new(DType::F32, &[2, 100], []);
+    let refused = ix::take_along_axis(&mut out.view_mut(), &x.view(), &x.view(), 1);
+    assert_eq!(refused, Err(Error::Type { dtype: DType::F32 }));
+}
+
+#[test]
 fn updates_replace_or_are_added() {
     let mut random = Random(3);
     for dtype in [DType::I32, DType::F32, DType::F16] {

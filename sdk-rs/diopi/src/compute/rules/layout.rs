@@ -1,5 +1,6 @@
 //! Rules that copy, join, slice and reorder tensors. Most of them copy between views.
 
+use smallvec::SmallVec;
 use tenon::device::{Error, Result};
 use tenon::operators::contiguous_strides;
 
@@ -62,6 +63,17 @@ pub(crate) fn cat<'c>(call: &'c Call, out: &Tensor<'c>, tensors: &[Tensor<'c>], 
     }
     let parts: Vec<&Tensor<'_>> =
         tensors.iter().filter(|part| out.rank() == 1 || part.dims() != [0]).collect();
+    let concat = Method::new("concat", ANY);
+    let ty = out.data_type();
+    if !parts.is_empty()
+        && parts.iter().all(|part| part.data_type() == ty)
+        && concat.check(call.library, ty).is_ok()
+    {
+        let elements: SmallVec<[_; 4]> = parts.iter().map(|part| part.elements().clone()).collect();
+        return kernel(call, out, ty, &parts, &concat, |device, launch, out| {
+            device.concat(launch, out, &elements, dim as i64)
+        });
+    }
     in_steps(call, out, &parts, |out| {
         let mut start = 0;
         for part in &parts {

@@ -4,7 +4,7 @@ use tenon::device::{Error, Result};
 use tenon::operators::{Launch, Operators, TensorMut};
 
 use crate::compute::number::Category;
-use crate::compute::{BOOL, Call, DataType, FLOAT, INTEGER, Method, Number, Tensor};
+use crate::compute::{BOOL, Call, DataType, FLOAT, INTEGER, Method, Number, Operand, Tensor};
 
 /// Calls an operator that writes elements of the given type to a target. The inputs may share memory with the
 /// target.
@@ -110,7 +110,7 @@ pub(super) fn choose<'c>(
     call.write(
         &Method::new("select", FLOAT | INTEGER | BOOL),
         out,
-        [(&condition).into(), chosen.into(), other.into()],
+        [Operand::Condition(&condition), chosen.into(), other.into()],
         |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
     )
 }

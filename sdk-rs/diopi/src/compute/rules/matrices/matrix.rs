@@ -18,7 +18,7 @@ pub(crate) fn added_product(
 ) -> Result<()> {
     let number = |operand| match operand {
         Operand::Number(number) => number,
-        Operand::Tensor(_) => Number::Float(1.0),
+        Operand::Tensor(_) | Operand::Condition(_) => Number::Float(1.0),
     };
     let (beta, alpha): (Number, Number) = (number(beta.into()), number(alpha.into()));
     let method = Method::new("addmm", FLOAT);

@@ -9,7 +9,6 @@ pub(crate) mod entropy;
 use tenon::device::{Error, Result};
 
 use crate::compute::rules::optional::{Optional, elements, present};
-use crate::compute::rules::terms::divide;
 use crate::compute::{Call, FLOAT, Method, Tensor, wide};
 use crate::runtime::Reduction;
 
@@ -93,13 +92,19 @@ pub(crate) fn nll_loss(
         Reduction::SUM => losses(call, out, total_weight, &examples, &target, weight, true, ignore_index),
         Reduction::MEAN => {
             let ty = wide(input.data_type());
-            let (sum, total) = (call.temporary(ty, &[])?, call.temporary(ty, &[])?);
+            let sum = if out.data_type() == ty { out.clone() } else { call.temporary(ty, &[])? };
+            let total = call.temporary(ty, &[])?;
             let examples = call.to_type(&examples, ty)?;
             losses(call, &sum, Some(&total), &examples, &target, weight, true, ignore_index)?;
             if let Some(total_weight) = total_weight {
                 call.copy(total_weight, &total)?;
             }
-            call.copy(out, &divide(call, &sum, &total)?)
+            call.write(
+                &Method::new("divide", FLOAT),
+                out,
+                [(&sum).into(), (&total).into()],
+                |device, launch, out, [sum, total]| device.divide(launch, out, sum, total),
+            )
         }
         other => Err(Error::invalid(format!("`reduction` is {other:?}"))),
     }
