@@ -60,7 +60,7 @@ impl Rows {
 
     /// Returns an index that has been checked, counted from the start.
     pub(super) fn own(&self, number: i64) -> usize {
-        from_start(number, self.len)
+        (if number < 0 { number + self.len as i64 } else { number }) as usize
     }
 
     /// Calls `visit` with each row of indices and its start.
@@ -96,22 +96,14 @@ impl Rows {
         }
         // The last dimension: the elements of a row are neighbours.
         self.each(|row, start| {
-            let (len, source) = (self.len, &x[start..][..self.len]);
-            let (out, numbers) = (&mut out[row.clone()], &numbers[row]);
-            wide(
-                #[inline(always)]
-                move || {
-                    for (out, &number) in out.iter_mut().zip(numbers) {
-                        // The bound is that of a checked index: with it, the compiler omits its own check.
-                        *out = source[from_start(number, len).min(len - 1)];
-                    }
-                },
-            );
+            let source = &x[start..][..self.len];
+            for (out, &number) in out[row.clone()].iter_mut().zip(&numbers[row]) {
+                // Most indices are not negative.
+                *out = match source.get(number as usize) {
+                    Some(&value) => value,
+                    None => source[self.own(number)],
+                };
+            }
         });
     }
-}
-
-#[inline(always)]
-fn from_start(number: i64, len: usize) -> usize {
-    (if number < 0 { number + len as i64 } else { number }) as usize
 }
