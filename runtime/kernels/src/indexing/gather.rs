@@ -1,5 +1,6 @@
 //! Elements selected by indices.
 
+use super::along::{take_along_axis, take_along_axis_grad};
 use super::places::Places;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{Slot, integers};
@@ -66,9 +67,10 @@ pub fn gather_nd_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>) -
     Places::nd(dx.dims(), index)?.add(dx, None, dout, false)
 }
 
-fn rows(x: &[usize], index: &View<'_>) -> Result<Places> {
+/// Rejects an index that does not have the rows of a matrix.
+fn expect_rows(x: &[usize], index: &View<'_>) -> Result<()> {
     match (x, index.dims()) {
-        (&[rows, _], &[count, _]) if rows == count => Places::each_along(x, index, 1),
+        (&[rows, _], &[count, _]) if rows == count => Ok(()),
         _ => Err(Error::Shape { expected: x.to_vec(), actual: index.dims().to_vec() }),
     }
 }
@@ -78,7 +80,8 @@ fn rows(x: &[usize], index: &View<'_>) -> Result<Places> {
 /// # Errors
 /// As [`gather`].
 pub fn index_sample(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>) -> Result<()> {
-    rows(x.dims(), index)?.take(out, x)
+    expect_rows(x.dims(), index)?;
+    take_along_axis(out, x, index, 1)
 }
 
 /// Computes the gradient of [`index_sample`] with respect to `x`.
@@ -86,7 +89,8 @@ pub fn index_sample(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>) -> Re
 /// # Errors
 /// As [`gather_grad`].
 pub fn index_sample_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>) -> Result<()> {
-    rows(dx.dims(), index)?.add(dx, None, dout, false)
+    expect_rows(dx.dims(), index)?;
+    take_along_axis_grad(dx, index, dout, 1)
 }
 
 /// Writes a one-hot vector for each index: one at the index and zeros elsewhere. Its length is the last
