@@ -101,6 +101,9 @@ def processor() -> str:
 def conditions(torch: Any, busy: float) -> str:
     """Returns the sentence that says what the table was measured with."""
     version = f" PyTorch {torch.__version__}." if torch else ""
+    chosen = os.environ.get("TENON_DNNL", "")
+    if "/" in chosen:
+        version += f" oneDNN: `{Path(chosen).resolve().name}`."
     return f"{processor()}, one thread.{version} Load of the machine before the run: {busy:.1f}.\n"
 
 

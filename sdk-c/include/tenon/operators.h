@@ -5594,7 +5594,8 @@ typedef struct TenonOperators {
    * @name Reductions: One value from all elements along some dimensions.
    *
    * The output lacks the dimensions that are reduced, or has the length one for each of them with `keep_dim`. Floats are
-   * accumulated in float64, integers in 64 bits.
+   * accumulated in float64, integers in 64 bits. Sums of contiguous float32 may be rounded to float32 in blocks of 1024
+   * elements.
    * @{
    */
 

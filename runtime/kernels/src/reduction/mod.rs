@@ -17,7 +17,8 @@
 //! it lacks these dimensions.
 //!
 //! Floats of all types are accumulated in `f64`, integers and booleans in `Wrapping<i64>`; results are converted to the
-//! type of the output as by elementwise operators. The output may share memory with the input.
+//! type of the output as by elementwise operators. Sums of contiguous `f32` may be rounded to `f32` in blocks of 1024
+//! elements. The output may share memory with the input.
 
 mod along;
 mod extremum;

@@ -8,7 +8,8 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 /// One value from all elements along some dimensions.
 ///
 /// The output lacks the dimensions that are reduced, or has the length one for each of them with `keep_dim`. Floats are
-/// accumulated in float64, integers in 64 bits.
+/// accumulated in float64, integers in 64 bits. Sums of contiguous float32 may be rounded to float32 in blocks of 1024
+/// elements.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Reduction: Send + Sync {
     /// Sums the elements.
