@@ -69,6 +69,15 @@ pub enum Origin {
 }
 
 /// The layer that rejected a call, and the rule it applied.
+///
+/// ```
+/// use tenon::device::{Error, Status};
+/// use tenon::{Origin, Refusal};
+///
+/// let refusal = Refusal { layer: "validate".into(), rule: Some("V012".into()), code: None };
+/// let error = Error::refused(Status::ERROR, "the stream was destroyed", refusal);
+/// assert!(matches!(&error.origin, Origin::Layer(refusal) if refusal.rule.as_deref() == Some("V012")));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// Name of the layer.

@@ -1,6 +1,46 @@
 //! The spec as data at run time, for layers, reports and conformance cases.
 //!
 //! The tables are generated: one `reflection::FUNCTIONS` for each interface with a trait.
+//!
+//! ```
+//! use tenon::device::Function;
+//!
+//! let copy = Function::AsyncMemoryCopyH2d.info();
+//! assert_eq!(copy.name, "async_memory_copy_h2d");
+//! let names: Vec<&str> = copy.params.iter().map(|param| param.name).collect();
+//! assert_eq!(names, ["device", "stream", "dst", "src", "size"]);
+//! assert_eq!(copy.stream_ordered, Some(1), "the work runs in the order of `stream`");
+//! ```
+//!
+//! A layer receives the entry of each call. This one refuses all calls that wait:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use tenon::device::*;
+//! use tenon::reflect::Call;
+//!
+//! struct NoWaits;
+//!
+//! impl Layer for NoWaits {
+//!     fn before(&self, call: &Call<'_>, _: &dyn Device) -> Result<u64> {
+//!         if call.function.blocking {
+//!             return Err(Error::invalid(format!("`{}` waits for the device", call.function.name)));
+//!         }
+//!         Ok(0)
+//!     }
+//!     fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
+//! }
+//! # use tenon::DevicePtr;
+//! # #[derive(Default)]
+//! # struct MyNpu;
+//! # tenon_testing::stub_device! { #[tenon::device] impl MyNpu {} optional {} }
+//!
+//! let device = Layered::new(MyNpu, vec![Arc::new(NoWaits)]);
+//! assert!(device.get_device_count().is_ok());
+//! let error = device.synchronize_device(DeviceId(0)).unwrap_err();
+//! assert_eq!(error.message, "`synchronize_device` waits for the device");
+//! ```
 
 /// The spec of a function.
 #[derive(Debug)]

@@ -11,6 +11,23 @@ use crate::device::{DataType, Error, Result};
 use crate::strategy::element_size;
 
 /// A tensor in device memory that an operator reads.
+///
+/// ```
+/// use tenon::DevicePtr;
+/// use tenon::device::DataType;
+/// use tenon::operators::{Layout, TensorRef};
+///
+/// // A matrix of 2 by 3 elements, and its transpose in the same memory.
+/// let elements = [0_f32, 1., 2., 3., 4., 5.];
+/// let first = DevicePtr::from_addr(elements.as_ptr().addr());
+/// // SAFETY: nothing reads the elements here.
+/// let matrix = unsafe { TensorRef::new(first, DataType::FLOAT32, Layout::new(&[2, 3], &[3, 1])?)? };
+/// // SAFETY: as above.
+/// let transpose = unsafe { TensorRef::new(first, DataType::FLOAT32, Layout::new(&[3, 2], &[1, 3])?)? };
+/// assert!(matrix.is_contiguous() && !transpose.is_contiguous());
+/// assert_eq!((matrix.len(), transpose.dims()), (6, &[3, 2][..]));
+/// # Ok::<(), tenon::device::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TensorRef<'a> {
     tensor: Tensor,
