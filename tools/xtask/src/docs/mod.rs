@@ -51,9 +51,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             .run()?;
         return Ok(());
     }
+    // A missing browser is reported before the book is built.
+    let browser = options.pictures.then(pictures::browser).transpose()?;
     let site = build(&mdbook)?;
-    if options.pictures {
-        return pictures::take(&versions::folder(&site));
+    if let Some(browser) = browser {
+        return pictures::take(browser, &versions::folder(&site));
     }
     let page = site.join("index.html");
     println!("{}", page.display());

@@ -16,21 +16,24 @@ const PAGES: [(&str, &str); 5] = [
     ("operator", "reference/ops/activation/silu.html"),
 ];
 
-/// The sizes: a word for the name of the picture, and width and height in pixels.
-const SIZES: [(&str, u32, u32); 2] = [("wide", 1120, 800), ("narrow", 390, 844)];
+/// The sizes: a word for the name of the picture, and width and height in pixels. The narrow ones have the width of a phone,
+/// and are higher than its screen, so that they show plots and tables.
+const SIZES: [(&str, u32, u32); 2] = [("wide", 1120, 800), ("narrow", 390, 1500)];
 
 /// The names of the browser.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// Takes the pictures of a built book, and prints their paths.
-pub fn take(book: &Path) -> Result<(), Failure> {
+/// Finds the browser.
+pub fn browser() -> Result<&'static str, Failure> {
     let is_there = |name: &&str| step(name).arg("--version").read().is_ok();
-    let Some(browser) = BROWSERS.into_iter().find(is_there) else {
-        return Err(Failure::Missing {
-            program: BROWSERS[0].to_owned(),
-            install: "pictures of the book need a browser: apt-get install chromium".to_owned(),
-        });
-    };
+    BROWSERS.into_iter().find(is_there).ok_or_else(|| Failure::Missing {
+        program: BROWSERS[0].to_owned(),
+        install: "pictures of the book need a browser: apt-get install chromium".to_owned(),
+    })
+}
+
+/// Takes the pictures of a built book, and prints their paths.
+pub fn take(browser: &str, book: &Path) -> Result<(), Failure> {
     let folder = project::cache("site-pictures");
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     for (name, page) in PAGES {
