@@ -37,9 +37,10 @@ $ cargo xtask bench paddle -- --threads {threads} --page docs/src/guide/performa
 
 The machine: {machine}. PaddlePaddle {version}. All processes of a run take turns and have the same
 number of threads. The baseline of a row is PaddlePaddle's CPU with `FLAGS_use_mkldnn` 0 or 1,
-whichever takes less processor time. Times are medians of {rounds} rounds, and ratios are medians of the
-ratios of each round; below 1 the device is faster. Processor time includes all threads of the
-process. *Without oneDNN* is the device with `TENON_DNNL=off`, which then uses kernels of its own only.
+whichever takes less processor time. Times are medians of {rounds} rounds, and ratios are
+medians of the ratios of each round; below 1 the device is faster. Processor time includes all
+threads of the process. *Without oneDNN* is the device with `TENON_DNNL=off`, which then uses
+kernels of its own only.
 
 [Benchmarks](benchmarks.md#models-and-operators-in-paddlepaddle) says what limits the ratios.
 [A timeline](timeline.md) shows the dispatch and the kernels of one training step.
