@@ -288,6 +288,13 @@ fn the_first_of_equal_elements_has_the_gradient_and_nan_is_the_largest() {
     }
 }
 
+/// Computes the gradient of the largest elements of windows of two by two elements.
+fn gradient_of_squares(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) {
+    let (kernel, paddings) = ([2, 2], [0, 0]);
+    pool_grad(dx, x, dout, &kernel, &kernel, &paddings, false, true, "NCHW", "max", false, false, "EXPLICIT")
+        .unwrap();
+}
+
 #[test]
 fn gradients_of_many_images_and_of_wide_ones_go_to_the_largest() {
     let mut random = Random(7);
@@ -305,22 +312,11 @@ fn gradients_of_many_images_and_of_wide_ones_go_to_the_largest() {
             wanted[largest.expect("four elements")] += dout;
         }
         let mut dx = vec![f32::NAN; x.len()];
-        pool_grad(
+        gradient_of_squares(
             &mut ViewMut::of_slice(&mut dx, &[1, images, height, width]).unwrap(),
             &View::of_slice(&x, &[1, images, height, width]).unwrap(),
             &View::of_slice(&dout, &[1, images, rows, columns]).unwrap(),
-            &[2, 2],
-            &[2, 2],
-            &[0, 0],
-            false,
-            true,
-            "NCHW",
-            "max",
-            false,
-            false,
-            "EXPLICIT",
-        )
-        .unwrap();
+        );
         assert_eq!(dx, wanted, "{images} images of {height} by {width}");
     }
 }
@@ -350,22 +346,7 @@ fn squares_with_equal_elements_and_nan_have_the_gradients_of_their_indices() {
     .unwrap();
     let [mut wanted, mut dx] = [(); 2].map(|()| random.tensor(DType::F32, &dims));
     max_pool_with_index_grad(&mut wanted.view_mut(), &mask.view(), &dout.view()).unwrap();
-    pool_grad(
-        &mut dx.view_mut(),
-        &x.view(),
-        &dout.view(),
-        &kernel,
-        &kernel,
-        &paddings,
-        false,
-        true,
-        "NCHW",
-        "max",
-        false,
-        false,
-        "EXPLICIT",
-    )
-    .unwrap();
+    gradient_of_squares(&mut dx.view_mut(), &x.view(), &dout.view());
     assert_eq!(dx.values(), wanted.values());
 }
 
