@@ -21,8 +21,8 @@ const MANY_LANES: usize = 64;
 /// The number of independent partial results for short rows, and for the ends of long ones.
 const LANES: usize = 16;
 
-/// The number of elements whose sum is computed in their own type. Each partial result adds sixteen of them, so that the sum
-/// is at least as accurate as in frameworks, which never use a wider type.
+/// The number of elements whose sum is computed in their own type. Each partial result adds only sixteen of them, and the
+/// sums of blocks are added in the compute type, so that long sums lose little precision.
 const BLOCK: usize = 16 * MANY_LANES;
 
 /// Combines elements into one value, in numbers of the type `T`. Apart from rounding, the order of the elements must
