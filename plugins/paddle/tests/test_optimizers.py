@@ -99,8 +99,7 @@ def test_steps_in_dygraph(optimizer: str, dtype: str) -> None:
     expect_steps(ours, wanted, 1e-5)
 
 
-# ASGD adds constants of the CPU to a tensor of the device, which PaddlePaddle refuses.
-@pytest.mark.parametrize("optimizer", [key for key in OPTIMIZERS if key != "ASGD"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_steps_in_a_program(optimizer: str) -> None:
     def compute() -> list[Array]:
         main, startup = paddle.static.Program(), paddle.static.Program()

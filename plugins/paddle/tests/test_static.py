@@ -67,6 +67,10 @@ GRAPHS: dict[str, Callable[[Any, Any], Any]] = {
     "dropout at rest": lambda x, y: F.dropout(x, 0.5, training=False) + y,
     "topk": lambda x, y: paddle.topk(x, 2)[0] + paddle.topk(y, 2)[0],
     "cumsum": lambda x, y: paddle.cumsum(x, axis=0) + y,
+    "clone": lambda x, y: x.clone() * 2 + y,
+    "assign": lambda x, y: paddle.assign(x) + y,
+    "assign of a constant": lambda x, y: paddle.assign(paddle.full([6], 3.0)) + x + y,
+    "convolution of lines": lambda x, y: F.conv1d(x[None], y[:, :4, None].clone()),
     "arange": lambda x, y: x + y + paddle.arange(6).astype("float32"),
 }
 

@@ -6,6 +6,7 @@
 //! these kernels change parameters or statistics, or are needed by such kernels.
 
 mod arange;
+mod assign_raw;
 mod assign_value;
 mod batch_norm;
 mod concat;
@@ -42,6 +43,7 @@ pub(crate) fn register(
         layout::register,
         full::register,
         arange::register,
+        assign_raw::register,
         assign_value::register,
         shift::register,
         set_value::register,

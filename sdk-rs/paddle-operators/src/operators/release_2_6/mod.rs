@@ -1,6 +1,5 @@
 //! Kernels that only 2.6 needs, or needs in this form.
 
-mod assign_raw;
 mod memcpy;
 mod nanmedian;
 mod squeeze;
@@ -16,7 +15,6 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() > Release::V2_6 {
         return Ok(());
     }
-    assign_raw::register(registry)?;
     memcpy::register(registry)?;
     nanmedian::register(registry)?;
     squeeze::register(registry)?;

@@ -1,6 +1,7 @@
-//! Assignments of static programs in 2.6: the results of branches, and the variables of loops.
+//! Assignments of static programs: `assign`, copies of tensors, the results of branches, and the variables of loops.
 //!
-//! Without this kernel PaddlePaddle runs its own on the CPU, which refuses a tensor of the device.
+//! Without this kernel PaddlePaddle runs its own on the CPU. That kernel takes tensors of any device without a copy, so
+//! that the fallback inserts none, and then refuses a tensor of the device.
 
 use tenon::DevicePtr;
 
