@@ -12,7 +12,7 @@ use super::{Answer, Common, DONE, Failure, Format, REFUSED, exports, folder_name
 use crate::diagnostic::Diagnostic;
 use crate::emit::{self, EmitError, Inputs};
 use crate::out::{Difference, Edits, Fate, FileMap, OutputError, Report, Target};
-use crate::source::Folder;
+use crate::source::{Folder, LONGEST_FILE};
 use crate::text::count;
 use crate::{Loaded, Mistakes};
 
@@ -80,7 +80,8 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
     let summary = match loaded.spec.outputs.place("summary") {
         Some(place) => {
             let path = root.join(place.read("template"));
-            Some(std::fs::read_to_string(&path).map_err(|source| Failure::Template { path, source })?)
+            let text = tenon_files::read_text(&path, LONGEST_FILE);
+            Some(text.map_err(|source| Failure::Template { path, source: source.into() })?)
         }
         None => None,
     };

@@ -6,6 +6,7 @@ use heck::ToSnakeCase;
 use syn::{Attribute, Expr, ExprLit, Fields, Item, Lit, LitInt, Meta, Visibility};
 
 use super::{Constant, Doc, Exports, Field, Function, ReadError, Ty, Type, TypeKind};
+use crate::source::LONGEST_FILE;
 
 /// Reads what a crate exports: from its root, and from the modules that lie in files of their own.
 ///
@@ -29,8 +30,8 @@ fn is_left_out(attributes: &[Attribute]) -> bool {
 
 /// Returns a file and the modules below it; `folder` is where those lie.
 fn file(path: &Path, folder: &Path) -> Result<Exports, ReadError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| ReadError::Read { path: path.to_owned(), source })?;
+    let text = tenon_files::read_text(path, LONGEST_FILE)
+        .map_err(|source| ReadError::Read { path: path.to_owned(), source: source.into() })?;
     let mut found = Exports::default();
     // Parsing is most of what this takes, and few files export anything.
     if !["no_mangle", "#[repr(", "extern \"C\"", "pub const", "mod "].iter().any(|word| text.contains(word)) {

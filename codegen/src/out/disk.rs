@@ -15,7 +15,7 @@ pub(super) fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io
 
 /// Returns the bytes of a file; `None` where there is none.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, OutputError> {
-    present(fs::read(path)).map_err(failed("read", path))
+    present(tenon_files::read(path, u64::MAX).map_err(io::Error::from)).map_err(failed("read", path))
 }
 
 /// Returns the kind of file at a path, without following a link.

@@ -91,6 +91,9 @@ fn is_yaml(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
+/// Most bytes of a file that is read.
+pub const LONGEST_FILE: u64 = 16 << 20;
+
 /// A spec in a folder on disk.
 #[derive(Debug)]
 pub struct Folder {
@@ -112,7 +115,7 @@ impl Folder {
 
 impl Files for Folder {
     fn read(&self, path: &str) -> std::io::Result<String> {
-        let bytes = std::fs::read(self.root.join(path))?;
+        let bytes = tenon_files::read(&self.root.join(path), LONGEST_FILE)?;
         String::from_utf8(bytes).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
     }
 

@@ -18,7 +18,7 @@ const PROGRAM_HEADER: usize = 56;
 /// Rejects a file that ends before its last mapped segment.
 pub(crate) fn check_length(path: &Path) -> Result<(), LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.into(), source };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = tenon_files::open(path).map_err(|error| LoadError::of_file(path, error))?;
     let bytes = file.metadata().map_err(unreadable)?.len();
     let stated = match mapped_end(&file) {
         Ok(stated) => stated,

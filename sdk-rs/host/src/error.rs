@@ -1,8 +1,10 @@
 //! The error of loading a plugin.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use tenon::device::{Function, Release};
+use tenon_files::FileError;
 
 use crate::negotiate::NEWEST;
 use crate::recognition::{Evidence, releases};
@@ -23,7 +25,7 @@ pub enum LoadError {
         /// The library or manifest.
         path: PathBuf,
         /// The system's error.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The path names a folder or something else that is not a regular file.
     #[error("`{}` is not a file: a library or a manifest is expected", path.display())]
@@ -222,10 +224,25 @@ pub enum LoadError {
     },
 }
 
+impl LoadError {
+    /// Makes the error of a file that is not read.
+    pub(crate) fn of_file(path: &Path, error: FileError) -> Self {
+        let path = path.into();
+        match error {
+            FileError::NotPlain(_) => LoadError::NotAFile { path },
+            FileError::TooLarge(_) => LoadError::Manifest { path, reason: error.to_string() },
+            FileError::System(source) => match source.kind() {
+                io::ErrorKind::NotFound => LoadError::NotFound { path },
+                _ => LoadError::Unreadable { path, source },
+            },
+        }
+    }
+}
+
 /// Most bytes in the name of a device type.
 pub(crate) const LONGEST_NAME: usize = 256;
 
 /// Returns the library's path as a manifest beside it would write it.
-fn library(path: &std::path::Path) -> String {
+fn library(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| format!("./{}", name.to_string_lossy()))
 }

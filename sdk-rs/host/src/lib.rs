@@ -49,7 +49,7 @@ mod recognition;
 mod search;
 
 pub use error::LoadError;
-pub use library::{Binding, exports};
+pub use library::{Binding, LibraryData, LimitedFile, exports, foreign_kind, library_data};
 pub use manifest::Manifest;
 pub use options::LoadOptions;
 pub use paddle::{InstalledPaddle, PaddleError, PaddleLibraries};

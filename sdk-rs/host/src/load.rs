@@ -30,8 +30,8 @@ static LOADED: Mutex<Vec<(usize, Weak<Plugin>)>> = Mutex::new(Vec::new());
 
 pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, LoadError> {
     // The dynamic linker would search the system's folders for a name without a slash.
-    let path = &std::path::absolute(path).map_err(|source| unreadable(path, source))?;
-    let metadata = path.metadata().map_err(|source| unreadable(path, source))?;
+    let path = &std::path::absolute(path).map_err(|source| LoadError::of_file(path, source.into()))?;
+    let metadata = path.metadata().map_err(|source| LoadError::of_file(path, source.into()))?;
     if !metadata.is_file() {
         return Err(LoadError::NotAFile { path: path.clone() });
     }
@@ -73,13 +73,6 @@ pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, Lo
         Arc::new(Plugin::loaded(name, path.clone(), recognition, answers, table.keeping(Arc::new(kept))));
     loaded.push((address, Arc::downgrade(&plugin)));
     Ok(plugin)
-}
-
-fn unreadable(path: &Path, source: std::io::Error) -> LoadError {
-    match source.kind() {
-        std::io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },
-        _ => LoadError::Unreadable { path: path.into(), source },
-    }
 }
 
 /// Returns the existing plugin of a library that is already loaded.

@@ -1,8 +1,5 @@
 //! Manifests: small JSON files that name a plugin's library and state what the library itself does not report.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -74,7 +71,7 @@ impl Manifest {
     /// [`LoadError::NotFound`], [`LoadError::NotAFile`], [`LoadError::Unreadable`], or [`LoadError::Manifest`] with
     /// the line and the mistake.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
-        let text = contents(path)?;
+        let text = tenon_files::read_text(path, LONGEST).map_err(|error| LoadError::of_file(path, error))?;
         Self::parse(path, &text).map_err(|reason| LoadError::Manifest { path: path.into(), reason })
     }
 
@@ -116,26 +113,6 @@ impl Manifest {
             binding: given.binding.max(if self.lazy { Binding::Later } else { Binding::AtOnce }),
         }
     }
-}
-
-/// Reads a file of a plugin folder. It must be a regular file: reading a FIFO would block, and a device file may have
-/// no end.
-fn contents(path: &Path) -> Result<String, LoadError> {
-    let unreadable = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },
-        _ => LoadError::Unreadable { path: path.into(), source },
-    };
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err(LoadError::NotAFile { path: path.into() });
-    }
-    let mut text = String::new();
-    file.take(LONGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > LONGEST {
-        let reason = format!("it has more than {LONGEST} bytes");
-        return Err(LoadError::Manifest { path: path.into(), reason });
-    }
-    Ok(text)
 }
 
 fn release_of_name(name: &str) -> Result<Release, String> {

@@ -4,15 +4,16 @@
 //! Libraries do the work; the crate contains the options and the output. The Python package has a command of the same
 //! name with more subcommands, which runs this program for these.
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use miette::Report;
+use miette::{MietteHandlerOpts, Report};
 
 mod capture;
 mod check;
 mod doctor;
+mod environment;
 mod manifest;
 mod matrix;
 mod new;
@@ -82,6 +83,11 @@ impl Answer {
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == tenon_conformance::SERVE) {
         tenon_conformance::serve();
+    }
+    // A file or a program takes lines as they are; wrapped, a path would not be found in them.
+    if !std::io::stderr().is_terminal() {
+        // Fails only if there is a hook already.
+        let _ = miette::set_hook(Box::new(|_| Box::new(MietteHandlerOpts::new().wrap_lines(false).build())));
     }
     let (outcome, on_failure) = match Cli::parse().command {
         Command::New(options) => (new::run(&options).map_err(Report::new), 1),

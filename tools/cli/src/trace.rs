@@ -1,7 +1,6 @@
 //! `tenon trace`: summarises a trace.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -40,8 +39,9 @@ pub struct Failure {
 }
 
 pub fn run(Command::Summary(options): &Command) -> Result<Answer, Failure> {
-    let opened = File::open(&options.file).map_err(SummaryError::from);
+    let opened = tenon_files::open(&options.file).map_err(io::Error::from);
     let summary = opened
+        .map_err(SummaryError::from)
         .and_then(|file| Summary::read(BufReader::new(file)))
         .map_err(|source| Failure { file: options.file.clone(), source })?;
     let text = match options.json {

@@ -129,6 +129,23 @@ fn what_the_command_cannot_do_exits_with_2() {
 }
 
 #[test]
+fn spec_that_is_no_plain_file_is_refused() {
+    let project = Project::new("pipe");
+    let spec = project.path("spec/spec.yaml");
+    fs::remove_file(&spec).expect("the project has a spec");
+    let made = Command::new("mkfifo").arg(&spec).status().expect("`mkfifo` is part of every system");
+    assert!(made.success());
+    let said = project.run(&[]);
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains("it is a named pipe, and a plain file is expected"), "{}", said.err);
+    fs::remove_file(&spec).expect("it was just made");
+    std::os::unix::fs::symlink("/dev/zero", &spec).expect("the folder for tests can be written");
+    let said = project.run(&[]);
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains("it is a device, and a plain file is expected"), "{}", said.err);
+}
+
+#[test]
 fn questions_are_answered() {
     let project = Project::new("questions");
     let said = project.run(&["abi"]);

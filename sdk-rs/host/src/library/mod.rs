@@ -1,5 +1,7 @@
 //! A shared library, and the symbols that a plugin exports.
 
+mod data;
+mod foreign;
 mod symbols;
 mod unresolved;
 
@@ -15,6 +17,8 @@ use crate::error::LoadError;
 use crate::negotiate::Entry;
 use crate::paddle;
 
+pub use data::{LibraryData, LimitedFile, library_data};
+pub use foreign::foreign_kind;
 pub use symbols::exports;
 
 const ENTRY: &str = "InitPlugin";
@@ -67,7 +71,10 @@ impl Library {
         let opened = unsafe { unix::Library::open(Some(path), when | RTLD_LOCAL) };
         opened.map(|library| Library { library, open: Vec::new() }).map_err(|error| {
             let reason = reason(path, &error);
-            let help = unresolved::help(&reason, when == RTLD_LAZY, paddle::is_loaded());
+            let mut help = unresolved::help(&reason, when == RTLD_LAZY, paddle::is_loaded());
+            if help.is_empty() {
+                help = foreign::help(path);
+            }
             LoadError::Open { path: path.into(), reason, help }
         })
     }

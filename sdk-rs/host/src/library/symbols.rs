@@ -1,38 +1,39 @@
 //! Reads the symbols of a library file without opening the library, because opening it runs its code.
 
-use std::fs::File;
 use std::path::Path;
 
-use object::{Object, ObjectSymbol, ReadCache};
+use object::elf::FileHeader64;
+use object::read::elf::{ElfFile, ElfSymbolIterator};
+use object::{Endianness, Object, ObjectSymbol};
 
+use super::data::{LibraryData, library_data};
 use crate::error::LoadError;
 
 /// Returns true if a library exports a symbol; false for a file that is not a library.
 ///
 /// # Errors
-/// [`LoadError::NotFound`] and [`LoadError::Unreadable`].
+/// [`LoadError::NotFound`], [`LoadError::NotAFile`] and [`LoadError::Unreadable`].
 pub fn exports(path: &Path, symbol: &str) -> Result<bool, LoadError> {
-    read(path, |symbols| symbols.into_iter().any(|(name, is_defined)| is_defined && name == symbol))
+    read(path, |symbols| symbols.into_iter().any(|known| !known.is_undefined() && known.name() == Ok(symbol)))
 }
 
-/// Returns the symbols that a library imports.
+/// Returns the symbols that a library imports, except weak ones.
 pub(super) fn undefined(path: &Path) -> Result<Vec<String>, LoadError> {
     read(path, |symbols| {
-        symbols.into_iter().filter(|(_, is_defined)| !is_defined).map(|(name, _)| name).collect()
+        let imported = symbols.into_iter().filter(|symbol| symbol.is_undefined() && !symbol.is_weak());
+        let names = imported.filter_map(|symbol| symbol.name().ok().map(str::to_owned));
+        names.filter(|name| !name.is_empty()).collect()
     })
 }
 
-/// Passes the library's non-weak symbols to `look`: each name, and whether the library defines it.
-fn read<T: Default>(path: &Path, look: impl FnOnce(Vec<(String, bool)>) -> T) -> Result<T, LoadError> {
-    let file = File::open(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },
-        _ => LoadError::Unreadable { path: path.into(), source },
-    })?;
-    let data = ReadCache::new(file);
-    let Ok(library) = object::File::parse(&data) else { return Ok(T::default()) };
-    let symbols = library.dynamic_symbols().filter(|symbol| !(symbol.is_undefined() && symbol.is_weak()));
-    let named = symbols.filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), !symbol.is_undefined())));
-    Ok(look(named.filter(|(name, _)| !name.is_empty()).collect()))
+/// Passes the library's symbols to `look`.
+fn read<T: Default>(
+    path: &Path,
+    look: impl FnOnce(ElfSymbolIterator<'_, '_, FileHeader64<Endianness>, &LibraryData>) -> T,
+) -> Result<T, LoadError> {
+    let data = library_data(path).map_err(|error| LoadError::of_file(path, error))?;
+    let Ok(library) = ElfFile::<FileHeader64<Endianness>, _>::parse(&data) else { return Ok(T::default()) };
+    Ok(look(library.dynamic_symbols()))
 }
 
 /// Returns true if a symbol belongs to PaddlePaddle: to its kernel C API or its C++ namespaces.

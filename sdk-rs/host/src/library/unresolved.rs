@@ -11,8 +11,18 @@ pub(super) fn help(reason: &str, was_lazy: bool, is_host_loaded: bool) -> String
         let symbol = symbol.split([' ', ',', ')']).next().unwrap_or_default();
         return symbol_help(symbol, was_lazy, is_host_loaded);
     }
+    let library = |reason: &str| reason.rsplit([' ', '/']).next().unwrap_or_default().to_owned();
+    // Systems with glibc have a text of this name for the linker, or none.
+    if let Some((first, _)) = reason.split_once(": ")
+        && is_musls(&library(first))
+    {
+        let advice = "take the plugin's build for glibc, as for Debian, Ubuntu or CentOS";
+        return format!(
+            ". The plugin was built for the C library musl, as of Alpine Linux, and this system has glibc: {advice}"
+        );
+    }
     match reason.split_once(": cannot open shared object file") {
-        Some((library, _)) => library_help(library.rsplit([' ', '/']).next().unwrap_or_default()),
+        Some((first, _)) => library_help(&library(first)),
         None => String::new(),
     }
 }
@@ -69,6 +79,11 @@ fn library_help(library: &str) -> String {
     }
 }
 
+/// Returns true if a library is musl's C library, which has one of two names.
+fn is_musls(library: &str) -> bool {
+    cfg!(target_env = "gnu") && (library == "libc.so" || library.starts_with("libc.musl-"))
+}
+
 fn is_pythons(symbol: &str) -> bool {
     let name = symbol.trim_start_matches('_');
     name.strip_prefix("Py")
@@ -112,6 +127,12 @@ mod tests {
                 false,
                 &["LD_LIBRARY_PATH", "`libnpu.so.2`"],
             ),
+            (
+                "libc.musl-x86_64.so.1: cannot open shared object file: No such file or directory",
+                false,
+                &["the C library musl", "glibc"],
+            ),
+            ("/usr/lib/x86_64-linux-gnu/libc.so: invalid ELF header", false, &["the C library musl"]),
             ("invalid ELF header", false, &[]),
         ] {
             let text = help(reason, lazy, false);

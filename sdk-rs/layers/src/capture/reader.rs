@@ -123,7 +123,7 @@ impl Recording {
     /// If the file cannot be read, is not a capture, or is damaged.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let system = |source| ReadError::System { file: path.to_owned(), source };
-        let file = File::open(path).map_err(system)?;
+        let file = tenon_files::open(path).map_err(|error| system(error.into()))?;
         let length = file.metadata().map_err(system)?.len();
         let mut recording = Self {
             path: path.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,10 @@ pub enum SummaryError {
     NoEvents,
 }
 
+/// Most bytes of a line. The layer writes an event into each, and a longer one of another program is read as several,
+/// which are no events.
+const LONGEST_LINE: u64 = 1 << 20;
+
 #[derive(Deserialize)]
 struct Event {
     ph: String,
@@ -137,7 +141,7 @@ impl Summary {
         let (mut line, mut ended) = (Vec::new(), false);
         while {
             line.clear();
-            trace.read_until(b'\n', &mut line)?
+            (&mut trace).take(LONGEST_LINE).read_until(b'\n', &mut line)?
         } > 0
         {
             let text = line.trim_ascii();
@@ -175,7 +179,7 @@ impl Gathered {
             "X" if event.cat == "work" => {
                 let (count, busy) = self.streams.entry((event.pid, event.tid)).or_default();
                 *count += 1;
-                *busy += duration;
+                *busy = busy.saturating_add(duration);
             }
             "X" => {
                 let (durations, errors) = self.functions.entry(event.name).or_default();
@@ -193,7 +197,7 @@ impl Gathered {
             _ => return,
         }
         self.first = Some(self.first.map_or(start, |first| first.min(start)));
-        self.last = self.last.max(start + duration);
+        self.last = self.last.max(start.saturating_add(duration));
     }
 
     fn summary(self, truncated: bool) -> Summary {
@@ -225,7 +229,8 @@ impl Gathered {
 
 fn function(name: String, mut durations: Vec<u64>, errors: u64) -> FunctionSummary {
     durations.sort_unstable();
-    let (count, total_ns) = (durations.len() as u64, durations.iter().sum::<u64>());
+    let (count, total_ns) =
+        (durations.len() as u64, durations.iter().fold(0_u64, |sum, duration| sum.saturating_add(*duration)));
     // The nearest-rank percentile: the shortest duration that this share of the calls does not exceed.
     let at = |hundredths: u64| durations[((count * hundredths).div_ceil(100) - 1) as usize];
     FunctionSummary {

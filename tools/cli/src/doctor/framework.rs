@@ -8,6 +8,7 @@ use tenon::device::Release;
 use tenon_host::InstalledPaddle;
 
 use super::finding::Section;
+use crate::environment;
 
 /// The variable with the folder that is searched in place of the default one.
 const ROOT: &str = "CUSTOM_DEVICE_ROOT";
@@ -37,13 +38,13 @@ pub fn examine(paddle: &InstalledPaddle, section: &mut Section) -> Vec<PathBuf> 
     };
     for (name, effect) in VARIABLES {
         if let Some(value) = env::var_os(name) {
-            section.note(format!("{name}={}: {effect}", value.to_string_lossy()));
+            section.note(format!("{name}={}: {effect}", environment::shown(name, &value.to_string_lossy())));
         }
     }
     for (name, value) in env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("TENON_") {
-            section.note(format!("{name}={}", value.to_string_lossy()));
+            section.note(format!("{name}={}", environment::shown(&name, &value.to_string_lossy())));
         } else if name.starts_with("FLAGS_selected_") {
             let value = value.to_string_lossy();
             section.note(format!("{name}={value}: only these devices of the type can be used"));

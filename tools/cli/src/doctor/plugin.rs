@@ -11,6 +11,13 @@ use super::probe::{Loaded, Probed, Step, probe};
 
 /// Examines the library of a plugin. Returns its type of devices, if it has some.
 pub fn examine(path: &Path, paddle: Option<&InstalledPaddle>, section: &mut Section) -> Option<String> {
+    if let Some(kind) = tenon_files::special(path) {
+        section.problem_with_advice(
+            format!("it is {kind}, and not a file: PaddlePaddle would wait for it, or act on it"),
+            "remove it from the folder that PaddlePaddle searches",
+        );
+        return None;
+    }
     if let Some(image) = Image::read(path)
         && !runs_here(&image, section)
     {

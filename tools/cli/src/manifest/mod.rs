@@ -2,18 +2,21 @@
 
 mod elf;
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use object::{Architecture, FileKind, ReadCache, ReadRef};
+use object::{Architecture, FileKind, ReadRef};
 use serde::{Deserialize, Serialize};
+use tenon_host::library_data;
 use thiserror::Error;
 
 use elf::Elf;
 
 /// The newest version of the format that this program reads.
 const VERSION: u32 = 1;
+
+/// Most characters of a text that a message quotes.
+const LONGEST_QUOTE: usize = 256;
 
 /// Properties of a plugin's file.
 #[derive(Debug)]
@@ -93,27 +96,38 @@ struct Table {
 pub enum ManifestError {
     #[error("cannot read it: {0}")]
     Read(#[from] io::Error),
-    #[error("it is not a library for 64-bit Linux")]
-    OtherFormat,
+    #[error("it is not a library for 64-bit Linux{}", kind.map(|kind| format!(", but {kind}")).unwrap_or_default())]
+    OtherFormat { kind: Option<&'static str> },
     #[error("its file is damaged: {0}")]
     Damaged(#[from] object::Error),
     #[error("its manifest is damaged: {0}")]
     Text(#[from] serde_json::Error),
     #[error("its manifest is damaged: it has no {0}")]
     Incomplete(&'static str),
+    #[error("its manifest is damaged: two notes describe the device")]
+    Twice,
+    #[error("its manifest is damaged: its {0} has control characters: `{text}`", text = .1.escape_debug())]
+    ControlCharacters(&'static str, String),
+    #[error("its file is damaged: it has more {0} than any plugin")]
+    TooLarge(&'static str),
     #[error("its manifest has version {0}, and this program knows {VERSION}: update Tenon")]
     Newer(u32),
 }
 
 /// Reads the file of a plugin.
 pub fn read(path: &Path) -> Result<PluginFile, ManifestError> {
-    let data = ReadCache::new(File::open(path)?);
-    read_data(&data)
+    let data = library_data(path).map_err(io::Error::from)?;
+    match read_data(&data) {
+        Err(ManifestError::OtherFormat { .. }) => {
+            Err(ManifestError::OtherFormat { kind: tenon_host::foreign_kind(path) })
+        }
+        outcome => outcome,
+    }
 }
 
 fn read_data<'data, R: ReadRef<'data>>(data: R) -> Result<PluginFile, ManifestError> {
     if !matches!(FileKind::parse(data), Ok(FileKind::Elf64)) {
-        return Err(ManifestError::OtherFormat);
+        return Err(ManifestError::OtherFormat { kind: None });
     }
     let elf = Elf::parse(data)?;
     let mut manifest = None::<Manifest>;
@@ -124,8 +138,12 @@ fn read_data<'data, R: ReadRef<'data>>(data: R) -> Result<PluginFile, ManifestEr
             return Err(ManifestError::Newer(version));
         }
         let record = serde_json::from_slice::<Record>(&text)?;
+        record.check()?;
         operators.extend(record.operators.iter().cloned());
         if record.interface.as_deref() == Some("device") {
+            if manifest.is_some() {
+                return Err(ManifestError::Twice);
+            }
             manifest = Some(Manifest::of(record, &elf)?);
         }
     }
@@ -133,6 +151,27 @@ fn read_data<'data, R: ReadRef<'data>>(data: R) -> Result<PluginFile, ManifestEr
         manifest.operators = operators;
     }
     Ok(PluginFile { architecture: elf.architecture(), manifest })
+}
+
+impl Record {
+    /// Refuses texts that a terminal would obey. A host refuses such a device type when it loads the plugin.
+    fn check(&self) -> Result<(), ManifestError> {
+        let of_build = self.build.iter().flat_map(|build| [&build.tenon, &build.language]);
+        let names = self.native.iter().flatten().chain(&self.fallback).chain(&self.operators);
+        let texts = (self.device_type.iter().map(|text| ("device type", text)))
+            .chain(self.since.iter().chain(&self.releases).map(|text| ("release", text)))
+            .chain(of_build.map(|text| ("build", text)))
+            .chain(names.map(|text| ("list of names", text)));
+        for (what, text) in texts {
+            if text.chars().any(char::is_control) {
+                return Err(ManifestError::ControlCharacters(
+                    what,
+                    text.chars().take(LONGEST_QUOTE).collect(),
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Manifest {

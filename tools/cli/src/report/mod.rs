@@ -1,10 +1,12 @@
 //! `tenon report`: collects what a bug report needs in one file.
 
-mod private;
+mod folders;
 mod system;
 
+use std::ffi::CString;
 use std::fs::File;
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,12 +14,14 @@ use clap::Args;
 use miette::Diagnostic;
 use thiserror::Error;
 
-use crate::Answer;
+use crate::{Answer, environment};
+use folders::Folders;
 
 const AFTER: &str = "\
 The file is Markdown: the system, environment variables that matter, and the output of `tenon doctor`,
 of `tenon check` for each plugin, and of `tenon trace summary` for the last trace in this folder.
-Names of folders are left out, except those of the system. Read the file before you send it.
+Names of folders are left out, except those of the system, and so are the values of variables whose
+names say that they are secrets or addresses. Read the file before you send it.
 
 Examples:
   tenon report                                   # PaddlePaddle of python3, and its plugins
@@ -45,6 +49,13 @@ pub struct Options {
     output: PathBuf,
 }
 
+impl Options {
+    /// Returns the files that the options name.
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.plugins.iter().chain(&self.paddle).chain(&self.trace).chain([&self.output])
+    }
+}
+
 /// A report that was not written.
 #[derive(Debug, Error, Diagnostic)]
 pub enum ReportError {
@@ -52,30 +63,60 @@ pub enum ReportError {
     #[diagnostic(help("remove it, or name another file: `--output FILE`"))]
     Exists(PathBuf),
     #[error("`{}` cannot be written: {source}", .path.display())]
-    Write { path: PathBuf, source: std::io::Error },
+    Write { path: PathBuf, source: io::Error },
     #[error("this program cannot be started again: {0}")]
-    Start(std::io::Error),
+    Start(io::Error),
 }
 
 pub fn run(options: &Options) -> Result<Answer, ReportError> {
     let path = &options.output;
-    // Made first: the commands below may take minutes.
-    let mut file = File::create_new(path).map_err(|source| match source.kind() {
+    let write = |source: io::Error| match source.kind() {
         ErrorKind::AlreadyExists => ReportError::Exists(path.clone()),
         _ => ReportError::Write { path: path.clone(), source },
-    })?;
-    let text = collect(options).inspect_err(|_| {
-        // Empty, so that nothing is lost. A file that stays is named by the next attempt.
+    };
+    // Checked first: the commands below may take minutes. The file is made last, so that nothing stays if this
+    // program is stopped.
+    check_place(path).map_err(write)?;
+    let text = collect(options)?;
+    let mut file = File::create_new(path).map_err(write)?;
+    file.write_all(text.as_bytes()).map_err(|source| {
+        // What could not be written whole is no report. A file that stays is named by the next attempt.
         let _ = std::fs::remove_file(path);
+        write(source)
     })?;
-    let text = if options.paths { text } else { private::without_folders(&text) };
-    file.write_all(text.as_bytes()).map_err(|source| ReportError::Write { path: path.clone(), source })?;
     Ok(Answer::done(format!("wrote {}; read it before you send it\n", path.display())))
 }
 
+/// Checks that a file can be made at a path.
+fn check_place(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Err(ErrorKind::AlreadyExists.into());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = CString::new(folder.as_os_str().as_bytes())?;
+    // SAFETY: the name is NUL-terminated.
+    match unsafe { libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 fn collect(options: &Options) -> Result<String, ReportError> {
-    let mut text = format!("# Report of tenon {}\n\n", env!("CARGO_PKG_VERSION"));
-    text += &system::describe();
+    let arguments: Vec<String> = options.files().map(|path| path.to_string_lossy().into_owned()).collect();
+    let variables: Vec<String> =
+        std::env::vars_os().map(|(_, value)| value.to_string_lossy().into_owned()).collect();
+    let folders = Folders::new(arguments.iter().map(String::as_str), variables.iter().map(String::as_str));
+    let keep = options.paths;
+    let shorten = |value: &str| if keep { value.to_owned() } else { folders.removed_from_value(value) };
+    let shorten_text = |text: &str| if keep { text.to_owned() } else { folders.removed_from(text) };
+    let system = system::describe(shorten);
+    let sections = environment::without_secrets(&sections(options)?);
+    Ok(format!("# Report of tenon {}\n\n{system}{}", env!("CARGO_PKG_VERSION"), shorten_text(&sections)))
+}
+
+/// Runs the other commands, and returns a section for each.
+fn sections(options: &Options) -> Result<String, ReportError> {
+    let mut text = String::new();
     let paths = |flag: &str, path: &Path| [flag.to_owned(), path.to_string_lossy().into_owned()];
     let mut doctor = vec!["doctor".to_owned()];
     doctor.extend(options.plugins.iter().map(|plugin| plugin.to_string_lossy().into_owned()));

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crate::environment;
+
 /// Beginnings of the names of such variables.
 const VARIABLES: [&str; 9] = [
     "ASCEND_",
@@ -15,8 +17,8 @@ const VARIABLES: [&str; 9] = [
     "TENON_",
 ];
 
-/// Describes the system as a section.
-pub fn describe() -> String {
+/// Describes the system as a section. `shorten` removes folders from the value of a variable.
+pub fn describe(shorten: impl Fn(&str) -> String) -> String {
     let mut text = String::from("## System\n\n");
     let mut row = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -44,7 +46,7 @@ pub fn describe() -> String {
         text += "None is set.\n";
     }
     for (name, value) in variables {
-        text += &format!("    {name}={value}\n");
+        text += &format!("    {name}={}\n", shorten(&environment::shown(&name, &value)));
     }
     text + "\n"
 }

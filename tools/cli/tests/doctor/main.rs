@@ -58,6 +58,23 @@ fn file_that_is_no_library_for_this_system_is_explained() {
         let said = setup.doctor().plugin(&file).refused();
         assert!(said.contains(part), "{name}: `{part}` is not in:\n{said}");
     }
+    for (name, bytes, part) in [
+        (
+            "lfs.so",
+            &b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 15\n"[..],
+            "git lfs pull",
+        ),
+        ("page.so", b"<!DOCTYPE html><html>404</html>\n", "It is a web page"),
+        ("empty.so", b"", "It is empty"),
+        ("archive.so", b"!<arch>\n", "It is a static archive"),
+        ("wheel.so", b"PK\x03\x04", "install it with pip"),
+        ("object.so", &[&bytes[..16], &[1, 0], &bytes[18..]].concat(), "It is an object file"),
+    ] {
+        let file = setup.path(name);
+        fs::write(&file, bytes).unwrap();
+        let said = setup.doctor().plugin(&file).refused();
+        assert!(said.contains(part), "{name}: `{part}` is not in:\n{said}");
+    }
     let said = setup.doctor().plugin(&setup.path("absent.so")).refused();
     assert!(said.contains("there is no file"), "{said}");
 }
@@ -153,6 +170,27 @@ fn library_that_is_missing_is_named() {
     let said = setup.doctor().plugin(&plugin).refused();
     assert!(said.contains("libdriver.so: cannot open shared object file"), "{said}");
     assert!(said.contains("Set LD_LIBRARY_PATH to the folder of `libdriver.so`"), "{said}");
+}
+
+#[test]
+fn library_for_another_c_library_is_named() {
+    let setup = Setup::new("musl");
+    let plugin = setup.plugin_that_needs_a_library("libc.musl-x86_64.so.1");
+    fs::remove_file(setup.path("libc.musl-x86_64.so.1")).unwrap();
+    let said = setup.doctor().plugin(&plugin).refused();
+    assert!(said.contains("built for the C library musl, as of Alpine Linux"), "{said}");
+}
+
+#[test]
+fn pipe_that_paddle_would_wait_for_is_named() {
+    let setup = Setup::new("pipe");
+    let folder = setup.folder("plugins");
+    let made = std::process::Command::new("mkfifo").arg(folder.join("libpipe.so")).status().unwrap();
+    assert!(made.success());
+    let root = folder.display().to_string();
+    let said = setup.doctor().paddle("3.3.1").env("CUSTOM_DEVICE_ROOT", &root).refused();
+    assert!(said.contains("it is a named pipe, and not a file: PaddlePaddle would wait for it"), "{said}");
+    assert!(said.contains("not tried, because it would open a file that is none"), "{said}");
 }
 
 #[test]
