@@ -320,6 +320,24 @@ def test_convolution_other_shape_fails(lib: Library) -> None:
         lib.call("diopiConvolution2d", Out((1, 3, 4, 4), "float64"), x, weight, *lists)
 
 
+@pytest.mark.parametrize("windows", [0, 1])
+def test_windows_larger_than_the_input_do_not_count(lib: Library, windows: int) -> None:
+    """Quotients are rounded down; PaddlePaddle truncates them, and has one window here."""
+    x, weight = np.ones((1, 1, 4, 4)), np.ones((1, 1, 5, 5))
+    calls = (
+        ("diopiConvolution2d", (1, 1, windows, windows), x, weight, None, [3], [0], [1], 1),
+        ("diopiIm2Col", (1, 25, windows), x, [5], [1], [0], [3]),
+        ("diopiCol2Im", (1, 1, 4, 4), np.ones((1, 25, windows)), [4, 4], [5], [1], [0], [3]),
+    )
+    for name, shape, *arguments in calls:
+        out = Out(shape, "float64")
+        if windows:
+            with pytest.raises(DiopiError, match="shape"):
+                lib.call(name, out, *arguments)
+        else:
+            assert lib.call(name, out, *arguments).sum() == 0
+
+
 def test_transposed_gradients_find_the_output_padding(lib: Library) -> None:
     rng = np.random.default_rng(0)
     x, weight, dy = (rng.normal(size=n) for n in [(1, 2, 3, 3), (2, 3, 2, 2), (1, 3, 7, 6)])

@@ -142,10 +142,58 @@ CASES: dict[str, Case] = {
 }
 
 
+WIDE = normal(2, 2, 4, 5, seed=30)
+"""Images that are smaller than some windows, by less than the stride: there is one window."""
+
+CASES |= {
+    "avg_pool2d of a larger window": Case(lambda x: F.avg_pool2d(x, 5, 3), (WIDE,), double=1e-7),
+    "avg_pool2d of a larger window, rounded up": Case(
+        lambda x: F.avg_pool2d(x, 7, 3, ceil_mode=True), (WIDE,), double=1e-7
+    ),
+    "avg_pool2d of a larger window, channels last": Case(
+        lambda x: F.avg_pool2d(x, 5, 3, data_format="NHWC"),
+        (np.ascontiguousarray(WIDE.transpose(0, 2, 3, 1)),),
+        double=1e-7,
+    ),
+    "max_pool2d of a larger window": Case(lambda x: F.max_pool2d(x, 6, 4), (WIDE,)),
+    "max_pool2d of a larger window with indices": Case(
+        lambda x: F.max_pool2d(x, 5, 3, return_mask=True), (WIDE,)
+    ),
+    "avg_pool1d of a larger window": Case(lambda x: F.avg_pool1d(x[0], 6, 4), (WIDE,), double=1e-7),
+    "avg_pool3d of a larger window": Case(
+        lambda x: F.avg_pool3d(x.unsqueeze(0), (3, 5, 5), (2, 3, 3)), (WIDE,), double=1e-7
+    ),
+    "conv1d of a larger window": Case(
+        lambda x, w: F.conv1d(x[0], w, stride=3), (WIDE, normal(3, 4, 7, seed=31))
+    ),
+    "conv2d of a larger window": Case(
+        lambda x, w: F.conv2d(x, w, stride=3), (WIDE, normal(3, 2, 5, 6, seed=32))
+    ),
+    "conv2d of a larger window with a dilation": Case(
+        lambda x, w: F.conv2d(x, w, stride=4, padding=1, dilation=4),
+        (WIDE, normal(3, 2, 3, 3, seed=33)),
+    ),
+    "conv2d of each channel of a larger window": Case(
+        lambda x, w: F.conv2d(x, w, stride=3, groups=2), (WIDE, normal(2, 1, 5, 6, seed=34))
+    ),
+}
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", CASES)
 def test_results_and_gradients_are_those_of_the_cpu(name: str, dtype: str) -> None:
     check(CASES[name], dtype)
+
+
+def test_columns_of_a_larger_window_are_the_image_and_zeros() -> None:
+    """Paddle's CPU writes past its memory for these."""
+    x = paddle.to_tensor(WIDE)
+    x.stop_gradient = False
+    columns = F.unfold(x, [5, 6], 3)
+    padded = np.pad(WIDE, ((0, 0), (0, 0), (0, 1), (0, 1)))
+    np.testing.assert_array_equal(columns.numpy(), padded.reshape(2, 60, 1))
+    (columns * columns).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * WIDE, rtol=1e-6)
 
 
 def test_gradients_of_broadcast_batches() -> None:

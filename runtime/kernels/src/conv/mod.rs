@@ -19,7 +19,7 @@ use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{lend, with_optional_slices, with_slices};
 use crate::loops::window::{
     SPACE, Spatial, attribute, channels_first, channels_first_mut, channels_last, paddings as read_paddings,
-    space,
+    space, windows,
 };
 use crate::tensor::{View, ViewMut};
 
@@ -42,7 +42,7 @@ pub fn conv(
     let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
     let last = channels_last(data_format)?;
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
-    let geometry = attributes.forward(x.dims(), filter.dims())?;
+    let geometry = attributes.forward(x.dims(), filter.dims(), out.dims())?;
     expect_shape(&geometry.small_dims(out.dims().len()), out.dims())?;
     let operands = [&x, filter];
     let Some(out) = geometry.left_over(Pass::Small, Some(out), operands, &operands)? else { return Ok(()) };
@@ -73,7 +73,7 @@ pub fn conv_grad(
     let last = channels_last(data_format)?;
     let (x, dout) = (channels_first(x, last), channels_first(dout, last));
     let dx = dx.map(|dx| channels_first_mut(dx, last));
-    let geometry = attributes.forward(x.dims(), filter.dims())?;
+    let geometry = attributes.forward(x.dims(), filter.dims(), dout.dims())?;
     expect_shape(&geometry.small_dims(dout.dims().len()), dout.dims())?;
     expect_shape(x.dims(), dx.as_ref().map_or(x.dims(), ViewMut::dims))?;
     expect_shape(filter.dims(), dfilter.as_deref().map_or(filter.dims(), ViewMut::dims))?;
@@ -179,14 +179,19 @@ struct Attributes<'a> {
 }
 
 impl Attributes<'_> {
-    /// Computes the geometry of a convolution of `x`.
-    fn forward(&self, x: &[usize], filter: &[usize]) -> Result<Geometry> {
-        let geometry = self.geometry(x, filter)?;
-        let small = std::array::from_fn(|n| {
-            let reach = geometry.large[n] + geometry.paddings[n].iter().sum::<usize>();
-            reach.checked_sub(geometry.span(n)).map_or(0, |rest| rest / geometry.strides[n] + 1)
-        });
-        let geometry = Geometry { small, ..geometry };
+    /// Computes the geometry of a convolution of `x` whose result has the shape `out`.
+    fn forward(&self, x: &[usize], filter: &[usize], out: &[usize]) -> Result<Geometry> {
+        let mut geometry = self.geometry(x, filter)?;
+        let wanted = space(out)?;
+        for (n, wanted) in wanted.into_iter().enumerate() {
+            let (span, stride) = (geometry.span(n), geometry.strides[n]);
+            let room = geometry.large[n] + geometry.paddings[n].iter().sum::<usize>();
+            geometry.small[n] = windows(room, span, stride, wanted);
+            if geometry.small[n] > 0 {
+                // What a window reads behind the room is zero.
+                geometry.paddings[n][1] += span.saturating_sub(room);
+            }
+        }
         let channels = geometry.groups * geometry.large_channels;
         expect_shape(&[&[x[0], channels], &x[2..]].concat(), x)?;
         Ok(geometry)

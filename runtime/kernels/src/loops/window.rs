@@ -112,10 +112,34 @@ pub(crate) fn paddings(
     }
 }
 
+/// Returns the number of windows of `span` elements, `stride` apart, in `room` elements.
+///
+/// If the window is longer than the room by less than the stride, hosts differ: the quotient of a negative
+/// number and the stride is rounded down, or truncated toward zero as in PaddlePaddle, so there is no window
+/// or one. `wanted`, the number of windows in the host's result, decides.
+pub(crate) fn windows(room: usize, span: usize, stride: usize, wanted: usize) -> usize {
+    match room.checked_sub(span) {
+        Some(rest) => rest / stride + 1,
+        None => usize::from(wanted == 1 && span - room < stride),
+    }
+}
+
 /// Returns the windows whose element at an offset from the window's start is in the image: the `n` below
 /// `windows` for which `n * stride + offset` is at least 0 and below `len`.
 pub(crate) fn inside(windows: usize, stride: usize, offset: isize, len: usize) -> Range<usize> {
     let end = usize::try_from(len as isize - offset).map_or(0, |reach| reach.div_ceil(stride)).min(windows);
     let start = if offset < 0 { offset.unsigned_abs().div_ceil(stride) } else { 0 };
     start.min(end)..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_longer_than_the_room_are_counted_as_the_host_does() {
+        assert_eq!((windows(4, 5, 3, 1), windows(4, 5, 3, 0)), (1, 0));
+        assert_eq!((windows(4, 7, 3, 1), windows(4, 5, 1, 1)), (0, 0));
+        assert_eq!((windows(4, 4, 3, 0), windows(7, 4, 3, 1), windows(0, 0, 1, 0)), (1, 2, 1));
+    }
 }

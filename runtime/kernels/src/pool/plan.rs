@@ -1,7 +1,7 @@
 //! The positions of the windows of a pooling operator.
 
 use crate::error::{Error, Result, expect_shape};
-use crate::loops::window::{SPACE, Spatial, attribute, paddings, space};
+use crate::loops::window::{SPACE, Spatial, attribute, paddings, space, windows};
 
 /// A window along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Plan {
             let counts = attribute("kernel_size", attributes.kernel_size, rank, 1)?;
             std::array::from_fn(|n| adaptive(image[n], counts[n]))
         } else {
-            attributes.sliding(image, rank)?
+            attributes.sliding(image, rank, space(out)?)?
         };
         let lens = windows.each_ref().map(Vec::len);
         expect_shape(&[&x[..2], &lens[SPACE - rank..]].concat(), out)?;
@@ -96,15 +96,20 @@ impl Plan {
 }
 
 impl Attributes<'_> {
-    fn sliding(&self, image: Spatial<usize>, rank: usize) -> Result<Spatial<Vec<Window>>> {
+    /// Returns the windows; where hosts count them differently, as many as `wanted`.
+    fn sliding(
+        &self,
+        image: Spatial<usize>,
+        rank: usize,
+        wanted: Spatial<usize>,
+    ) -> Result<Spatial<Vec<Window>>> {
         let kernel = attribute("kernel_size", self.kernel_size, rank, 1)?;
         let strides = attribute("strides", self.strides, rank, 1)?;
         let paddings = paddings(self.paddings, self.padding_algorithm, rank, image, kernel, strides)?;
         Ok(std::array::from_fn(|n| {
             let (len, [before, behind], stride) = (image[n], paddings[n], strides[n]);
             let up = if self.ceil_mode { stride - 1 } else { 0 };
-            let count =
-                (len + before + behind).checked_sub(kernel[n]).map_or(0, |rest| (rest + up) / stride + 1);
+            let count = windows(len + before + behind + up, kernel[n], stride, wanted[n]);
             let window = |number: usize| {
                 let start = number * stride;
                 // As in PaddlePaddle: the padding before the image counts on both sides.

@@ -6,6 +6,7 @@ use crate::error::{Error, Result, expect_shape};
 use crate::loops::convert::Compute;
 use crate::loops::movement::{self, with_word};
 use crate::loops::slices::{Slot, with_slices};
+use crate::loops::window::windows;
 use crate::tensor::{View, ViewMut};
 
 /// The sizes of a sliding window: of the image, of the window, and so on. Vertical sizes come before
@@ -51,12 +52,17 @@ impl Windows {
             _ => sizes("paddings", paddings, 0)?,
         };
         let image = [height, width];
-        let mut count = [0; 2];
+        let (mut count, mut truncated) = ([0; 2], [0; 2]);
         for (n, padding) in [up.checked_add(down), left.checked_add(right)].into_iter().enumerate() {
-            let reach = dilation[n].checked_mul(kernel[n] - 1).and_then(|reach| reach.checked_add(1));
+            let span = dilation[n].checked_mul(kernel[n] - 1).and_then(|reach| reach.checked_add(1));
             let room = padding.and_then(|padding| image[n].checked_add(padding));
-            let free = room.ok_or(Error::Overflow)?.checked_sub(reach.ok_or(Error::Overflow)?);
-            count[n] = free.map_or(0, |free| free / stride[n] + 1);
+            let (span, room) = (span.ok_or(Error::Overflow)?, room.ok_or(Error::Overflow)?);
+            count[n] = windows(room, span, stride[n], 0);
+            truncated[n] = windows(room, span, stride[n], 1);
+        }
+        // The result has only the product of the numbers, so that one alone cannot be compared.
+        if columns.last().is_some_and(|&len| len > 0) {
+            count = truncated;
         }
         let rows = channels.checked_mul(kernel[0]).and_then(|rows| rows.checked_mul(kernel[1]));
         let expected = vec![batch, rows.ok_or(Error::Overflow)?, count[0] * count[1]];

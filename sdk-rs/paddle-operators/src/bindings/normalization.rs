@@ -183,10 +183,10 @@ impl Run<Any> for LayerNormGrad<'_> {
             .map(|out| out.view(outputs::like(&x)))
             .transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         let mut dbias = outputs::wanted(self.dbias)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -310,10 +310,10 @@ impl Run<Any> for GroupNormGradUntilV3_2<'_> {
             .map(|out| out.view(outputs::like(&x)))
             .transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         let mut dbias = outputs::wanted(self.dbias)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -362,10 +362,10 @@ impl Run<Any> for GroupNormGrad<'_> {
             .map(|out| out.view(outputs::like(&x)))
             .transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         let mut dbias = outputs::wanted(self.dbias)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -452,10 +452,10 @@ impl Run<Any> for InstanceNormGradUntilV3_0<'_> {
             .map(|out| out.view(outputs::like(&x)))
             .transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         let mut dbias = outputs::wanted(self.dbias)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -500,10 +500,10 @@ impl Run<Any> for InstanceNormGrad<'_> {
             .map(|out| out.view(outputs::like(&x)))
             .transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         let mut dbias = outputs::wanted(self.dbias)?
-            .map(|out| out.view(outputs::like_first(scale.iter())?))
+            .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
             device

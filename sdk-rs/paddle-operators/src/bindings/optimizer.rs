@@ -68,7 +68,9 @@ impl Run<Any> for Sgd<'_> {
         let master_param = self.master_param.map(Tensor::view).transpose()?;
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -121,7 +123,9 @@ impl Run<Any> for Momentum<'_> {
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut velocity_out = self.velocity_out.view(outputs::like(&velocity))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -203,7 +207,9 @@ impl Run<Any> for AdamUntilV2_6<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -292,7 +298,9 @@ impl Run<Any> for Adam<'_> {
         let mut moment1_out = self.moment1_out.view(outputs::like(&moment1))?;
         let mut moment2_out = self.moment2_out.view(outputs::like(&moment2))?;
         let mut moment2_max_out = outputs::wanted(self.moment2_max_out)?
-            .map(|out| out.view(outputs::like_first(moment2_max.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(moment2_max.as_ref(), out, &param)?)
+            })
             .transpose()?;
         let mut beta1_pow_out = outputs::wanted(self.beta1_pow_out)?
             .map(|out| out.view(outputs::like(&beta1_pow)))
@@ -301,7 +309,9 @@ impl Run<Any> for Adam<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -395,7 +405,9 @@ impl Run<Any> for AdamwUntilV2_6<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -490,7 +502,9 @@ impl Run<Any> for Adamw<'_> {
         let mut moment1_out = self.moment1_out.view(outputs::like(&moment1))?;
         let mut moment2_out = self.moment2_out.view(outputs::like(&moment2))?;
         let mut moment2_max_out = outputs::wanted(self.moment2_max_out)?
-            .map(|out| out.view(outputs::like_first(moment2_max.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(moment2_max.as_ref(), out, &param)?)
+            })
             .transpose()?;
         let mut beta1_pow_out = outputs::wanted(self.beta1_pow_out)?
             .map(|out| out.view(outputs::like(&beta1_pow)))
@@ -499,7 +513,9 @@ impl Run<Any> for Adamw<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -564,7 +580,9 @@ impl Run<Any> for Adagrad<'_> {
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut moment_out = self.moment_out.view(outputs::like(&moment))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -659,7 +677,9 @@ impl Run<Any> for Adadelta<'_> {
             .avg_squared_update_out
             .view(outputs::like(&avg_squared_update))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -717,7 +737,9 @@ impl Run<Any> for Adamax<'_> {
         let mut moment_out = self.moment_out.view(outputs::like(&moment))?;
         let mut inf_norm_out = self.inf_norm_out.view(outputs::like(&inf_norm))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -786,10 +808,14 @@ impl Run<Any> for Rmsprop<'_> {
             .mean_square_out
             .view(outputs::like(&mean_square))?;
         let mut mean_grad_out = outputs::wanted(self.mean_grad_out)?
-            .map(|out| out.view(outputs::like_first(mean_grad.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(mean_grad.as_ref(), out, &param)?)
+            })
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -870,7 +896,9 @@ impl Run<Any> for Lamb<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -954,7 +982,9 @@ impl Run<Any> for Nadam<'_> {
         let mut moment1_out = self.moment1_out.view(outputs::like(&moment1))?;
         let mut moment2_out = self.moment2_out.view(outputs::like(&moment2))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -1030,7 +1060,9 @@ impl Run<Any> for Radam<'_> {
         let mut moment1_out = self.moment1_out.view(outputs::like(&moment1))?;
         let mut moment2_out = self.moment2_out.view(outputs::like(&moment2))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -1097,7 +1129,9 @@ impl Run<Any> for Rprop<'_> {
             .learning_rate_out
             .view(outputs::like(&learning_rate))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device
@@ -1154,7 +1188,9 @@ impl Run<Any> for Asgd<'_> {
         let mut d_out = self.d_out.view(outputs::like(&d))?;
         let mut old_grad_out = self.old_grad_out.view(outputs::like(&old_grad))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| out.view(outputs::like_first(master_param.iter())?))
+            .map(|out| {
+                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
+            })
             .transpose()?;
         call.run(|device, launch| {
             device

@@ -11,6 +11,23 @@ pub(crate) fn like(input: &TensorRef<'_>) -> DataType {
     input.data_type()
 }
 
+/// Returns the type of an optional input, or if it is absent the type that the host has set for the output:
+/// Paddle computes the gradient of a bias without a scale.
+///
+/// Some releases leave the default there, which is float32. So the type is at least as wide as that of the
+/// first input.
+pub(crate) fn like_optional(
+    input: Option<&TensorRef<'_>>,
+    output: Output<'_>,
+    first: &TensorRef<'_>,
+) -> Result<DataType> {
+    match (input, like(first)) {
+        (Some(input), _) => Ok(like(input)),
+        (None, DataType::FLOAT64) => Ok(DataType::FLOAT64),
+        (None, _) => output.tensor().data_type(),
+    }
+}
+
 /// Returns the type of the first of several inputs.
 pub(crate) fn like_first<'v>(inputs: impl IntoIterator<Item = &'v TensorRef<'v>>) -> Result<DataType> {
     let first = inputs.into_iter().next();

@@ -34,7 +34,11 @@ kernel! {
 impl<T: Element> Run<T> for SetValue<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let values = self.values.iter().map(|value| value.to()).collect::<Result<Vec<T>>>()?;
-        let shape = self.shape.iter().map(|&dim| unsigned("shape", dim)).collect::<Result<Vec<_>>>()?;
+        let mut shape = self.shape.iter().map(|&dim| unsigned("shape", dim)).collect::<Result<Vec<_>>>()?;
+        if values.is_empty() {
+            // Paddle passes the shape [1] for a tensor without elements.
+            shape = vec![0];
+        }
         let value = call.upload(&values, &shape)?;
         let bounds = [&self.starts, &self.ends, &self.steps];
         let part = Part::new(self.axes, bounds, self.decrease_axes, self.none_axes)?;
@@ -137,6 +141,9 @@ impl<'a> Part<'a> {
         }
         let place = self.place(out.place()?)?;
         let first = DevicePtr::from_ptr(place.first);
+        if value.is_empty() || place.dims.contains(&0) {
+            return Ok(());
+        }
         let rank = place.dims.len();
         let layout = layout(&place.dims, &place.strides)?;
         // SAFETY: the part is inside the tensor, whose memory Paddle keeps for work on the stream.

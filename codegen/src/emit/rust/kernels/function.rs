@@ -131,6 +131,13 @@ fn output(kernel: &Kernel, operator: &Operator, index: usize) -> Argument {
             let of = of(index);
             quote!(outputs::like(#of))
         }
+        OutputType::Like(index)
+            if operator.inputs[index].arity == Arity::Optional && output.arity == Arity::Optional =>
+        {
+            let name = names::snake(&operator.inputs[index].name);
+            let first = of(0);
+            quote!(outputs::like_optional(#name.as_ref(), out, #first)?)
+        }
         OutputType::Like(index) => {
             let of = of(index);
             quote!(outputs::like_first(#of)?)

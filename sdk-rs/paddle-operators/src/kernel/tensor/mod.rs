@@ -11,7 +11,7 @@ use std::slice;
 use smallvec::{SmallVec, smallvec};
 use tenon::DevicePtr;
 use tenon::device::DataType;
-use tenon::operators::{Layout, TensorRef};
+use tenon::operators::{Layout, TensorRef, contiguous_strides};
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{self, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
 
@@ -85,20 +85,27 @@ impl<'c> Tensor<'c> {
     }
 
     /// Returns the distance from each element to its neighbour along each dimension, in elements.
+    ///
+    /// A tensor without strides is contiguous: Paddle sets none for some results without elements.
     pub(crate) fn strides(self) -> Result<PerDimension<isize>> {
-        let rank = self.count("the number of strides", self.ask(PaddleApi::tensor_get_num_strides)?)?;
+        if let Some(strides) = self.known_strides()? {
+            return Ok(strides);
+        }
+        let strides = contiguous_strides(&self.dims()?).map_err(Error::of_operator)?;
+        Ok(strides.into_iter().collect())
+    }
+
+    /// Returns the strides; `None` if they are not set, as for the output of a kernel that supports any
+    /// strides.
+    pub(in crate::kernel) fn known_strides(self) -> Result<Option<PerDimension<isize>>> {
+        let Ok(rank) = usize::try_from(self.ask(PaddleApi::tensor_get_num_strides)?) else {
+            return Ok(None);
+        };
         let mut strides = smallvec![0; rank];
         for (index, stride) in strides.iter_mut().enumerate() {
             *stride = self.ask_at(PaddleApi::tensor_get_stride, index)? as isize;
         }
-        Ok(strides)
-    }
-
-    /// Returns the strides as [`strides`](Self::strides) does; `None` if they are not set, as for the output
-    /// of a kernel that supports any strides.
-    pub(in crate::kernel) fn known_strides(self) -> Result<Option<PerDimension<isize>>> {
-        let is_set = self.ask(PaddleApi::tensor_get_num_strides)? >= 0;
-        is_set.then(|| self.strides()).transpose()
+        Ok(Some(strides))
     }
 
     /// Calls a function of Paddle that queries the tensor.

@@ -20,6 +20,25 @@ fn lists(kernel_size: &[i64], dilation: &[i64], padding: &[i64], stride: &[i64])
     ])
 }
 
+/// Checks that there is a column for each block of the images. A block that is larger than an image does not
+/// count, as in PyTorch's documentation of `Unfold`.
+fn expect_columns(columns: &Tensor<'_>, images: &Tensor<'_>, lists: [&[i64]; 4]) -> Result<()> {
+    let [sizes, strides, paddings, dilations] = lists;
+    let count = |n: usize| {
+        let room = images.dims()[2 + n] as i64 + 2 * paddings[n];
+        (room - dilations[n] * (sizes[n] - 1) - 1).div_euclid(strides[n]) + 1
+    };
+    let expected = (0..2).map(|n| count(n).max(0) as usize).product();
+    match columns.dims()[2] == expected {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "images of the shape {:?} have {expected} blocks, and the columns have the shape {:?}",
+            images.dims(),
+            columns.dims()
+        ))),
+    }
+}
+
 /// Extracts blocks of images as columns.
 pub(crate) fn im2col(
     call: &Call,
@@ -32,6 +51,7 @@ pub(crate) fn im2col(
 ) -> Result<()> {
     let [sizes, strides, paddings, dilations] = lists(kernel_size, dilation, padding, stride)?;
     let (input, out) = (batched("input", input, 2)?, batched("out", out, 1)?);
+    expect_columns(&out, &input, [&sizes, &strides, &paddings, &dilations])?;
     let mut result = call.output(&out, input.data_type(), &[&input])?;
     call.run(&Method::new("unfold", FLOAT | INTEGER), input.data_type(), |device, launch| {
         let (out, x) = (result.elements(), input.elements());
@@ -60,6 +80,7 @@ pub(crate) fn col2im(
             out.dims()
         )));
     }
+    expect_columns(&input, &out, [&sizes, &strides, &paddings, &dilations])?;
     let mut result = call.output(&out, input.data_type(), &[&input])?;
     call.run(&Method::new("fold", FLOAT | INTEGER), input.data_type(), |device, launch| {
         let (out, x) = (result.elements(), input.elements());
