@@ -62,11 +62,14 @@ class Number:
 
 
 class Sparse:
-    """A sparse matrix in compressed rows: row offsets, columns and values."""
+    """A sparse matrix in compressed rows: row offsets, columns and values.
 
-    def __init__(self, shape: tuple[int, int], *parts: Array) -> None:
+    `None` is a part that the host does not have, as for matrices in another form.
+    """
+
+    def __init__(self, shape: tuple[int, int], *parts: Array | None) -> None:
         # The memory of the matrix itself is never read.
-        self.arrays = [np.zeros(shape, parts[2].dtype), *parts]
+        self.arrays = [np.zeros(shape, "f4"), *parts]
 
 
 class Generator:

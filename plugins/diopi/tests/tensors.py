@@ -149,9 +149,9 @@ class Tensors:
         """Returns the handle of an array's tensor."""
         return self._handles[id(array)]
 
-    def sparse(self, arrays: Sequence[Array]) -> int:
+    def sparse(self, arrays: Sequence[Array | None]) -> int | None:
         """Makes the tensor of the first array sparse, and returns its handle."""
-        handles = [self._handles[id(array)] for array in arrays]
+        handles = [None if array is None else self._handles[id(array)] for array in arrays]
         self._runtime.host_make_sparse(*map(ctypes.c_void_p, handles))
         return handles[0]
 

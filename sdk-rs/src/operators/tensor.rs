@@ -143,6 +143,12 @@ macro_rules! properties {
                 self.tensor.is_contiguous
             }
 
+            /// Returns the addresses of the bytes from the first to the last element in memory, gaps included.
+            #[must_use]
+            pub fn span(&self) -> Range<usize> {
+                self.tensor.span.clone()
+            }
+
             /// Adds dimensions of length one behind the others.
             #[must_use]
             pub fn append_dimensions(mut self, count: usize) -> Self {

@@ -166,14 +166,18 @@ diopiError_t host_read(diopiConstTensorHandle_t th, void* bytes) {
   return copy(th->storage, bytes, th->storage->data, true);
 }
 
+static bool is_sparse_tensor(diopiConstTensorHandle_t th) {
+  return th->parts[0] != NULL || th->parts[1] != NULL || th->parts[2] != NULL;
+}
+
 diopiError_t diopiGetTensorData(diopiTensorHandle_t th, void** data) {
-  if (th->parts[0] != NULL) return diopiErrorOccurred;
+  if (is_sparse_tensor(th)) return diopiErrorOccurred;
   *data = (char*)th->storage->data + th->offset * size_of(th->dtype);
   return diopiSuccess;
 }
 
 diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, const void** data) {
-  if (th->parts[0] != NULL) return diopiErrorOccurred;
+  if (is_sparse_tensor(th)) return diopiErrorOccurred;
   *data = (const char*)th->storage->data + th->offset * size_of(th->dtype);
   return diopiSuccess;
 }
@@ -184,9 +188,16 @@ diopiError_t diopiGetTensorShape(diopiConstTensorHandle_t th, diopiSize_t* size)
 }
 
 diopiError_t diopiGetTensorStride(diopiConstTensorHandle_t th, diopiSize_t* stride) {
-  if (th->parts[0] != NULL) return diopiErrorOccurred;
+  if (is_sparse_tensor(th)) return diopiErrorOccurred;
   *stride = th->stride;
   return diopiSuccess;
+}
+
+void host_set_layout(
+    diopiTensorHandle_t th, int64_t ndim, const int64_t* shape, const int64_t* stride, int64_t offset) {
+  th->shape = (diopiSize_t){shape, ndim};
+  th->stride = (diopiSize_t){stride, ndim};
+  th->offset = offset;
 }
 
 diopiError_t diopiGetTensorDtype(diopiConstTensorHandle_t th, diopiDtype_t* dtype) {
@@ -231,7 +242,7 @@ diopiError_t diopiGetTensorStorageNbytes(diopiConstTensorHandle_t th, size_t* p_
 }
 
 diopiError_t diopiIsTensorSparse(diopiConstTensorHandle_t th, bool* is_sparse) {
-  *is_sparse = th->parts[0] != NULL;
+  *is_sparse = is_sparse_tensor(th);
   return diopiSuccess;
 }
 
@@ -302,9 +313,29 @@ static diopiTensorHandle_t kept(diopiContextHandle_t ctx, diopiTensorHandle_t te
   return tensor;
 }
 
+static enum host_fault fault;
+
+void host_set_fault(enum host_fault next) { fault = next; }
+
 diopiError_t diopiRequireTensor(
     diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, const diopiSize_t* size, const diopiSize_t* stride,
     diopiDtype_t dtype, diopiDevice_t device) {
+  const diopiSize_t none = {NULL, 0};
+  switch (fault) {
+    case host_works:
+      break;
+    case host_fails:
+      return diopiErrorOccurred;
+    case host_gives_null:
+      *tensor = NULL;
+      return diopiSuccess;
+    case host_gives_another_type:
+      dtype = dtype == diopi_dtype_int8 ? diopi_dtype_float64 : diopi_dtype_int8;
+      break;
+    case host_gives_another_shape:
+      size = &none;
+      break;
+  }
   // The elements lie between the first one and the one with the largest indices.
   int64_t last = 0, step = 1;
   bool is_empty = false;

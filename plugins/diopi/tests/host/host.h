@@ -51,6 +51,15 @@ void host_make_sparse(
     diopiTensorHandle_t th, diopiTensorHandle_t crow_indices, diopiTensorHandle_t col_indices,
     diopiTensorHandle_t values);
 
+// Sets the layout that the tensor reports. The lists are not copied, and may be wrong: they are for hostile tensors.
+void host_set_layout(
+    diopiTensorHandle_t th, int64_t ndim, const int64_t* shape, const int64_t* stride, int64_t offset);
+
+// What `diopiRequireTensor` does wrong.
+enum host_fault { host_works, host_fails, host_gives_null, host_gives_another_type, host_gives_another_shape };
+
+void host_set_fault(enum host_fault next);
+
 void host_destroy_tensor(diopiTensorHandle_t th);
 
 // Destroys the tensors that operators have made in a context.

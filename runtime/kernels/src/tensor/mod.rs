@@ -7,6 +7,7 @@
 pub(crate) mod axis;
 pub(crate) mod buffer;
 mod layout;
+mod overlap;
 pub(crate) mod strided;
 
 use std::marker::PhantomData;
@@ -320,8 +321,8 @@ impl<'a> ViewMut<'a> {
     /// negative.
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Overflow`] and [`Error::Address`]; [`Error::Repeated`] if a dimension has
-    /// more than one element and the stride zero.
+    /// [`Error::Rank`], [`Error::Overflow`] and [`Error::Address`]; [`Error::Repeated`] if elements share an
+    /// address.
     ///
     /// # Safety
     /// During `'a`, all elements of the layout are initialised memory, or memory from an allocator of another
@@ -346,14 +347,13 @@ impl<'a> ViewMut<'a> {
     ///
     /// # Errors
     /// [`Error::Rank`], [`Error::Overflow`], [`Error::OutOfBounds`] if the layout extends past the slice, and
-    /// [`Error::Repeated`] if a dimension has more than one element and the stride zero.
+    /// [`Error::Repeated`] if elements share an address.
     pub fn of_strided<T: Element>(slice: &'a mut [T], dims: &[usize], strides: &[isize]) -> Result<Self> {
         Self::new(Memory::of_slice(slice.as_mut_ptr(), slice.len(), dims, strides)?)
     }
 
     fn new(memory: Memory) -> Result<Self> {
-        let mut steps = memory.dims.iter().zip(&memory.strides);
-        if memory.len > 0 && steps.any(|(&dim, &stride)| dim > 1 && stride == 0) {
+        if !memory.contiguous && overlap::shares_elements(&memory.dims, &memory.strides) {
             return Err(Error::Repeated { dims: memory.dims.to_vec(), strides: memory.strides.to_vec() });
         }
         Ok(Self { memory, lifetime: PhantomData })
@@ -417,7 +417,7 @@ impl<'a> ViewMut<'a> {
     /// input before they are read. Each tile of the input is read before the tile of the output at the same
     /// position is written.
     pub(crate) fn overwrites(&self, input: &View<'_>) -> bool {
-        self.memory.overlaps(&input.memory) && !(self.is_same_place(input) && self.is_injective())
+        self.memory.overlaps(&input.memory) && !self.is_same_place(input)
     }
 
     /// Returns true if each element of the input, broadcast to the output's shape, has the address of the
@@ -434,21 +434,5 @@ impl<'a> ViewMut<'a> {
                     .iter()
                     .all(|&stride| dims.next().is_some_and(|(&dim, &own)| dim == 1 || stride == own))
             })
-    }
-
-    /// Returns true if the strides prove that no two elements share an address: each stride is larger than
-    /// the extent of all smaller ones.
-    fn is_injective(&self) -> bool {
-        let mut steps: PerDimension<(usize, usize)> = (self.memory.strides.iter().zip(&self.memory.dims))
-            .filter(|&(_, &dim)| dim > 1)
-            .map(|(&stride, &dim)| (stride.unsigned_abs(), dim - 1))
-            .collect();
-        steps.sort_unstable();
-        let mut reach = 0;
-        steps.iter().all(|&(stride, steps)| {
-            let clear = stride > reach;
-            reach += stride * steps;
-            clear
-        })
     }
 }

@@ -7,13 +7,14 @@ use smallvec::SmallVec;
 use tenon::device::{DataType, Error, Result, Status, Stream};
 use tenon::operators::{Launch, Operators, TensorMut, TensorRef, broadcast, contiguous_strides};
 
-use super::list::list;
+use super::list::{dimensions, missing};
 use super::method::{BOOL, COMPLEX, FLOAT, INTEGER, Method};
 use super::number::{Number, Operand, dtype};
 use super::output::Output;
 use super::tensor::Tensor;
 use crate::error::{self, refused, unsupported};
 use crate::host::runtime;
+use crate::library::blocks;
 use crate::provider::{Library, library};
 use crate::runtime::{self as diopi, Context, DeviceKind, DiopiError, ffi};
 
@@ -40,6 +41,11 @@ impl std::fmt::Debug for Call {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Call").field("context", &self.context).finish_non_exhaustive()
     }
+}
+
+/// Creates an error for a sparse tensor in another form than compressed rows.
+fn not_in_rows(name: &str) -> Error {
+    unsupported(format!("`{name}` is sparse in another form than compressed rows, which is not implemented"))
 }
 
 /// Runs the body of a computed function, and reports its errors to the host. A panic becomes an error.
@@ -72,15 +78,16 @@ impl Call {
         self.launch.synchronize(self.library.device)
     }
 
-    /// Creates a tensor of the host that lives as long as the context.
+    /// Creates a tensor of the host that lives as long as the context, and returns its handle and a view of it.
     ///
     /// Without strides, the tensor is row-major.
     pub(super) fn require(
         &self,
+        name: &str,
         ty: DataType,
         dims: &[usize],
         strides: Option<&[i64]>,
-    ) -> Result<diopi::Tensor> {
+    ) -> Result<(diopi::Tensor, Tensor<'_>)> {
         let dtype = dtype(ty).ok_or_else(|| unsupported(format!("tensors of {ty:?} are not implemented")))?;
         let lengths: Vec<i64> = dims.iter().map(|&dim| dim as i64).collect();
         let size = ffi::diopiSize_t { data: lengths.as_ptr(), len: lengths.len() as i64 };
@@ -95,13 +102,27 @@ impl Call {
                 DeviceKind::DEVICE,
             )
         };
-        made.map_err(refused)
+        let made = made.map_err(refused)?;
+        if made.is_null() {
+            return Err(Error::new(
+                Status::INTERNAL_ERROR,
+                "`diopiRequireTensor` succeeds with a null tensor",
+            ));
+        }
+        // SAFETY: the host has just created the tensor.
+        let view = unsafe { self.view(name, made) }?;
+        if (view.data_type(), view.dims()) != (ty, dims) {
+            let (actual, shape) = (view.data_type(), view.dims());
+            let message =
+                format!("`diopiRequireTensor` gives {actual:?} {shape:?} where {ty:?} {dims:?} is needed");
+            return Err(Error::new(Status::INTERNAL_ERROR, message));
+        }
+        Ok((made, view))
     }
 
     /// Creates an uninitialised temporary tensor.
     pub(crate) fn temporary(&self, ty: DataType, dims: &[usize]) -> Result<Tensor<'_>> {
-        // SAFETY: the host has just created the tensor.
-        unsafe { self.view("a temporary tensor", self.require(ty, dims, None)?) }
+        self.require("a temporary tensor", ty, dims, None).map(|(_, view)| view)
     }
 
     /// Creates a temporary tensor with the shape and the type of another tensor.
@@ -180,6 +201,11 @@ impl Call {
                 )
             }
         }
+    }
+
+    /// Returns true if the device has a method for elements of a type.
+    pub(crate) fn provides(&self, method: &Method, ty: DataType) -> bool {
+        method.check(self.library, ty).is_ok()
     }
 
     /// Calls a method of the operators. All inputs have the given type.
@@ -263,18 +289,21 @@ impl Call {
 
     /// Returns the sparse matrix among the arguments.
     pub(crate) fn sparse_matrix(&self, name: &str) -> Result<SparseMatrix<'_>> {
-        let handle = self.sparse.take().ok_or_else(|| Error::invalid(format!("`{name}` is not sparse")))?;
+        let handle = self.sparse.take().ok_or_else(|| {
+            unsupported(format!("`{name}` is dense; only matrices in compressed rows are implemented"))
+        })?;
         let host = runtime();
+        let of_other_form = |_| not_in_rows(name);
         // SAFETY: the handle is that of an argument, so the tensor lives until the call ends, and its parts with it.
         unsafe {
             let shape = host.get_tensor_shape(handle).map_err(refused)?;
-            let dims = list(name, &shape)?.iter().map(|&dim| usize::try_from(dim));
+            let dims = dimensions(name, &shape)?.iter().map(|&dim| usize::try_from(dim));
             let dims = dims.collect::<std::result::Result<_, _>>();
             Ok(SparseMatrix {
                 dims: dims.map_err(|_| Error::invalid(format!("`{name}` has a negative dimension")))?,
-                starts: self.view(name, host.get_tensor_crow_indices(handle).map_err(refused)?)?,
-                columns: self.view(name, host.get_tensor_col_indices(handle).map_err(refused)?)?,
-                values: self.view(name, host.get_tensor_values(handle).map_err(refused)?)?,
+                starts: self.view(name, host.get_tensor_crow_indices(handle).map_err(of_other_form)?)?,
+                columns: self.view(name, host.get_tensor_col_indices(handle).map_err(of_other_form)?)?,
+                values: self.view(name, host.get_tensor_values(handle).map_err(of_other_form)?)?,
             })
         }
     }
@@ -285,6 +314,9 @@ impl Call {
     /// # Safety
     /// The handle must be a live tensor of the host.
     pub(super) unsafe fn view(&self, name: &str, handle: diopi::Tensor) -> Result<Tensor<'_>> {
+        if handle.is_null() {
+            return Err(missing(name));
+        }
         let host = runtime();
         // A host without the function has no sparse tensors.
         // SAFETY: the caller's promise.
@@ -293,7 +325,9 @@ impl Call {
                 return Err(unsupported("the operator does not take several sparse tensors".to_owned()));
             }
             // SAFETY: as above. The values belong to the tensor.
-            return unsafe { self.view(name, host.get_tensor_values(handle).map_err(refused)?) };
+            return unsafe {
+                self.view(name, host.get_tensor_values(handle).map_err(|_| not_in_rows(name))?)
+            };
         }
         // SAFETY: the caller's promise.
         let (dtype, shape, strides, first) = unsafe {
@@ -308,7 +342,7 @@ impl Call {
             unsupported(format!("`{name}` has the type {dtype:?}, which is not implemented"))
         })?;
         // SAFETY: the lists belong to the tensor.
-        let (shape, strides) = unsafe { (list(name, &shape)?, list(name, &strides)?) };
+        let (shape, strides) = unsafe { (dimensions(name, &shape)?, dimensions(name, &strides)?) };
         let dims = shape.iter().map(|&dim| usize::try_from(dim));
         // Tensors of few dimensions need no allocations.
         let dims: SmallVec<[usize; 6]> = dims
@@ -322,7 +356,10 @@ impl Call {
             return Err(Error::invalid(format!("`{name}` has no memory")));
         }
         // SAFETY: the elements are device memory, which the host keeps for work on the stream.
-        unsafe { Tensor::new(tenon::DevicePtr::from_addr(first.addr()), ty, &dims, &strides) }
-            .map_err(|error| Error::invalid(format!("`{name}`: {}", error.message)))
+        let tensor = unsafe { Tensor::new(tenon::DevicePtr::from_addr(first.addr()), ty, &dims, &strides) }
+            .map_err(|error| Error::invalid(format!("`{name}`: {}", error.message)))?;
+        blocks::check_span(name, first.addr(), tensor.elements().span())
+            .map_err(|error| Error::invalid(error.message.clone()))?;
+        Ok(tensor)
     }
 }

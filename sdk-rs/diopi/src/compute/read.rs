@@ -194,12 +194,9 @@ impl Call {
         dims: &[usize],
         strides: Option<&[i64]>,
     ) -> Result<Tensor<'_>> {
-        let made = self.require(ty, dims, strides)?;
-        // SAFETY: the address is not null and therefore valid, as is each one of the list that a function fills,
-        // and the host has just created the tensor.
-        unsafe {
-            *place.0 = made.as_raw();
-            self.view("the result", made)
-        }
+        let (made, view) = self.require("the result", ty, dims, strides)?;
+        // SAFETY: the address is not null and therefore valid, as is each one of the list that a function fills.
+        unsafe { *place.0 = made.as_raw() };
+        Ok(view)
     }
 }

@@ -2,6 +2,7 @@
 //! against it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenon::DevicePtr;
@@ -72,6 +73,19 @@ pub(crate) fn check(name: &str, ptr: DevicePtr, size: usize) -> Result<()> {
         return Err(invalid(format!("{size} bytes from `{name}` exceed its memory, which has {left} left")));
     }
     Ok(())
+}
+
+/// Checks that all elements of a tensor are inside the block of the first one. `span` has the addresses of their
+/// bytes. Memory allocated elsewhere is left to the device.
+pub(crate) fn check_span(name: &str, first: usize, span: Range<usize>) -> Result<()> {
+    let blocks = blocks();
+    let Some((&start, block)) = blocks.range(..=first).next_back() else { return Ok(()) };
+    let end = start + block.size;
+    if span.is_empty() || first >= end || (start <= span.start && span.end <= end) {
+        return Ok(());
+    }
+    let size = block.size;
+    Err(invalid(format!("`{name}` reaches over {} bytes, beyond its memory of {size} bytes", span.len())))
 }
 
 /// Forgets all blocks. Called when the device frees them.

@@ -8,7 +8,7 @@
 //! * `shutdown`: stops the device.
 //! * `registration`: registers the functions of `device` with older hosts.
 
-mod blocks;
+pub(crate) mod blocks;
 mod device;
 mod lifecycle;
 mod registration;

@@ -33,8 +33,8 @@ impl Attributes {
     fn windows(&self, images: &Tensor<'_>, channels: usize, weight: &Tensor<'_>) -> Result<Vec<usize>> {
         let mut dims = vec![images.dims()[0], channels];
         for (n, (&len, &kernel)) in images.dims()[2..].iter().zip(&weight.dims()[2..]).enumerate() {
-            let span = self.dilations[n] * (kernel as i64 - 1) + 1;
-            let rest = len as i64 + 2 * self.paddings[n] - span;
+            let span = self.dilations[n].saturating_mul(kernel as i64 - 1).saturating_add(1);
+            let rest = (len as i64).saturating_add(2 * self.paddings[n]).saturating_sub(span);
             let count = if rest < 0 { 0 } else { rest / self.strides[n] + 1 };
             dims.push(count as usize);
         }

@@ -4,6 +4,9 @@ use tenon::device::{Error, Result};
 
 use crate::compute::Tensor;
 
+/// The largest size, distance or padding of a window, so that their products are numbers of 64 bits.
+const MOST: i64 = i32::MAX as i64;
+
 /// Returns a list with one number for each spatial dimension, from such a list or from a single number.
 pub fn each(name: &str, numbers: &[i64], space: usize, least: i64) -> Result<Vec<i64>> {
     let numbers = match numbers {
@@ -11,7 +14,7 @@ pub fn each(name: &str, numbers: &[i64], space: usize, least: i64) -> Result<Vec
         numbers if numbers.len() == space => numbers.to_vec(),
         _ => return Err(Error::invalid(format!("`{name}` has {} numbers, not {space}", numbers.len()))),
     };
-    match numbers.iter().find(|&&number| number < least) {
+    match numbers.iter().find(|&&number| !(least..=MOST).contains(&number)) {
         Some(number) => Err(Error::invalid(format!("`{name}` has the number {number}"))),
         None => Ok(numbers),
     }
