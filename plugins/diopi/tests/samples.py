@@ -7,7 +7,7 @@ import numpy as np
 
 from tensors import Array, bfloat16
 
-__all__ = ["HALF", "REAL", "Draw", "gradient", "near", "near_slope"]
+__all__ = ["HALF", "REAL", "Draw", "gradient", "near", "near_slope", "rounded_once"]
 
 HALF = [np.dtype("float16"), bfloat16]
 REAL = [np.dtype("float32"), np.dtype("float64"), *HALF]
@@ -58,6 +58,19 @@ def near(actual: Array, expected: Any, factor: float = 1) -> None:
     np.testing.assert_allclose(
         np.asarray(actual, "f8"), np.asarray(expected, "f8"), tolerance, tolerance
     )
+
+
+def rounded_once(actual: Array, expected: Any) -> None:
+    """Checks that a result is that of the reference, rounded once to half precision.
+
+    A small part of the distance of two numbers is left for the computation in float32.
+    """
+    expected = np.asarray(expected, "f8")
+    digits, least = (11, -24) if actual.dtype == np.float16 else (8, -133)
+    distance = np.ldexp(1.0, np.maximum(np.frexp(expected)[1] - digits, least))
+    assert actual.shape == expected.shape
+    errors = np.abs(actual.astype("f8") - expected) / distance
+    assert errors.size == 0 or errors.max() <= 0.51, errors
 
 
 def near_slope(actual: Array, expected: Any, factor: float = 1) -> None:

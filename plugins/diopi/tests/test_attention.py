@@ -308,6 +308,55 @@ def test_sequences_with_mask_of_the_caller(lib: Library, dropout: float) -> None
     check_gradients(results, gradient(reference, [q, k, v], dout), q.dtype)
 
 
+@pytest.mark.parametrize("form", ["sequences", "batch"])
+def test_causal_mask_of_2048_stands_for_longer_sequences(lib: Library, form: str) -> None:
+    draw, ends = Draw("float32"), [0, 3, 2103]
+    q, k, v, dout = (draw(ends[-1], 1, 2) for _ in range(4))
+    mask = np.triu(np.ones((2048, 2048), bool), 1)
+    rest = [0.0, SCALE, True, -1, -1]
+    outs = [None, NEW, NEW, NEW]
+    if form == "batch":
+        ends = [0, 2103]
+        q, k, v, dout = (x[None] for x in (q, k, v, dout))
+        arguments: list[Any] = [None, q, k, v, None, mask, *rest, 1, "BSND"]
+        name = "diopiCustomizedFlashAttention"
+    else:
+        arguments = [None, q, k, v, ends, ends, None, mask, 2100, 2100, *rest]
+        name = "diopiCustomizedFlashAttentionVarLen"
+    # The mask of the dropout is not made.
+    out, *saved = lib.call(name, like(q), [None], *outs[1:], *arguments)
+
+    def causal(q: Array, k: Array, v: Array) -> Array:
+        flat = [x.reshape(-1, 1, 2) for x in (q, k, v)]
+        parts = [slice(*pair) for pair in zip(ends, ends[1:], strict=False)]
+        rows = [attention(*(x[None, part] for x in flat), window=(-1, 0))[0] for part in parts]
+        return np.concatenate(rows).reshape(q.shape)
+
+    near(out, causal(*f8(q, k, v)), 2)
+    if form == "batch":
+        arguments = [dout, q, k, v, None, out, mask, None, *saved, *rest, 1, "BSND"]
+    else:
+        saved = [out, mask, None, *saved]
+        arguments = [dout, q, k, v, ends, ends, None, *saved, 2100, 2100, *rest]
+    results = lib.call(f"{name}Backward", like(q), like(k), like(v), *arguments)
+    # The differences of one element each, as a whole gradient takes too long.
+    for array, result in zip((q, k, v), results, strict=True):
+        for place in (5, 2099):
+            step = np.zeros(array.shape)
+            step.reshape(-1, 2)[place, 1] = 1e-6
+            above, below = (
+                causal(*(x + sign * step * (x is array) for x in (q, k, v))) for sign in (1, -1)
+            )
+            expected = np.sum(dout * (above - below)) / 2e-6
+            assert result.reshape(-1, 2)[place, 1] == pytest.approx(expected, 1e-3, 1e-5)
+    with pytest.raises(DiopiError):
+        rest[2] = False
+        arguments = [None, q, k, v, None, mask, *rest, 1, "BSND"]
+        if form == "sequences":
+            arguments = [None, q, k, v, ends, ends, None, mask, 2100, 2100, *rest]
+        lib.call(name, like(q), [None], *outs[1:], *arguments)
+
+
 def test_wrong_arguments_are_errors(lib: Library) -> None:
     draw, generator = Draw("float32"), Generator(lib, 3)
     q, k, lse = draw(1, 4, 3, 2), draw(1, 4, 2, 2), Out((1, 3, 4), "f4")

@@ -141,6 +141,50 @@ def test_cdist_and_gradient(lib: Library, p: float) -> None:
     near(result, gradient(distances, [a], dout)[0], 1e7)
 
 
+@pytest.mark.parametrize("dtype", REAL, ids=str)
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 3.0, np.inf])
+def test_cdist_of_many_rows_and_its_gradient(lib: Library, dtype: Any, p: float) -> None:
+    # More rows and columns than are computed at once.
+    draw = Draw(dtype)
+    a, b = draw(3, 600), draw(40, 600)
+    metric: dict[str, Any] = (
+        {"metric": "chebyshev"} if p == np.inf else {"metric": "minkowski", "p": p}
+    )
+    wide = [array.astype("f8") for array in (a, b)]
+    expected = cdist(*wide, **metric)
+    out = lib.call("diopiCdist", Out((3, 40), dtype), a, b, p, None)
+    near(out, expected, 2)
+    dout = draw(3, 40)
+    differences = wide[0][:, None] - wide[1]
+    sizes, norms = np.abs(differences), expected[..., None]
+    slopes = np.zeros(sizes.shape)
+    # Equal elements have no gradient.
+    np.power(sizes / norms, 0 if p == np.inf else p - 1, out=slopes, where=sizes > 0)
+    slopes *= np.sign(differences) * (sizes == norms if p == np.inf else 1)
+    reference = (dout.astype("f8")[..., None] * slopes).sum(1)
+    result = lib.call("diopiCdistBackward", like(a), dout, a, b, p, expected.astype(dtype))
+    near(result, reference, 20)
+
+
+def test_cdist_close_rows_are_exact(lib: Library) -> None:
+    # A product of matrices would lose all digits.
+    a = np.full((30, 8), 1000, "f4")
+    b = a + np.float32(2**-10)
+    out = lib.call("diopiCdist", Out((30, 30), "f4"), a, b, 2.0, 1)
+    np.testing.assert_allclose(out, np.sqrt(8) * 2**-10, 1e-6)
+
+
+def test_cdist_batches_are_broadcast(lib: Library) -> None:
+    draw = Draw("float64")
+    a, b, dout = draw(1, 4, 3), draw(2, 5, 3), draw(2, 4, 5)
+    expected = np.stack([cdist(a[0], other) for other in b])
+    near(lib.call("diopiCdist", like(dout), a, b, 2.0, None), expected)
+    (reference,) = gradient(
+        lambda a: np.sqrt(((a[:, :, None] - b[:, None]) ** 2).sum(-1)), [a], dout
+    )
+    near(lib.call("diopiCdistBackward", like(a), dout, a, b, 2.0, expected), reference, 1e7)
+
+
 def test_cdist_of_no_rows_and_columns(lib: Library) -> None:
     draw = Draw("float32")
     assert lib.call("diopiCdist", Out((0, 2), "f4"), draw(0, 3), draw(2, 3), 2.0, None).shape == (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from host import DiopiError, Library, Out
+from samples import gradient as slope
 from tables import REAL, Case, Make, test_results
 from tensors import Array
 
@@ -165,25 +166,24 @@ def layer_gradients(dy: Array, x: Array, weight: Any, _: Any, *rest: Any) -> Any
 
 
 def layer_from(make: Make) -> tuple[Any, ...]:
-    x, weight, bias, shape, eps = layer(make)
+    x, weight, bias, shape, _ = layer(make)
+    eps = [EPS, 0.5, 2.0][make.run % 3]
     return x, weight, bias, eps, x.ndim - len(shape) - (x.ndim if make.run % 2 else 0)
 
 
 def layer_norm_from(x: Array, weight: Any, bias: Any, eps: float, axis: int) -> Any:
-    out, mean, _ = layer_norm(x, weight, bias, x.shape[axis:], eps)
-    return out, mean, x.var(last(x, x.shape[axis:]), keepdims=True)
+    return layer_norm(x, weight, bias, x.shape[axis:], eps)
 
 
 def layer_from_backward(make: Make) -> tuple[Any, ...]:
-    x, weight, bias, _, axis = layer_from(make)
-    _, mean, var = layer_norm_from(x.astype(float), None, None, EPS, axis)
-    saved = [part.astype(make.dtype) for part in (mean, var)]
-    return make.array(), x, weight, bias, *saved, axis
+    x, weight, bias, eps, axis = layer_from(make)
+    _, *saved = layer_norm_from(x.astype(float), None, None, eps, axis)
+    return make.array(), x, weight, bias, *[part.astype(make.dtype) for part in saved], axis
 
 
 def layer_from_gradients(dy: Array, x: Array, weight: Any, bias: Any, *rest: Any) -> Any:
-    mean, var, axis = rest
-    return layer_gradients(dy, x, weight, bias, mean, 1 / np.sqrt(var + EPS), x.shape[axis:])
+    mean, invstd, axis = rest
+    return layer_gradients(dy, x, weight, bias, mean, invstd, x.shape[axis:])
 
 
 def group(make: Make) -> tuple[Any, ...]:
@@ -217,15 +217,27 @@ def group_gradients(dy: Array, x: Array, weight: Any, *rest: Any) -> Any:
 
 
 def instance(make: Make) -> tuple[Any, ...]:
+    # The dimensions from the axis on are normalized. Those between the first and it are channels.
     axis = 1 + make.run % (len(make.shape) - 1)
-    weight, bias = affine(make, [make.shape[axis]])
+    channels = make.shape[1:axis] if make.run % 2 else [int(np.prod(make.shape[1:axis]))]
+    weight, bias = affine(make, channels)
     return make.array(), axis - (len(make.shape) if make.run % 2 else 0), weight, bias, 1e-2
 
 
+def flat(numbers: Any) -> Any:
+    return None if numbers is None else numbers.ravel()
+
+
+def by_instance(x: Array, axis: int) -> Array:
+    """Returns the examples, their channels, and the elements that are normalized together."""
+    channels = int(np.prod(x.shape[1:axis]))
+    return x.reshape(x.shape[0], channels, -1)
+
+
 def instance_norm(x: Array, axis: int, weight: Any, bias: Any, eps: float) -> Array:
-    moved = np.moveaxis(x, axis, 1)
-    y, _, _ = group_norm(moved, weight, bias, moved.shape[1], eps)
-    return np.moveaxis(y, 1, axis)
+    parts = by_instance(x, axis)
+    y, _, _ = group_norm(parts, flat(weight), flat(bias), parts.shape[1], eps)
+    return np.asarray(y.reshape(x.shape))
 
 
 def instance_backward(make: Make) -> tuple[Any, ...]:
@@ -234,10 +246,12 @@ def instance_backward(make: Make) -> tuple[Any, ...]:
 
 
 def instance_gradients(dy: Array, x: Array, weight: Any, _: Any, axis: int, eps: float) -> Any:
-    dy, x = np.moveaxis(dy, axis, 1), np.moveaxis(x, axis, 1)
-    _, mean, invstd = group_norm(x, None, None, x.shape[1], eps)
-    dx, *rest = group_gradients(dy, x, weight, mean, invstd, x.shape[1])
-    return np.moveaxis(dx, 1, axis), *rest
+    parts = by_instance(x, axis)
+    _, mean, invstd = group_norm(parts, None, None, parts.shape[1], eps)
+    dx, *rest = group_gradients(
+        by_instance(dy, axis), parts, flat(weight), mean, invstd, parts.shape[1]
+    )
+    return dx.reshape(x.shape), *rest
 
 
 def vectors(make: Make) -> tuple[Any, ...]:
@@ -352,3 +366,39 @@ def test_layer_norm_other_shape_fails(lib: Library) -> None:
     outs = [Out((2, 3), "float32"), Out((2, 1), "float32"), Out((2, 1), "float32")]
     with pytest.raises(DiopiError, match="does not end with"):
         lib.call("diopiLayerNorm", *outs, np.ones((2, 3), np.float32), None, None, [2], EPS)
+
+
+def test_layer_norm_from_saves_what_its_gradient_takes(lib: Library) -> None:
+    # The summand of the variance is large, and the gradient has no parameter for it.
+    draw = np.random.default_rng(3)
+    x, dy = draw.normal(size=(2, 8)), draw.normal(size=(2, 8))
+    outs = [Out(x.shape, float), Out((2, 1), float), Out((2, 1), float)]
+    _, mean, invstd = lib.call("diopiLayerNormGB", *outs, x, None, None, 2.0, 1)
+    np.testing.assert_allclose(invstd, 1 / np.sqrt(x.var(1, keepdims=True) + 2), 1e-12)
+    args = [Out(x.shape, float), None, None, dy, x, None, None, mean, invstd, 1]
+    result = lib.call("diopiLayerNormGBBackward", *args)
+
+    def normalized(x: Array) -> Array:
+        return np.asarray((x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 2))
+
+    np.testing.assert_allclose(result, slope(normalized, [x], dy)[0], 1e-6)
+
+
+@pytest.mark.parametrize("name", ["diopiInstanceNorm", "diopiInstanceNormBackward"])
+def test_instance_norm_wrong_axis_and_shapes_fail(lib: Library, name: str) -> None:
+    x, scale = np.ones((2, 3, 4), np.float32), np.ones(3, np.float32)
+
+    def call(axis: int, scale: Array) -> None:
+        if name == "diopiInstanceNorm":
+            lib.call(name, Out(x.shape, "float32"), x, axis, scale, None, EPS)
+        else:
+            outs = Out(x.shape, "float32"), Out(scale.shape, "float32"), None
+            lib.call(name, *outs, x, x, scale, None, axis, EPS)
+
+    call(2, scale)
+    with pytest.raises(DiopiError, match="the first dimension"):
+        call(0, scale)
+    with pytest.raises(DiopiError, match="no dimension 3"):
+        call(3, scale)
+    with pytest.raises(DiopiError, match="`scale` has the shape"):
+        call(2, scale[:2])

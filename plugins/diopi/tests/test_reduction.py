@@ -270,3 +270,24 @@ def test_cumsum_of_few_elements(lib: Library) -> None:
 def test_integers_wrap(lib: Library) -> None:
     array = np.full(4, 100, "int8")
     assert lib.call("diopiSum", Out((), "int8"), array, ()) == np.int8(400 - 512)
+
+
+INTEGERS = ["bool", "uint8", "int8", "int16", "int32", "int64"]
+
+
+@pytest.mark.parametrize("result", [*INTEGERS[1:], "float32", "float64"])
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", ["diopiSum", "diopiProd", "diopiCumsum"])
+def test_integers_are_reduced_in_the_type_of_the_result(
+    lib: Library, name: str, dtype: str, result: str
+) -> None:
+    # The products and the sums exceed one byte.
+    array = np.array([[100, 5, 3, 1], [99, 98, 97, 96]]).astype(dtype)
+    # In 64 bits; narrower results wrap.
+    wide = array.astype("float64" if result.startswith("float") else "int64")
+    functions: dict[str, Any] = {"Sum": np.sum, "Prod": np.prod, "Cumsum": np.cumsum}
+    function = functions[name.removeprefix("diopi")]
+    expected = function(wide, axis=1).astype(result)
+    dim = (1,) if name == "diopiSum" else 1
+    actual = lib.call(name, Out(expected.shape, result), array, dim)
+    np.testing.assert_array_equal(actual, expected)

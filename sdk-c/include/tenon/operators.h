@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xe038c49c26fbba49)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xcb1ee570bc67994c)
 
 /**
  * @brief The operators of a device.
@@ -6035,6 +6035,50 @@ typedef struct TenonOperators {
   } p_norm_grad;
 
   /**
+   * @brief Computes the distance of each row of one matrix from each row of another.
+   *
+   * The `porder`-norm of the difference of the rows, as `p_norm` computes it. The dimensions before the last two are
+   * broadcast. No temporary tensor has the differences of all pairs.
+   *
+   * @param[out] out The distances, `[…, n, r]`.
+   * @param[in] x The first rows, `[…, n, m]`.
+   * @param[in] y The second rows, `[…, r, m]`.
+   * @param[in] porder As for `p_norm`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* y, double porder);
+    uint64_t data_types;
+  } pairwise_distance;
+
+  /** @brief Computes the shape of an output of `pairwise_distance`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* y, double porder);
+    uint64_t data_types;
+  } pairwise_distance_out_shape;
+
+  /**
+   * @brief Computes the gradient of `pairwise_distance` with respect to the first rows.
+   *
+   * It is zero where elements are equal.
+   *
+   * @param[out] dx The gradient of the first rows.
+   * @param[in] x The first rows.
+   * @param[in] y The second rows.
+   * @param[in] dout The gradient of the distances.
+   * @param[in] porder As for `p_norm`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* y, const TenonTensor* dout, double porder);
+    uint64_t data_types;
+  } pairwise_distance_grad;
+
+  /**
    * @brief Computes the root of the sum of the squares.
    *
    * `out = sqrt(result)`, with `result = left + right` over `square(x)` of each element, from `0`.
@@ -10750,7 +10794,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 9744, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 9792, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -21,6 +21,7 @@
 //! elements. The output may share memory with the input.
 
 mod along;
+mod distances;
 mod extremum;
 mod fold;
 mod gradients;
@@ -29,6 +30,7 @@ mod norms;
 
 pub use along::{Along, spread};
 pub(crate) use along::{resolve, rows_last, with_last};
+pub use distances::{pairwise_distance, pairwise_distance_grad, pairwise_distance_shape};
 pub use extremum::{argmax, argmin, extremum_grad, max_with_indices, min_with_indices};
 pub use fold::{Fold, float, numeric, sum_of, sum_to};
 pub use gradients::{prod_grad, reduce_as_grad, sum_grad};

@@ -5,6 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{Reduction, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
+use crate::host::{done, meta};
 use crate::queue::Call;
 
 impl Reduction for CpuOperators {
@@ -589,6 +590,63 @@ impl Reduction for CpuOperators {
                 axis,
                 keep_dim,
                 asvector,
+            ),
+        )
+    }
+
+    fn pairwise_distance(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let y = call.input(y)?;
+        call.run(
+            "pairwise_distance",
+            move || tenon_kernels::reduction::pairwise_distance(&mut out, &x, &y, porder),
+        )
+    }
+
+    fn pairwise_distance_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(
+            tenon_kernels::reduction::pairwise_distance_shape(meta(x)?, meta(y)?, porder),
+        )
+    }
+
+    fn pairwise_distance_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let y = call.input(y)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "pairwise_distance_grad",
+            move || tenon_kernels::reduction::pairwise_distance_grad(
+                &mut dx,
+                &x,
+                &y,
+                &dout,
+                porder,
             ),
         )
     }

@@ -84,7 +84,7 @@ pub struct TenonOperators {
     sparse: sparse::Functions,
 }
 
-const _: [(); 9744] = [(); size_of::<TenonOperators>()];
+const _: [(); 9792] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -449,6 +449,9 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("logsumexp_grad", 6049403512959558082),
     ("p_norm", 14846787782050152396),
     ("p_norm_grad", 644462559219979985),
+    ("pairwise_distance", 8406979722996268008),
+    ("pairwise_distance_out_shape", 3585816257191927610),
+    ("pairwise_distance_grad", 4363059004295040975),
     ("frobenius_norm", 5992348249237471953),
     ("frobenius_norm_grad", 10065497513782586100),
     ("squared_l2_norm", 8092787925712030745),

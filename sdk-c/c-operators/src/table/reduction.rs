@@ -263,6 +263,34 @@ pub(crate) struct Functions {
             bool,
         ) -> Status,
     >,
+    pairwise_distance: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            f64,
+        ) -> Status,
+    >,
+    pairwise_distance_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            f64,
+        ) -> Status,
+    >,
+    pairwise_distance_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            f64,
+        ) -> Status,
+    >,
     frobenius_norm: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
@@ -1093,6 +1121,98 @@ impl Reduction for CTable {
                         axis,
                         keep_dim,
                         asvector,
+                    )
+                }
+            },
+        )
+    }
+
+    fn pairwise_distance(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .reduction
+            .pairwise_distance
+            .get("pairwise_distance")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let y = tensor(y);
+        self.call(
+            "pairwise_distance",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(launch, &raw const out, &raw const x, &raw const y, porder)
+                }
+            },
+        )
+    }
+
+    fn pairwise_distance_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .reduction
+            .pairwise_distance_out_shape
+            .get("pairwise_distance_out_shape")?;
+        let x = tensor(x);
+        let y = tensor(y);
+        self.shape(
+            "pairwise_distance_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe { callee(launch, out_shape, &raw const x, &raw const y, porder) }
+            },
+        )
+    }
+
+    fn pairwise_distance_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .reduction
+            .pairwise_distance_grad
+            .get("pairwise_distance_grad")?;
+        let dx = tensor(dx);
+        let x = tensor(x);
+        let y = tensor(y);
+        let dout = tensor(dout);
+        self.call(
+            "pairwise_distance_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const x,
+                        &raw const y,
+                        &raw const dout,
+                        porder,
                     )
                 }
             },

@@ -197,6 +197,7 @@ from tenon.ops.reduction import (
     min,
     nansum,
     p_norm,
+    pairwise_distance,
     prod,
     sum,
 )
@@ -345,6 +346,7 @@ __all__ = [
     "nonzero",
     "not_equal",
     "p_norm",
+    "pairwise_distance",
     "points_in_boxes",
     "points_in_polygons",
     "polygamma",

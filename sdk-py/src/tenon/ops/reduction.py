@@ -31,6 +31,7 @@ _ARGMAX = _compute.Operator("argmax", "float integer", "any", "ibb")
 _ARGMIN = _compute.Operator("argmin", "float integer", "any", "ibb")
 _LOGSUMEXP = _compute.Operator("logsumexp", "float", "0", "Ibb")
 _P_NORM = _compute.Operator("p_norm", "float", "0", "fibb")
+_PAIRWISE_DISTANCE = _compute.Operator("pairwise_distance", "float", "0", "f", shapes="out")
 _FROBENIUS_NORM = _compute.Operator("frobenius_norm", "float", "0", "Ibb")
 _CLIP_BY_NORM = _compute.Operator("clip_by_norm", "float", "0", "f")
 
@@ -379,6 +380,27 @@ def p_norm(
         out,
         stream,
     )
+
+
+def pairwise_distance(
+    x: Buffer, y: Buffer, porder: float = 2.0, *, out: Buffer | None = None, stream: Stream | None = None
+) -> Buffer:
+    """Computes the distance of each row of one matrix from each row of another.
+
+    The `porder`-norm of the difference of the rows, as `p_norm` computes it. The dimensions before
+    the last two are broadcast. No temporary tensor has the differences of all pairs.
+
+    Args:
+        x: The first rows, `[…, n, m]`.
+        y: The second rows, `[…, r, m]`.
+        porder: As for `p_norm`.
+        out: The buffer for the result, which may be an input. None: a new one.
+        stream: The stream on which it is computed. None: the current stream of the device.
+
+    Returns:
+        The distances, `[…, n, r]`.
+    """
+    return _PAIRWISE_DISTANCE.one([x, y], [porder], None, None, out, stream)
 
 
 def frobenius_norm(

@@ -378,6 +378,51 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "pairwise_distance" => {
+            Entry::elements(
+                4,
+                |operators, launch, arguments| {
+                    operators
+                        .pairwise_distance(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.number()?,
+                        )
+                },
+            )
+        }
+        "pairwise_distance_out_shape" => {
+            Entry::shape(
+                3,
+                |operators, launch, arguments| {
+                    operators
+                        .pairwise_distance_out_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.number()?,
+                        )
+                },
+            )
+        }
+        "pairwise_distance_grad" => {
+            Entry::elements(
+                5,
+                |operators, launch, arguments| {
+                    operators
+                        .pairwise_distance_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.number()?,
+                        )
+                },
+            )
+        }
         "frobenius_norm" => {
             Entry::elements(
                 5,

@@ -408,6 +408,39 @@ impl Reduction for Composed<'_> {
         })
     }
 
+    fn pairwise_distance(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<()> {
+        self.own(|own| own.pairwise_distance(launch, out, x, y, porder))
+    }
+
+    fn pairwise_distance_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| own.pairwise_distance_out_shape(launch, x, y, porder))
+    }
+
+    fn pairwise_distance_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<()> {
+        self.own(|own| own.pairwise_distance_grad(launch, dx, x, y, dout, porder))
+    }
+
     fn frobenius_norm(
         &self,
         launch: Launch,

@@ -521,6 +521,58 @@ pub trait Reduction: Send + Sync {
         Err(Error::unsupported("p_norm_grad"))
     }
 
+    /// Computes the distance of each row of one matrix from each row of another.
+    ///
+    /// The `porder`-norm of the difference of the rows, as `p_norm` computes it. The dimensions before the last two are
+    /// broadcast. No temporary tensor has the differences of all pairs.
+    ///
+    /// * `out`: The distances, `[…, n, r]`.
+    /// * `x`: The first rows, `[…, n, m]`.
+    /// * `y`: The second rows, `[…, r, m]`.
+    /// * `porder`: As for `p_norm`.
+    fn pairwise_distance(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<()> {
+        Err(Error::unsupported("pairwise_distance"))
+    }
+
+    /// Computes the shape of an output of [`pairwise_distance`](Self::pairwise_distance).
+    fn pairwise_distance_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("pairwise_distance_out_shape"))
+    }
+
+    /// Computes the gradient of `pairwise_distance` with respect to the first rows.
+    ///
+    /// It is zero where elements are equal.
+    ///
+    /// * `dx`: The gradient of the first rows.
+    /// * `x`: The first rows.
+    /// * `y`: The second rows.
+    /// * `dout`: The gradient of the distances.
+    /// * `porder`: As for `p_norm`.
+    fn pairwise_distance_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        y: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        porder: f64,
+    ) -> Result<()> {
+        Err(Error::unsupported("pairwise_distance_grad"))
+    }
+
     /// Computes the root of the sum of the squares.
     ///
     /// `out = sqrt(result)`, with `result = left + right` over `square(x)` of each element, from `0`.

@@ -1,11 +1,14 @@
 //! Rules for optimizer steps. The formulas are those in PyTorch's documentation (`torch.optim`).
+//!
+//! Half precision is computed in `float32`: each parameter and each part of its state is rounded once, when it is
+//! stored.
 
 #![allow(clippy::too_many_arguments, reason = "a step has many numbers and tensors")]
 
 use tenon::device::{DataType, Error, Result, Status};
 
 use crate::compute::rules::terms;
-use crate::compute::{Call, FLOAT, Method, Number, Tensor};
+use crate::compute::{Call, FLOAT, Method, Number, Tensor, wide};
 
 /// Performs a step of stochastic gradient descent.
 pub(crate) fn sgd(
@@ -20,20 +23,28 @@ pub(crate) fn sgd(
     nesterov: bool,
 ) -> Result<()> {
     let mut grad = decayed(call, grad, param, decay)?;
-    let Some(buffer) = buffer.filter(|_| momentum != 0.0) else {
-        // As in PyTorch's first step, in which the momentum buffer is the gradient.
-        if momentum != 0.0 && nesterov {
-            grad = terms::scale(call, &grad, 1.0 + momentum, 0.0)?;
+    match buffer.filter(|_| momentum != 0.0) {
+        Some(buffer) => {
+            let kept = terms::scale(call, &widened(call, buffer)?, momentum, 0.0)?;
+            let sum = terms::add_scaled(call, &kept, &grad, 1.0 - dampening)?;
+            call.copy(buffer, &sum)?;
+            grad = if nesterov { terms::add_scaled(call, &grad, &sum, momentum)? } else { sum };
         }
-        return call.copy(param, &terms::add_scaled(call, param, &grad, -rate)?);
-    };
-    let kept = terms::scale(call, buffer, momentum, 0.0)?;
-    call.copy(buffer, &terms::add_scaled(call, &kept, &grad, 1.0 - dampening)?)?;
-    grad = match nesterov {
-        true => terms::add_scaled(call, &grad, buffer, momentum)?,
-        false => call.to_type(buffer, param.data_type())?,
-    };
-    call.copy(param, &terms::add_scaled(call, param, &grad, -rate)?)
+        // As in PyTorch's first step, in which the momentum buffer is the gradient.
+        None if momentum != 0.0 && nesterov => grad = terms::scale(call, &grad, 1.0 + momentum, 0.0)?,
+        None => {}
+    }
+    descend(call, param, &grad, rate)
+}
+
+/// Subtracts a step from the parameters.
+fn descend(call: &Call, param: &Tensor<'_>, step: &Tensor<'_>, rate: f64) -> Result<()> {
+    call.copy(param, &terms::add_scaled(call, &widened(call, param)?, step, -rate)?)
+}
+
+/// Returns the tensor in the type in which steps are computed.
+fn widened<'c>(call: &'c Call, tensor: &Tensor<'c>) -> Result<Tensor<'c>> {
+    call.to_type(tensor, wide(tensor.data_type()))
 }
 
 /// The numbers of a step of Adam.
@@ -76,7 +87,7 @@ pub(crate) fn adam(
     let bytes: Vec<u8> = numbers.into_iter().flat_map(f64::to_ne_bytes).collect();
     let numbers = call.upload(DataType::FLOAT64, &[3], &bytes)?;
     let numbers = [numbers.selected(0, 0)?, numbers.selected(0, 1)?, numbers.selected(0, 2)?];
-    let grad = match is_decoupled {
+    let grad = match is_decoupled || settings.decay == 0.0 {
         true => grad.clone(),
         false => decayed(call, grad, param, settings.decay)?,
     };
@@ -143,8 +154,8 @@ fn adam_step(
     decay: f64,
     settings: &Adam,
 ) -> Result<()> {
-    let ty = state.param.data_type();
-    let grad = call.to_type(grad, ty)?;
+    let ty = step_type(state.param, grad);
+    let (given, grad) = (call.to_type(state.param, ty)?, call.to_type(grad, ty)?);
     let greatest = settings.amsgrad.then(|| {
         state.greatest.ok_or_else(|| Error::invalid("`max_exp_avg_sq` is null, which AMSGrad needs"))
     });
@@ -165,7 +176,7 @@ fn adam_step(
             None,
             None,
             None,
-            state.param.elements(),
+            given.elements(),
             grad.elements(),
             rate,
             state.average.elements(),
@@ -185,7 +196,15 @@ fn adam_step(
             true,
             settings.amsgrad,
         )
-    })
+    })?;
+    param.finish()
+}
+
+/// Returns the type in which an operator gets the parameters and their gradients. The operator computes half
+/// precision in `float32` itself; gradients with a weight decay are wider.
+fn step_type(param: &Tensor<'_>, grad: &Tensor<'_>) -> DataType {
+    let ty = param.data_type();
+    if grad.data_type() == ty { ty } else { wide(ty) }
 }
 
 /// Performs a step of Adadelta.
@@ -200,8 +219,12 @@ pub(crate) fn adadelta(
     epsilon: f32,
     decay: f32,
 ) -> Result<()> {
-    let ty = param.data_type();
-    let grad = call.to_type(&decayed(call, grad, param, decay.into())?, ty)?;
+    let grad = match decay {
+        0.0 => grad.clone(),
+        _ => decayed(call, grad, param, decay.into())?,
+    };
+    let ty = step_type(param, &grad);
+    let (given, grad) = (call.to_type(param, ty)?, call.to_type(&grad, ty)?);
     let rate = call.scalar(Number::Float(rate.into()), DataType::FLOAT64)?;
     let mut new_param = call.output(param, ty, &[])?;
     let mut new_average = call.output(square_average, square_average.data_type(), &[])?;
@@ -213,7 +236,7 @@ pub(crate) fn adadelta(
             new_average.elements(),
             new_updates.elements(),
             None,
-            param.elements(),
+            given.elements(),
             grad.elements(),
             square_average.elements(),
             updates.elements(),
@@ -223,7 +246,8 @@ pub(crate) fn adadelta(
             epsilon.into(),
             false,
         )
-    })
+    })?;
+    new_param.finish()
 }
 
 /// Performs a step of RMSprop.
@@ -241,34 +265,42 @@ pub(crate) fn rmsprop(
     momentum: f32,
     centered: bool,
 ) -> Result<()> {
+    let average = match centered {
+        true => Some(average.ok_or_else(|| Error::invalid("`grad_avg` is null"))?),
+        false => None,
+    };
+    let buffer = match momentum > 0.0 {
+        true => Some(buffer.ok_or_else(|| Error::invalid("`momentum_buf` is null"))?),
+        false => None,
+    };
     let grad = decayed(call, grad, param, decay.into())?;
     let square = terms::multiply(call, &grad, &grad)?;
-    mix(call, square_average, &square, alpha.into())?;
-    let mut spread = call.to_type(square_average, square_average.data_type())?;
-    if centered {
-        let average = average.ok_or_else(|| Error::invalid("`grad_avg` is null"))?;
-        mix(call, average, &grad, alpha.into())?;
-        spread = terms::subtract(call, &spread, &terms::multiply(call, average, average)?)?;
+    let mut spread = mix(call, square_average, &square, alpha.into())?;
+    if let Some(average) = average {
+        let mean = mix(call, average, &grad, alpha.into())?;
+        spread = terms::subtract(call, &spread, &terms::multiply(call, &mean, &mean)?)?;
     }
     let root = terms::scale(call, &terms::sqrt(call, &spread)?, 1.0, epsilon.into())?;
     let mut update = terms::divide(call, &grad, &root)?;
-    if momentum > 0.0 {
-        let buffer = buffer.ok_or_else(|| Error::invalid("`momentum_buf` is null"))?;
-        call.copy(buffer, &terms::add_scaled(call, &update, buffer, momentum.into())?)?;
-        update = buffer.clone();
+    if let Some(buffer) = buffer {
+        update = terms::add_scaled(call, &update, &widened(call, buffer)?, momentum.into())?;
+        call.copy(buffer, &update)?;
     }
-    call.copy(param, &terms::add_scaled(call, param, &update, -f64::from(rate))?)
+    descend(call, param, &update, rate.into())
 }
 
-/// Updates a running mean: `mean = alpha * mean + (1 - alpha) * value`.
-fn mix(call: &Call, mean: &Tensor<'_>, value: &Tensor<'_>, alpha: f64) -> Result<()> {
-    let kept = terms::scale(call, mean, alpha, 0.0)?;
-    call.copy(mean, &terms::add_scaled(call, &kept, value, 1.0 - alpha)?)
+/// Updates a running mean, and returns it before rounding: `alpha * mean + (1 - alpha) * value`.
+fn mix<'c>(call: &'c Call, mean: &Tensor<'c>, value: &Tensor<'c>, alpha: f64) -> Result<Tensor<'c>> {
+    let kept = terms::scale(call, &widened(call, mean)?, alpha, 0.0)?;
+    let mixed = terms::add_scaled(call, &kept, value, 1.0 - alpha)?;
+    call.copy(mean, &mixed)?;
+    Ok(mixed)
 }
 
-/// Adds the weight decay of the parameters to their gradients.
-fn decayed<'c>(call: &'c Call, grad: &Tensor<'c>, param: &Tensor<'_>, decay: f64) -> Result<Tensor<'c>> {
-    if decay == 0.0 { Ok(grad.clone()) } else { terms::add_scaled(call, grad, param, decay) }
+/// Returns the gradients with the weight decay of the parameters, in the type in which steps are computed.
+fn decayed<'c>(call: &'c Call, grad: &Tensor<'c>, param: &Tensor<'c>, decay: f64) -> Result<Tensor<'c>> {
+    let grad = widened(call, grad)?;
+    if decay == 0.0 { Ok(grad) } else { terms::add_scaled(call, &grad, &widened(call, param)?, decay) }
 }
 
 /// Scales down gradients whose norm is too large, and returns the norm.
@@ -301,6 +333,7 @@ pub(crate) fn clip_norm(
 }
 
 fn norm(call: &Call, out: &Tensor<'_>, x: &Tensor<'_>, order: f64) -> Result<()> {
+    let x = &widened(call, x)?;
     let mut result = call.output(out, x.data_type(), &[x])?;
     call.run(&Method::new("p_norm", FLOAT), x.data_type(), |device, launch| {
         device.p_norm(launch, result.elements(), x.elements(), order, 0, false, true)
@@ -335,8 +368,7 @@ pub(crate) fn unscale(
             |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
         )?;
         // Computed at least in float32: the factor may be too small for float16.
-        let wide = call.to_type(grad, crate::compute::wide(grad.data_type()))?;
-        call.copy(grad, &terms::multiply(call, &wide, &factor)?)?;
+        call.copy(grad, &terms::multiply(call, &widened(call, grad)?, &factor)?)?;
     }
     Ok(())
 }

@@ -234,7 +234,9 @@ pub(crate) fn masked_attention<'c>(
     let size = size_of(q, layout, heads);
     let view = |tensor: &Tensor<'c>| from_layout(tensor, layout, heads, size);
     let (q, k, v, out) = (view(q)?, view(k)?, view(v)?, view(out)?);
-    let attention = Attention::new(call, [&q, &k, &v], &numbers.with(slopes, hidden), 0)?;
+    let lengths = [q.dims()[1], k.dims()[1]];
+    let hidden = hidden.map(|hidden| numbers.whole_mask(call, hidden, lengths)).transpose()?;
+    let attention = Attention::new(call, [&q, &k, &v], &numbers.with(slopes, hidden.as_ref()), 0)?;
     let &[batch, length, count, _] = q.dims() else { return Ok(()) };
     let dims = [batch, count, length, k.dims()[1]];
     let results = Results::make(call, [maxima, sums, weights, kept], dims, numbers)?;
@@ -262,7 +264,9 @@ pub(crate) fn masked_attention_gradient<'c>(
     let size = size_of(q, layout, heads);
     let view = |tensor: &Tensor<'c>| from_layout(tensor, layout, heads, size);
     let (q, k, v) = (view(q)?, view(k)?, view(v)?);
-    let attention = Attention::new(call, [&q, &k, &v], &numbers.with(slopes, hidden), 0)?;
+    let lengths = [q.dims()[1], k.dims()[1]];
+    let hidden = hidden.map(|hidden| numbers.whole_mask(call, hidden, lengths)).transpose()?;
+    let attention = Attention::new(call, [&q, &k, &v], &numbers.with(slopes, hidden.as_ref()), 0)?;
     let gradients = [&view(of_q)?, &view(of_k)?, &view(of_v)?];
     attention.backward(call, gradients, &view(out_gradient)?, Fate::Given(kept))
 }
@@ -314,11 +318,45 @@ impl<'c> Results<'c> {
     }
 }
 
-/// Returns the part of a mask for the first queries and keys.
-fn hidden_part<'c>(hidden: &Tensor<'c>, queries: usize, keys: usize) -> Result<Tensor<'c>> {
-    match hidden.rank() {
-        0 | 1 => Err(Error::invalid(format!("`attention_mask` has the shape {:?}", hidden.dims()))),
-        rank => hidden.sliced(rank - 2, 0, queries, 1)?.sliced(rank - 1, 0, keys, 1),
+/// The length of the causal mask that hosts pass for all longer sequences.
+const COMPRESSED: usize = 2048;
+
+impl Numbers {
+    /// Returns the mask for some queries and keys: the given one, or for a mask of [`COMPRESSED`] queries and keys
+    /// that is too small, the causal mask that it stands for. It hides the keys after the number of the query.
+    fn whole_mask<'c>(
+        &self,
+        call: &'c Call,
+        hidden: &Tensor<'c>,
+        [queries, keys]: [usize; 2],
+    ) -> Result<Tensor<'c>> {
+        let is_compressed = hidden.dims().ends_with(&[COMPRESSED, COMPRESSED])
+            && hidden.len() == COMPRESSED * COMPRESSED
+            && queries.max(keys) > COMPRESSED
+            && self.window[1] == 0;
+        if !is_compressed {
+            return Ok(hidden.clone());
+        }
+        let whole = call.temporary(DataType::BOOL, &[queries, keys])?;
+        fill(call, &whole, Number::Bool(true))?;
+        terms::triangle(call, &whole, 1, false)
+    }
+
+    /// Returns the part of a mask for the first queries and keys.
+    fn mask_part<'c>(
+        &self,
+        call: &'c Call,
+        hidden: &Tensor<'c>,
+        [queries, keys]: [usize; 2],
+    ) -> Result<Tensor<'c>> {
+        match hidden.rank() {
+            0 | 1 => Err(Error::invalid(format!("`attention_mask` has the shape {:?}", hidden.dims()))),
+            rank => {
+                let whole = self.whole_mask(call, hidden, [queries, keys])?;
+                let rank = rank.min(whole.rank());
+                whole.sliced(rank - 2, 0, queries, 1)?.sliced(rank - 1, 0, keys, 1)
+            }
+        }
     }
 }
 
@@ -351,7 +389,7 @@ pub(crate) fn masked_attention_of_sequences<'c>(
         fill(call, tensor, Number::Integer(0))?;
     }
     for (index, (&query, &key)) in queries.iter().zip(&keys).enumerate() {
-        let hidden = hidden.map(|hidden| hidden_part(hidden, query.1, key.1)).transpose()?;
+        let hidden = hidden.map(|hidden| numbers.mask_part(call, hidden, [query.1, key.1])).transpose()?;
         let parts = [&sequence(q, query)?, &sequence(k, key)?, &sequence(v, key)?];
         let attention = Attention::new(call, parts, &numbers.with(slopes, hidden.as_ref()), index)?;
         let results = results.of_sequence(index, query.1, key.1)?;
@@ -381,7 +419,7 @@ pub(crate) fn masked_attention_of_sequences_gradient<'c>(
 ) -> Result<()> {
     let (queries, keys) = (spans_of(queries, first(q))?, spans_of(keys, first(k))?);
     for (index, (&query, &key)) in queries.iter().zip(&keys).enumerate() {
-        let hidden = hidden.map(|hidden| hidden_part(hidden, query.1, key.1)).transpose()?;
+        let hidden = hidden.map(|hidden| numbers.mask_part(call, hidden, [query.1, key.1])).transpose()?;
         let kept = kept.map(|kept| weights_of(kept, index, query.1, key.1)).transpose()?;
         let parts = [&sequence(q, query)?, &sequence(k, key)?, &sequence(v, key)?];
         let attention = Attention::new(call, parts, &numbers.with(slopes, hidden.as_ref()), index)?;

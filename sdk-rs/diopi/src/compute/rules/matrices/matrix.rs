@@ -3,6 +3,7 @@
 use tenon::device::{Error, Result};
 use tenon::operators::broadcast;
 
+use crate::compute::rules::shared::kernel;
 use crate::compute::rules::terms;
 use crate::compute::{Call, FLOAT, INTEGER, Method, Number, Operand, Tensor};
 
@@ -95,55 +96,75 @@ pub(crate) fn summed(call: &Call, out: Option<&Tensor<'_>>, x: &Tensor<'_>) -> R
 }
 
 /// Computes the distances of pairs of rows.
-pub(crate) fn distances(
-    call: &Call,
-    out: &Tensor<'_>,
-    a: &Tensor<'_>,
-    b: &Tensor<'_>,
+pub(crate) fn distances<'c>(
+    call: &'c Call,
+    out: &Tensor<'c>,
+    a: &Tensor<'c>,
+    b: &Tensor<'c>,
     p: f64,
     mode: Option<i64>,
 ) -> Result<()> {
     if !matches!(mode, None | Some(0..=2)) {
         return Err(Error::invalid(format!("`compute_mode` is {mode:?}, not 0, 1 or 2")));
     }
-    let differences = differences(call, a, b, p)?;
-    let ty = differences.data_type();
-    let mut result = call.output(out, ty, &[])?;
-    call.run(&Method::new("p_norm", FLOAT), ty, |device, launch| {
-        device.p_norm(launch, result.elements(), differences.elements(), p, -1, false, false)
-    })?;
-    result.finish()
+    let (a, b) = rows(call, a, b, p)?;
+    let ty = a.data_type();
+    if call.provides(&PAIRWISE_DISTANCE, ty) {
+        return kernel(call, out, ty, &[&a, &b], &PAIRWISE_DISTANCE, |device, launch, out| {
+            device.pairwise_distance(launch, out, a.elements(), b.elements(), p)
+        });
+    }
+    let differences = differences(call, &a, &b)?;
+    kernel(call, out, ty, &[], &Method::new("p_norm", FLOAT), |device, launch, out| {
+        device.p_norm(launch, out, differences.elements(), p, -1, false, false)
+    })
 }
 
+const PAIRWISE_DISTANCE: Method = Method::new("pairwise_distance", FLOAT);
+const PAIRWISE_DISTANCE_GRAD: Method = Method::new("pairwise_distance_grad", FLOAT);
+
 /// Computes the gradient of [`distances`] with respect to `a`.
-pub(crate) fn distances_gradient(
-    call: &Call,
-    gradient: &Tensor<'_>,
-    out_gradient: &Tensor<'_>,
-    a: &Tensor<'_>,
-    b: &Tensor<'_>,
+pub(crate) fn distances_gradient<'c>(
+    call: &'c Call,
+    gradient: &Tensor<'c>,
+    out_gradient: &Tensor<'c>,
+    a: &Tensor<'c>,
+    b: &Tensor<'c>,
     p: f64,
-    distances: &Tensor<'_>,
+    distances: &Tensor<'c>,
 ) -> Result<()> {
-    let differences = differences(call, a, b, p)?;
-    let ty = differences.data_type();
+    let (a, b) = rows(call, a, b, p)?;
+    let ty = a.data_type();
+    if call.provides(&PAIRWISE_DISTANCE_GRAD, ty) {
+        let out_gradient = call.to_type(out_gradient, ty)?;
+        let inputs = [&a, &b, &out_gradient];
+        return kernel(call, gradient, ty, &inputs, &PAIRWISE_DISTANCE_GRAD, |device, launch, dx| {
+            let [a, b, dout] = inputs.map(Tensor::elements);
+            device.pairwise_distance_grad(launch, dx, a, b, dout, p)
+        });
+    }
+    let differences = differences(call, &a, &b)?;
     let of_pairs = call.tensor_like(&differences)?;
-    let mut result = call.output(&of_pairs, ty, &[])?;
-    call.run(&Method::new("p_norm_grad", FLOAT), ty, |device, launch| {
+    kernel(call, &of_pairs, ty, &[], &Method::new("p_norm_grad", FLOAT), |device, launch, dx| {
         let (x, out, dout) = (differences.elements(), distances.elements(), out_gradient.elements());
-        device.p_norm_grad(launch, result.elements(), x, out, dout, p, -1, false, false)
+        device.p_norm_grad(launch, dx, x, out, dout, p, -1, false, false)
     })?;
-    result.finish()?;
     summed(call, Some(&gradient.unsqueezed(gradient.rank() - 1)?), &of_pairs)
 }
 
-/// Computes the difference of each row of one matrix and each row of another.
-fn differences<'c>(call: &'c Call, a: &Tensor<'_>, b: &Tensor<'_>, p: f64) -> Result<Tensor<'c>> {
+/// Returns two matrices or batches of them, in one type.
+fn rows<'c>(call: &'c Call, a: &Tensor<'c>, b: &Tensor<'c>, p: f64) -> Result<(Tensor<'c>, Tensor<'c>)> {
     if p.is_nan() || p < 0.0 {
         return Err(Error::invalid(format!("`p` is {p}, not 0 or greater")));
     }
     if a.rank() < 2 || b.rank() < 2 {
         return Err(Error::invalid(format!("{:?} and {:?} are not matrices", a.dims(), b.dims())));
     }
+    Ok((a.clone(), call.to_type(b, a.data_type())?))
+}
+
+/// Computes the difference of each row of one matrix and each row of another, for devices that have no operator for
+/// distances.
+fn differences<'c>(call: &'c Call, a: &Tensor<'_>, b: &Tensor<'_>) -> Result<Tensor<'c>> {
     terms::subtract(call, &a.unsqueezed(a.rank() - 1)?, &b.unsqueezed(b.rank() - 2)?)
 }

@@ -125,6 +125,11 @@ pub(crate) fn std<'c>(
 /// Computes products over one dimension or over all, in the type of the result.
 pub(crate) fn prod<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dim: Option<i64>) -> Result<()> {
     let input = numeric(call, &of_kind(call, input, out)?)?;
+    let input = match input.data_type() {
+        // The operator computes products of `uint8` in that type.
+        DataType::UINT8 => numeric(call, &call.to_type(&input, out.data_type())?)?,
+        _ => input,
+    };
     if is_complex(&input) {
         let axes = axes(&input, dim.as_slice())?;
         return product(call, &without(out, &input, &axes)?, &input, &axes);

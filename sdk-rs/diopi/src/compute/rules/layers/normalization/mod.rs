@@ -57,17 +57,15 @@ pub(crate) fn layer_norm(
     eps: f64,
 ) -> Result<()> {
     let axis = first_of_last(input, normalized_shape)?;
-    let variance = call.temporary(wide(input.data_type()), save_invstd.dims())?;
-    layer_norm_from(call, out, save_mean, &variance, input, weight, bias, eps, axis)?;
-    write_deviations(call, save_invstd, &variance, eps)
+    layer_norm_from(call, out, save_mean, save_invstd, input, weight, bias, eps, axis)
 }
 
-/// Normalizes over the dimensions from `axis` to the last, and writes means and variances.
+/// Normalizes over the dimensions from `axis` to the last, and writes means and reciprocal standard deviations.
 pub(crate) fn layer_norm_from(
     call: &Call,
     out: &Tensor<'_>,
     mean: &Tensor<'_>,
-    variance: &Tensor<'_>,
+    deviation: &Tensor<'_>,
     input: &Tensor<'_>,
     weight: Option<&Tensor<'_>>,
     bias: Option<&Tensor<'_>>,
@@ -75,10 +73,11 @@ pub(crate) fn layer_norm_from(
     axis: i64,
 ) -> Result<()> {
     let axis = input.dimension(axis)? as i64;
+    let variance = call.temporary(wide(input.data_type()), deviation.dims())?;
     let inputs = present([Some(input), weight, bias]);
     let mut values = call.output(out, input.data_type(), &inputs)?;
     let mut means = Optional::new(call, Some(mean), &inputs)?;
-    let mut variances = Optional::new(call, Some(variance), &inputs)?;
+    let mut variances = Optional::new(call, Some(&variance), &inputs)?;
     call.run(&Method::new("layer_norm", FLOAT), input.data_type(), |device, launch| {
         let (values, x) = (values.elements(), input.elements());
         let (weight, bias) = (elements(weight), elements(bias));
@@ -86,7 +85,8 @@ pub(crate) fn layer_norm_from(
     })?;
     values.finish()?;
     means.finish()?;
-    variances.finish()
+    variances.finish()?;
+    write_deviations(call, deviation, &variance, eps)
 }
 
 /// Computes the gradients of [`layer_norm`].
@@ -103,7 +103,6 @@ pub(crate) fn layer_norm_backward(
     normalized_shape: &[i64],
 ) -> Result<()> {
     let axis = first_of_last(input, normalized_shape)?;
-    let variance = variances(call, rstd)?;
     layer_norm_backward_from(
         call,
         grad_input,
@@ -113,13 +112,12 @@ pub(crate) fn layer_norm_backward(
         input,
         weight,
         mean,
-        &variance,
-        0.0,
+        rstd,
         axis,
     )
 }
 
-/// Computes the gradients of [`layer_norm_from`] from its means and variances.
+/// Computes the gradients of [`layer_norm_from`] from its statistics.
 pub(crate) fn layer_norm_backward_from(
     call: &Call,
     grad_input: &Tensor<'_>,
@@ -129,13 +127,13 @@ pub(crate) fn layer_norm_backward_from(
     input: &Tensor<'_>,
     weight: Option<&Tensor<'_>>,
     mean: &Tensor<'_>,
-    variance: &Tensor<'_>,
-    eps: f64,
+    deviation: &Tensor<'_>,
     axis: i64,
 ) -> Result<()> {
     let axis = input.dimension(axis)? as i64;
+    let variance = variances(call, deviation)?;
     let grad_output = call.to_type(grad_output, input.data_type())?;
-    let inputs = present([Some(&grad_output), Some(input), weight, Some(mean), Some(variance)]);
+    let inputs = present([Some(&grad_output), Some(input), weight, Some(mean), Some(&variance)]);
     let mut dx = Optional::new(call, Some(grad_input), &inputs)?;
     let mut dscale = Optional::new(call, grad_weight, &inputs)?;
     let mut dbias = Optional::new(call, grad_bias, &inputs)?;
@@ -150,7 +148,7 @@ pub(crate) fn layer_norm_backward_from(
             mean.elements(),
             variance.elements(),
             grad_output.elements(),
-            eps,
+            0.0,
             axis,
         )
     })?;

@@ -3,33 +3,77 @@
 use tenon::device::{Error, Result};
 
 use crate::compute::rules::optional::{Optional, elements, present};
+use crate::compute::rules::shared::expect_shape;
 use crate::compute::rules::terms::{divide, multiply, scale};
 use crate::compute::{Call, FLOAT, INTEGER, Method, Tensor, wide};
 
-/// Returns a tensor with the channels as the second dimension.
-fn channels_second<'c>(tensor: &Tensor<'c>, axis: i64) -> Result<Tensor<'c>> {
-    match tensor.dimension(axis)? {
-        0 => Err(Error::invalid("the first dimension is that of the examples, not of the channels")),
-        channels => {
-            let mut order: Vec<usize> = (0..tensor.rank()).filter(|&dim| dim != channels).collect();
-            order.insert(1, channels);
-            tensor.permuted(&order)
+/// The numbers of examples, of channels, and of the elements that are normalized together.
+///
+/// These are the first dimension, the ones between it and `axis`, and the ones from `axis` on.
+fn sizes(input: &Tensor<'_>, axis: i64) -> Result<[usize; 3]> {
+    match input.dimension(axis)? {
+        0 => Err(Error::invalid("`axis` is the first dimension, which is that of the examples")),
+        axis => {
+            let (channels, elements) = input.dims()[1..].split_at(axis - 1);
+            Ok([input.dims()[0], channels.iter().product(), elements.iter().product()])
         }
     }
 }
 
-/// Normalizes each channel of each example.
-pub(crate) fn instance_norm(
-    call: &Call,
-    output: &Tensor<'_>,
-    input: &Tensor<'_>,
+/// Returns a view with another shape, of the tensor or of a copy.
+fn shaped<'c>(call: &'c Call, tensor: &Tensor<'c>, dims: &[usize]) -> Result<Tensor<'c>> {
+    call.packed(tensor)?.reshaped(dims)
+}
+
+/// Returns the number of each channel.
+fn by_channel<'c>(
+    call: &'c Call,
+    name: &str,
+    numbers: Option<&Tensor<'c>>,
+    channels: usize,
+) -> Result<Option<Tensor<'c>>> {
+    let Some(numbers) = numbers else { return Ok(None) };
+    if numbers.len() != channels {
+        let message =
+            format!("`{name}` has the shape {:?}, not one number per channel ({channels})", numbers.dims());
+        return Err(Error::invalid(message));
+    }
+    shaped(call, numbers, &[channels]).map(Some)
+}
+
+/// Writes an output that another shape is computed in.
+fn write_shaped<'c>(
+    call: &'c Call,
+    target: &Tensor<'c>,
+    dims: &[usize],
+    write: impl FnOnce(&Tensor<'c>) -> Result<()>,
+) -> Result<()> {
+    if target.is_contiguous() {
+        return write(&target.reshaped(dims)?);
+    }
+    let temporary = call.tensor_like(target)?;
+    write(&temporary.reshaped(dims)?)?;
+    call.copy(target, &temporary)
+}
+
+/// Normalizes the dimensions from `axis` on, for each example and channel.
+pub(crate) fn instance_norm<'c>(
+    call: &'c Call,
+    output: &Tensor<'c>,
+    input: &Tensor<'c>,
     axis: i64,
-    weight: Option<&Tensor<'_>>,
-    bias: Option<&Tensor<'_>>,
+    weight: Option<&Tensor<'c>>,
+    bias: Option<&Tensor<'c>>,
     eps: f64,
 ) -> Result<()> {
-    let (input, output) = (channels_second(input, axis)?, channels_second(output, axis)?);
-    instances(call, &output, [None, None], &input, weight, bias, eps)
+    expect_shape("output", output, input.dims())?;
+    let dims = sizes(input, axis)?;
+    let input = shaped(call, input, &dims)?;
+    let weight = by_channel(call, "scale", weight, dims[1])?;
+    let bias = by_channel(call, "bias", bias, dims[1])?;
+    write_shaped(call, output, &dims, |output| {
+        instances(call, output, [None, None], &input, weight.as_ref(), bias.as_ref(), eps)
+    })
 }
 
 fn instances(
@@ -56,44 +100,64 @@ fn instances(
 }
 
 /// Computes the gradients of [`instance_norm`].
-pub(crate) fn instance_norm_backward(
-    call: &Call,
-    grad_input: &Tensor<'_>,
-    grad_weight: Option<&Tensor<'_>>,
-    grad_bias: Option<&Tensor<'_>>,
-    grad_output: &Tensor<'_>,
-    input: &Tensor<'_>,
-    weight: Option<&Tensor<'_>>,
+pub(crate) fn instance_norm_backward<'c>(
+    call: &'c Call,
+    grad_input: &Tensor<'c>,
+    grad_weight: Option<&Tensor<'c>>,
+    grad_bias: Option<&Tensor<'c>>,
+    grad_output: &Tensor<'c>,
+    input: &Tensor<'c>,
+    weight: Option<&Tensor<'c>>,
     axis: i64,
     eps: f64,
 ) -> Result<()> {
-    let (input, grad_input) = (channels_second(input, axis)?, channels_second(grad_input, axis)?);
-    let grad_output = channels_second(&call.to_type(grad_output, input.data_type())?, axis)?;
+    expect_shape("grad_input", grad_input, input.dims())?;
+    expect_shape("grad_output", grad_output, input.dims())?;
+    let dims = sizes(input, axis)?;
+    let input = shaped(call, input, &dims)?;
+    let grad_output = shaped(call, &call.to_type(grad_output, input.data_type())?, &dims)?;
+    let weight = by_channel(call, "scale", weight, dims[1])?;
     let ty = wide(input.data_type());
-    let (mean, deviation) =
-        (call.temporary(ty, &input.dims()[..2])?, call.temporary(ty, &input.dims()[..2])?);
+    let (mean, deviation) = (call.temporary(ty, &dims[..2])?, call.temporary(ty, &dims[..2])?);
     let unused = call.tensor_like(&input)?;
     instances(call, &unused, [Some(&mean), Some(&deviation)], &input, None, None, eps)?;
-    let inputs = present([Some(&input), Some(&grad_output), weight]);
-    let mut dx = Optional::new(call, Some(&grad_input), &inputs)?;
-    let mut dscale = Optional::new(call, grad_weight, &inputs)?;
-    let mut dbias = Optional::new(call, grad_bias, &inputs)?;
-    call.run(&Method::new("instance_norm_grad", FLOAT), input.data_type(), |device, launch| {
-        device.instance_norm_grad(
-            launch,
-            dx.elements(),
-            dscale.elements(),
-            dbias.elements(),
-            input.elements(),
-            elements(weight),
-            mean.elements(),
-            deviation.elements(),
-            grad_output.elements(),
-        )
+    let sums = [("grad_scale", grad_weight), ("grad_bias", grad_bias)];
+    let [of_weight, of_bias] = sums.map(|(name, sums)| {
+        let Some(sums) = sums else { return Ok(None) };
+        if sums.len() == dims[1] {
+            return call.temporary(sums.data_type(), &dims[1..2]).map(Some);
+        }
+        Err(Error::invalid(format!("`{name}` has the shape {:?}, not {} elements", sums.dims(), dims[1])))
+    });
+    let (of_weight, of_bias) = (of_weight?, of_bias?);
+    let inputs = present([Some(&input), Some(&grad_output), weight.as_ref()]);
+    write_shaped(call, grad_input, &dims, |grad_input| {
+        let mut dx = Optional::new(call, Some(grad_input), &inputs)?;
+        let mut dscale = Optional::new(call, of_weight.as_ref(), &inputs)?;
+        let mut dbias = Optional::new(call, of_bias.as_ref(), &inputs)?;
+        call.run(&Method::new("instance_norm_grad", FLOAT), input.data_type(), |device, launch| {
+            device.instance_norm_grad(
+                launch,
+                dx.elements(),
+                dscale.elements(),
+                dbias.elements(),
+                input.elements(),
+                elements(weight.as_ref()),
+                mean.elements(),
+                deviation.elements(),
+                grad_output.elements(),
+            )
+        })?;
+        dx.finish()?;
+        dscale.finish()?;
+        dbias.finish()
     })?;
-    dx.finish()?;
-    dscale.finish()?;
-    dbias.finish()
+    for (target, sums) in [(grad_weight, of_weight), (grad_bias, of_bias)] {
+        if let (Some(target), Some(sums)) = (target, sums) {
+            call.copy(target, &sums.reshaped(target.dims())?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Computes the norm of the vectors along a dimension, which is kept with the length one.
