@@ -100,6 +100,8 @@ shapes! {
         /// True if its elements decide about the shape of an output, such as those of a mask. The functions
         /// of shapes get these elements, and only the types and shapes of the other inputs.
         decides_shape: optional(Bool),
+        /// True if its elements are real where those of other inputs are complex.
+        real: optional(Bool),
         /// True if it has the shape of a reduction's result: the formula takes each of its elements for all elements that
         /// were reduced to it. The attributes `axis`, `keep_dim` and `reduce_all` name the dimensions; without them the
         /// input has one element.
@@ -131,6 +133,10 @@ shapes! {
         in_place: optional(Snake),
         /// The input with the same type of elements; `f32` if that type is narrower.
         wide: optional(Snake),
+        /// The input, real or complex, whose type has the parts of its complex elements.
+        complex_of: optional(Snake),
+        /// The input, real or complex, whose type has parts of the type of its real elements.
+        real_of: optional(Snake),
         /// True if it may be absent.
         optional: optional(Bool),
         /// True if it is any number of tensors.

@@ -195,6 +195,8 @@ pub struct Operand {
     pub in_place: Option<usize>,
     /// True if it is an input whose elements decide about the shape of an output.
     pub decides_shape: bool,
+    /// True if it is an input whose elements are real where those of other inputs are complex.
+    pub is_real: bool,
 }
 
 /// The number of tensors of an input or an output.
@@ -224,6 +226,10 @@ pub enum OutputType {
     Like(usize),
     /// The type in which sums of an input are computed: 32-bit floating-point for narrower types.
     Wide(usize),
+    /// Complex numbers with parts of the width of an input: its index.
+    ComplexOf(usize),
+    /// Real numbers of the width of an input's parts: its index.
+    RealOf(usize),
     /// Chosen by the caller.
     Any,
     /// Booleans.

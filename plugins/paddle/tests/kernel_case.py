@@ -21,7 +21,7 @@ class Case:
     compute: Callable[..., Any]
     """Takes the arguments as tensors; returns a tensor or a tuple of tensors."""
     arguments: tuple[Array, ...]
-    """Floating-point ones get gradients."""
+    """Floating-point and complex ones get gradients."""
     tolerance: float = 1e-5
     double: float = 1e-10
     """The tolerance for float64."""
@@ -30,15 +30,18 @@ class Case:
 def results(case: Case, dtype: str) -> list[Array]:
     """Returns the results of a call, and the gradients of its arguments."""
     arguments = []
+    complex_type = {"float32": "complex64", "float64": "complex128"}.get(dtype, dtype)
     for array in case.arguments:
-        is_float = array.dtype.kind == "f"
-        tensor = paddle.to_tensor(array.astype(dtype) if is_float else array)
-        tensor.stop_gradient = not is_float
+        ty = {"f": dtype, "c": complex_type}.get(array.dtype.kind)
+        tensor = paddle.to_tensor(array.astype(ty) if ty else array)
+        tensor.stop_gradient = ty is None
         arguments.append(tensor)
     found = case.compute(*arguments)
     outputs = found if isinstance(found, (tuple, list)) else (found,)
     total = paddle.zeros([], dtype)
     for output in outputs:
+        if output.is_complex() and not output.stop_gradient:
+            output = paddle.as_real(output)
         if "float" in str(output.dtype) and not output.stop_gradient:
             # Weights, so that a gradient that is the same everywhere does not hide a mistake.
             weights = paddle.to_tensor(normal(*output.shape, seed=99).astype(dtype))

@@ -297,8 +297,12 @@ SPEC = Path(__file__).parents[3] / "spec" / "paddle" / "kernels"
 """The files that say which kernels the plugin has."""
 
 
-def kernels_of_the_spec() -> list[str]:
-    """Returns the names of the kernels that the plugin registers for this release from the spec."""
+def kernels_of_the_spec(*groups: str) -> list[str]:
+    """Returns the names of the kernels that the plugin registers for this release from the spec.
+
+    Args:
+        groups: The files of the kernels; none stands for all.
+    """
 
     def is_current(entry: str) -> bool:
         since, until = (re.search(rf'{key}: "(\d+)\.(\d+)"', entry) for key in ("since", "until"))
@@ -306,7 +310,8 @@ def kernels_of_the_spec() -> list[str]:
         last = (int(until[1]), int(until[2])) if until else RELEASE
         return first <= RELEASE <= last
 
-    entries = [entry for file in SPEC.glob("*.yaml") for entry in file.read_text().split("\n  - ")]
+    files = [SPEC / f"{group}.yaml" for group in groups] or SPEC.glob("*.yaml")
+    entries = [entry for file in files for entry in file.read_text().split("\n  - ")]
     kernels = (re.search(r"kernel: (\w+)", entry) for entry in entries if is_current(entry))
     return sorted({kernel[1] for kernel in kernels if kernel})
 

@@ -18,6 +18,7 @@
 
 pub mod attention;
 pub mod cast;
+pub mod complex_numbers;
 pub mod conv;
 pub mod decomposition;
 pub mod deformable;
@@ -51,6 +52,7 @@ pub mod softmax;
 pub mod sorting;
 pub mod sparse;
 pub mod special;
+pub mod spectrum;
 pub mod swiglu;
 mod tensor;
 pub mod vision;

@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xcb1ee570bc67994c)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xab7f9fcacea215b5)
 
 /**
  * @brief The operators of a device.
@@ -3116,7 +3116,7 @@ typedef struct TenonOperators {
    *
    * `out = is_nan(x)`.
    *
-   * Elementwise. Integers are never NaN; a binding answers for them without a kernel.
+   * Elementwise. Integers are never NaN.
    *
    * @param[out] out The result.
    * @param[in] x The input.
@@ -10793,8 +10793,410 @@ typedef struct TenonOperators {
   } sparse_matmul_out_shape;
 
   /** @} */
+
+  /**
+   * @name Fourier transforms: Discrete Fourier transforms, and overlapping frames of signals.
+   *
+   * The attribute `normalization` says which direction is divided by the number of elements along `axes`: `backward`,
+   * `forward`, or `ortho` if both are divided by its square root. `forward` is the direction of the transform: the exponent
+   * is negative if it is true. A real signal is the longer side of a transform between real and complex numbers.
+   * @{
+   */
+
+  /**
+   * @brief Computes the discrete Fourier transform of complex signals.
+   *
+   * @param[out] out The transforms.
+   * @param[in] x The signals.
+   * @param[in] axes The dimensions of a signal.
+   * @param[in] normalization `backward`, `forward` or `ortho`.
+   * @param[in] forward The direction.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const int64_t* axes, size_t axes_count, const char* normalization, bool forward);
+    uint64_t data_types;
+  } fft_c2c;
+
+  /**
+   * @brief Computes the gradient of `fft_c2c`.
+   *
+   * It is the transform of `dout` in the other direction with the same factor.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] dout The gradient of the transforms.
+   * @param[in] axes As for `fft_c2c`.
+   * @param[in] normalization As for `fft_c2c`.
+   * @param[in] forward As for `fft_c2c`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout,
+        const int64_t* axes, size_t axes_count, const char* normalization, bool forward);
+    uint64_t data_types;
+  } fft_c2c_grad;
+
+  /**
+   * @brief Computes the discrete Fourier transform of real signals.
+   *
+   * @param[out] out The transforms, complex.
+   * @param[in] x The signals.
+   * @param[in] axes The dimensions of a signal.
+   * @param[in] normalization `backward`, `forward` or `ortho`.
+   * @param[in] forward The direction.
+   * @param[in] onesided True if the transform has only the first `n / 2 + 1` elements along the
+   *     last of `axes`; the others are their conjugates.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const int64_t* axes, size_t axes_count, const char* normalization, bool forward,
+        bool onesided);
+    uint64_t data_types;
+  } fft_r2c;
+
+  /**
+   * @brief Computes the gradient of `fft_r2c`.
+   *
+   * @param[out] dx The gradient of `x`, real.
+   * @param[in] dout The gradient of the transforms.
+   * @param[in] axes As for `fft_r2c`.
+   * @param[in] normalization As for `fft_r2c`.
+   * @param[in] forward As for `fft_r2c`.
+   * @param[in] onesided As for `fft_r2c`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout,
+        const int64_t* axes, size_t axes_count, const char* normalization, bool forward,
+        bool onesided);
+    uint64_t data_types;
+  } fft_r2c_grad;
+
+  /**
+   * @brief Computes the discrete Fourier transform of complex signals whose transforms are real.
+   *
+   * Along the last of `axes`, `x` has the first `n / 2 + 1` of the `n` elements of `out`: the others are their conjugates.
+   * Imaginary parts of elements that are their own conjugates are ignored.
+   *
+   * @param[out] out The transforms, real.
+   * @param[in] x The first half of the signals.
+   * @param[in] axes The dimensions of a signal.
+   * @param[in] normalization `backward`, `forward` or `ortho`.
+   * @param[in] forward The direction.
+   * @param[in] last_dim_size The length of `out` along the last of `axes`; 0 stands for an even
+   *     one.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const int64_t* axes, size_t axes_count, const char* normalization, bool forward,
+        int64_t last_dim_size);
+    uint64_t data_types;
+  } fft_c2r;
+
+  /**
+   * @brief Computes the gradient of `fft_c2r`.
+   *
+   * @param[out] dx The gradient of `x`, complex.
+   * @param[in] dout The gradient of the transforms.
+   * @param[in] axes As for `fft_c2r`.
+   * @param[in] normalization As for `fft_c2r`.
+   * @param[in] forward As for `fft_c2r`.
+   * @param[in] last_dim_size As for `fft_c2r`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout,
+        const int64_t* axes, size_t axes_count, const char* normalization, bool forward,
+        int64_t last_dim_size);
+    uint64_t data_types;
+  } fft_c2r_grad;
+
+  /**
+   * @brief Cuts signals into overlapping frames.
+   *
+   * With the axis -1 signals are the last dimension, and frames are the columns of the last two dimensions of `out`. With
+   * the axis 0 signals are the first dimension, and frames are the rows of the first two.
+   *
+   * @param[out] out The frames.
+   * @param[in] x The signals.
+   * @param[in] frame_length The number of elements of a frame.
+   * @param[in] hop_length The number of elements from the start of a frame to that of the next
+   *     one.
+   * @param[in] axis The dimension of the signals: -1 or 0.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        int64_t frame_length, int64_t hop_length, int64_t axis);
+    uint64_t data_types;
+  } frame;
+
+  /**
+   * @brief Computes the gradient of `frame`.
+   *
+   * Sums the elements of frames that overlap.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] dout The gradient of the frames.
+   * @param[in] frame_length As for `frame`.
+   * @param[in] hop_length As for `frame`.
+   * @param[in] axis As for `frame`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout,
+        int64_t frame_length, int64_t hop_length, int64_t axis);
+    uint64_t data_types;
+  } frame_grad;
+
+  /**
+   * @brief Adds up frames to signals.
+   *
+   * It is the transpose of `frame`.
+   *
+   * @param[out] out The signals.
+   * @param[in] x The frames.
+   * @param[in] hop_length As for `frame`.
+   * @param[in] axis As for `frame`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        int64_t hop_length, int64_t axis);
+    uint64_t data_types;
+  } overlap_add;
+
+  /**
+   * @brief Computes the gradient of `overlap_add`.
+   *
+   * As `frame`.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] dout The gradient of the signals.
+   * @param[in] hop_length As for `frame`.
+   * @param[in] axis As for `frame`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout,
+        int64_t hop_length, int64_t axis);
+    uint64_t data_types;
+  } overlap_add_grad;
+
+  /** @} */
+
+  /**
+   * @name Complex numbers: Elementwise operators of complex numbers, and their parts.
+   *
+   * A real tensor that belongs to complex64 is float32, and one that belongs to complex128 is float64.
+   * @{
+   */
+
+  /**
+   * @brief Computes the absolute values of complex numbers.
+   *
+   * @param[out] out The absolute values, real.
+   * @param[in] x The numbers.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } complex_abs;
+
+  /**
+   * @brief Computes the gradient of `complex_abs`.
+   *
+   * It is zero at zero.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] x The numbers.
+   * @param[in] dout The gradient of the absolute values.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* dout);
+    uint64_t data_types;
+  } complex_abs_grad;
+
+  /**
+   * @brief Computes the angles of complex numbers in radians.
+   *
+   * @param[out] out The angles, real.
+   * @param[in] x The numbers.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } complex_angle;
+
+  /**
+   * @brief Computes the gradient of `complex_angle`.
+   *
+   * It is zero at zero.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] x The numbers.
+   * @param[in] dout The gradient of the angles.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* dout);
+    uint64_t data_types;
+  } complex_angle_grad;
+
+  /**
+   * @brief Computes complex conjugates.
+   *
+   * Other numbers stay as they are.
+   *
+   * @param[out] out The conjugates.
+   * @param[in] x The numbers.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } conj;
+
+  /**
+   * @brief Tests whether a part of a complex number is NaN.
+   *
+   * @param[out] out The result.
+   * @param[in] x The numbers.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } complex_is_nan;
+
+  /**
+   * @brief Tests whether a part of a complex number is infinite.
+   *
+   * @param[out] out The result.
+   * @param[in] x The numbers.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } complex_is_inf;
+
+  /**
+   * @brief Tests whether both parts of a complex number are finite.
+   *
+   * @param[out] out The result.
+   * @param[in] x The numbers.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } complex_is_finite;
+
+  /**
+   * @brief Copies the real parts of complex numbers.
+   *
+   * @param[out] out The real parts, real.
+   * @param[in] x The numbers.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } real;
+
+  /**
+   * @brief Computes the gradient of `real`.
+   *
+   * @param[out] dx The gradient of `x`, complex.
+   * @param[in] dout The gradient of the real parts.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout);
+    uint64_t data_types;
+  } real_grad;
+
+  /**
+   * @brief Copies the imaginary parts of complex numbers.
+   *
+   * @param[out] out The imaginary parts, real.
+   * @param[in] x The numbers.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } imag;
+
+  /**
+   * @brief Computes the gradient of `imag`.
+   *
+   * @param[out] dx The gradient of `x`, complex.
+   * @param[in] dout The gradient of the imaginary parts.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout);
+    uint64_t data_types;
+  } imag_grad;
+
+  /**
+   * @brief Makes complex numbers of their parts.
+   *
+   * The parts are broadcast.
+   *
+   * @param[out] out The numbers, complex.
+   * @param[in] real The real parts.
+   * @param[in] imag The imaginary parts.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* real,
+        const TenonTensor* imag);
+    uint64_t data_types;
+  } complex;
+
+  /**
+   * @brief Computes the gradients of `complex`.
+   *
+   * Summed over the dimensions along which a part was broadcast.
+   *
+   * @param[out] dreal The gradient of the real parts, real. NULL if the host does not want it.
+   * @param[out] dimag The gradient of the imaginary parts, real. NULL if the host does not want
+   *     it.
+   * @param[in] dout The gradient of the numbers.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dreal, const TenonTensor* dimag,
+        const TenonTensor* dout);
+    uint64_t data_types;
+  } complex_grad;
+
+  /**
+   * @brief Makes complex numbers of pairs.
+   *
+   * @param[out] out The numbers, complex, without that dimension.
+   * @param[in] x The parts: the last dimension has two elements.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } as_complex;
+
+  /**
+   * @brief Makes pairs of complex numbers.
+   *
+   * @param[out] out The parts, real, with a last dimension of two elements.
+   * @param[in] x The numbers.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } as_real;
+
+  /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 9792, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 10208, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

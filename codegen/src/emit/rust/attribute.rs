@@ -41,6 +41,10 @@ pub(super) fn data_type(ty: OutputType) -> TokenStream {
         OutputType::I32 => quote!(DataType::INT32),
         OutputType::I64 => quote!(DataType::INT64),
         OutputType::F32 => quote!(DataType::FLOAT32),
-        OutputType::Like(_) | OutputType::Wide(_) | OutputType::Any => TokenStream::new(),
+        OutputType::Like(_)
+        | OutputType::Wide(_)
+        | OutputType::ComplexOf(_)
+        | OutputType::RealOf(_)
+        | OutputType::Any => TokenStream::new(),
     }
 }

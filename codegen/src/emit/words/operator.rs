@@ -81,6 +81,8 @@ pub fn output_type(operator: &Operator, ty: OutputType) -> String {
     match ty {
         OutputType::Like(index) => format!("of the type of `{}`", input(index)),
         OutputType::Wide(index) => format!("of the type of `{}`, float32 at least", input(index)),
+        OutputType::ComplexOf(index) => format!("of complex numbers as wide as `{}`", input(index)),
+        OutputType::RealOf(index) => format!("of real numbers as wide as the parts of `{}`", input(index)),
         OutputType::Any => "of the type that the caller chooses".to_owned(),
         OutputType::Bool => "of booleans".to_owned(),
         OutputType::I32 => "of int32".to_owned(),

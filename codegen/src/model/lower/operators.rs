@@ -237,11 +237,16 @@ impl OperatorLowerer<'_> {
             Some("i64") => OutputType::I64,
             Some("f32") => OutputType::F32,
             Some("any") => OutputType::Any,
-            _ => match (input("like"), input("wide")) {
-                (_, Some(wide)) => OutputType::Wide(wide),
-                (like, None) if inputs.is_empty() && like.is_none() => OutputType::Any,
-                (like, None) => OutputType::Like(like.unwrap_or(0)),
-            },
+            _ => {
+                let keys: [(&str, fn(usize) -> OutputType); 4] = [
+                    ("wide", OutputType::Wide),
+                    ("complex_of", OutputType::ComplexOf),
+                    ("real_of", OutputType::RealOf),
+                    ("like", OutputType::Like),
+                ];
+                let found = keys.into_iter().find_map(|(key, ty)| Some(ty(input(key)?)));
+                found.unwrap_or(if inputs.is_empty() { OutputType::Any } else { OutputType::Like(0) })
+            }
         }
     }
 
@@ -405,6 +410,7 @@ fn operand(name: &At<String>, node: &Node) -> Operand {
         shape_of: None,
         in_place: None,
         decides_shape: flag(node, "decides_shape"),
+        is_real: flag(node, "real"),
     }
 }
 

@@ -42,3 +42,21 @@ macro_rules! with_float {
     };
 }
 pub(crate) use with_float;
+
+/// Evaluates an expression with the name of the type of the parts of a complex type.
+macro_rules! with_complex {
+    ($dtype:expr, $part:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::Complex64 => {
+                type $part = f32;
+                $body
+            }
+            $crate::DType::Complex128 => {
+                type $part = f64;
+                $body
+            }
+            dtype => Err($crate::Error::Type { dtype }),
+        }
+    };
+}
+pub(crate) use with_complex;

@@ -221,14 +221,16 @@ pub fn is_close(
 /// If shapes or element types do not fit.
 pub fn is_nan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     #[inline(always)]
-    fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
+    fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = T::of_truth(x.is_nan());
         }
     }
-    elementwise::float(
+    elementwise::numeric(
         out,
         [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
         #[inline(always)]
         |results, operands| each::<f32>(results, operands),
         #[inline(always)]
@@ -244,14 +246,16 @@ pub fn is_nan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// If shapes or element types do not fit.
 pub fn is_inf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     #[inline(always)]
-    fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
+    fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = T::of_truth(x.is_inf());
         }
     }
-    elementwise::float(
+    elementwise::numeric(
         out,
         [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
         #[inline(always)]
         |results, operands| each::<f32>(results, operands),
         #[inline(always)]
@@ -267,14 +271,16 @@ pub fn is_inf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// If shapes or element types do not fit.
 pub fn is_finite(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     #[inline(always)]
-    fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
+    fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = T::of_truth(x.is_finite());
         }
     }
-    elementwise::float(
+    elementwise::numeric(
         out,
         [x],
+        #[inline(always)]
+        |results, operands| each::<Wrapping<i64>>(results, operands),
         #[inline(always)]
         |results, operands| each::<f32>(results, operands),
         #[inline(always)]

@@ -3,6 +3,7 @@
 use std::ptr;
 
 use bytemuck::Pod;
+use num_complex::Complex;
 
 use crate::elements::dtype::DType;
 use crate::error::{Error, Result};
@@ -21,6 +22,8 @@ impl Word for u32 {}
 impl Word for u64 {}
 impl Word for [f32; 2] {}
 impl Word for [f64; 2] {}
+impl Word for Complex<f32> {}
+impl Word for Complex<f64> {}
 
 /// Evaluates an expression with the name of the word type for an element type.
 macro_rules! with_word {

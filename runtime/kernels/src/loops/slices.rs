@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::num::Wrapping;
 use std::slice;
 
+use num_complex::Complex;
+
 use crate::elements::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::loops::convert::{Compute, Reader, Writer};
@@ -85,6 +87,8 @@ moved! {
     u64: 0;
     [f32; 2]: [0.0; 2];
     [f64; 2]: [0.0; 2];
+    Complex<f32>: Complex::new(0.0, 0.0);
+    Complex<f64>: Complex::new(0.0, 0.0);
 }
 
 fn load_numbers<T: Compute>(view: &View<'_>) -> Result<Vec<T>> {
@@ -148,6 +152,25 @@ pub(crate) fn scalar(what: &'static str, view: &View<'_>) -> Result<f64> {
         (_, Some(number)) => Ok(number[0]),
         _ => Ok(load_numbers::<f64>(view)?[0]),
     }
+}
+
+/// Returns a copy of the elements of an input, so that an output may overwrite them.
+///
+/// # Errors
+/// [`Error::Type`].
+pub(crate) fn owned<T: Slot>(input: &View<'_>) -> Result<Vec<T>> {
+    if T::converts(input.dtype()) { T::load(input) } else { Err(Error::Type { dtype: input.dtype() }) }
+}
+
+/// Calls a function with the elements of an output in row-major order, and stores what it writes.
+///
+/// # Errors
+/// [`Error::Type`], and the errors of the function.
+pub(crate) fn write<T: Slot>(
+    out: &mut ViewMut<'_>,
+    function: impl FnOnce(&mut [T]) -> Result<()>,
+) -> Result<()> {
+    with_slices::<T, 1, 0>([out.reborrow()], [], |[out], []| function(out))
 }
 
 /// Reborrows an optional output for a call.

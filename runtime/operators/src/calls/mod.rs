@@ -39,3 +39,5 @@ mod deformable;
 mod polygons;
 mod regions;
 mod sparse;
+mod spectrum;
+mod complex_numbers;

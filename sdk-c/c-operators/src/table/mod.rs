@@ -39,6 +39,8 @@ mod deformable;
 mod polygons;
 mod regions;
 mod sparse;
+mod spectrum;
+mod complex_numbers;
 
 /// The table of a plugin.
 #[repr(C)]
@@ -82,9 +84,11 @@ pub struct TenonOperators {
     polygons: polygons::Functions,
     regions: regions::Functions,
     sparse: sparse::Functions,
+    spectrum: spectrum::Functions,
+    complex_numbers: complex_numbers::Functions,
 }
 
-const _: [(); 9792] = [(); size_of::<TenonOperators>()];
+const _: [(); 10208] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -699,4 +703,30 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("sparse_max_pool_grad", 17597541472333967340),
     ("sparse_matmul", 15798054999689882612),
     ("sparse_matmul_out_shape", 9918567542523738448),
+    ("fft_c2c", 10961313134728832161),
+    ("fft_c2c_grad", 12090171678963992888),
+    ("fft_r2c", 13806889625791557813),
+    ("fft_r2c_grad", 16628098938369591250),
+    ("fft_c2r", 1680285790260645687),
+    ("fft_c2r_grad", 89032526701196220),
+    ("frame", 17802224632484674768),
+    ("frame_grad", 18173079680811691429),
+    ("overlap_add", 7537035302979595618),
+    ("overlap_add_grad", 15254236249452675917),
+    ("complex_abs", 13945944294213174513),
+    ("complex_abs_grad", 10492349027520626204),
+    ("complex_angle", 1275820546453424392),
+    ("complex_angle_grad", 6130932108762425845),
+    ("conj", 15262821342128798896),
+    ("complex_is_nan", 7749526664160032147),
+    ("complex_is_inf", 4876507116147548345),
+    ("complex_is_finite", 16625147151795543567),
+    ("real", 13541516969806230962),
+    ("real_grad", 4691032153459863195),
+    ("imag", 1415635311185416200),
+    ("imag_grad", 4793165798685982089),
+    ("complex", 6357965897776343064),
+    ("complex_grad", 4819655686307231601),
+    ("as_complex", 5584010755688214855),
+    ("as_real", 6691342428517223879),
 ];

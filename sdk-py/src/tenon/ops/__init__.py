@@ -86,6 +86,7 @@ from tenon.ops.comparison import (
     less_than,
     not_equal,
 )
+from tenon.ops.complex_numbers import complex_is_finite, complex_is_inf, complex_is_nan, conj
 from tenon.ops.conversion import cast
 from tenon.ops.creation import arange_tensor, linspace, logspace
 from tenon.ops.deformable import deformable_attention, deformable_columns
@@ -207,6 +208,7 @@ from tenon.ops.slicing import crop, flip, roll
 from tenon.ops.sorting import argsort, kthvalue, mode, searchsorted, topk, unique
 from tenon.ops.sparse import sparse_convolution, sparse_matmul, sparse_max_pool
 from tenon.ops.special import erfinv, i0, polygamma, renorm
+from tenon.ops.spectrum import fft_c2c
 from tenon.ops.vision import nms
 
 __all__ = [
@@ -246,6 +248,10 @@ __all__ = [
     "celu",
     "clip",
     "clip_by_norm",
+    "complex_is_finite",
+    "complex_is_inf",
+    "complex_is_nan",
+    "conj",
     "copy",
     "copysign",
     "correlation",
@@ -271,6 +277,7 @@ __all__ = [
     "erfinv",
     "exp",
     "expm1",
+    "fft_c2c",
     "fill_diagonal",
     "flip",
     "floor",

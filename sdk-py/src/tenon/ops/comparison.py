@@ -27,9 +27,9 @@ _LESS_EQUAL = _compute.Operator("less_equal", "float integer bool", "bool", "")
 _GREATER_THAN = _compute.Operator("greater_than", "float integer bool", "bool", "")
 _GREATER_EQUAL = _compute.Operator("greater_equal", "float integer bool", "bool", "")
 _IS_CLOSE = _compute.Operator("is_close", "float", "bool", "ffb")
-_IS_NAN = _compute.Operator("is_nan", "float", "bool", "")
-_IS_INF = _compute.Operator("is_inf", "float", "bool", "")
-_IS_FINITE = _compute.Operator("is_finite", "float", "bool", "")
+_IS_NAN = _compute.Operator("is_nan", "float integer", "bool", "")
+_IS_INF = _compute.Operator("is_inf", "float integer", "bool", "")
+_IS_FINITE = _compute.Operator("is_finite", "float integer", "bool", "")
 
 
 def equal(a: Operand, b: Operand, *, out: Buffer | None = None, stream: Stream | None = None) -> Buffer:
@@ -168,7 +168,7 @@ def is_close(
 def is_nan(x: Buffer, *, out: Buffer | None = None, stream: Stream | None = None) -> Buffer:
     """Tests whether a number is NaN.
 
-    Elementwise. Integers are never NaN; a binding answers for them without a kernel.
+    Elementwise. Integers are never NaN.
 
     Args:
         x: The input.

@@ -587,7 +587,7 @@ pub unsafe extern "C" fn diopiIsNan(
                 (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
             };
             call.write(
-                &Method::new("is_nan", FLOAT).yields_bool(),
+                &Method::new("is_nan", FLOAT | INTEGER).yields_bool(),
                 &out,
                 [(&input).into()],
                 |device, launch, out, [x]| device.is_nan(launch, out, x),

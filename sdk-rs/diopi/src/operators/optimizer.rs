@@ -510,7 +510,7 @@ pub unsafe extern "C" fn diopiAmpUpdateScaleInp(
                 )?;
             let part_1 = call
                 .formula(
-                    &Method::new("is_finite", FLOAT).yields_bool(),
+                    &Method::new("is_finite", FLOAT | INTEGER).yields_bool(),
                     [(&grown).into()],
                     |device, launch, out, [x]| device.is_finite(launch, out, x),
                 )?;

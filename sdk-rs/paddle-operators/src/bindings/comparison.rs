@@ -33,9 +33,9 @@ pub(super) fn register(registry: Registry) -> Result<()> {
             GreaterEqualRaw<'static>,
         >(&["greater_equal"], &[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<Isclose<'static>>(&["is_close"], &[FLOATS])?;
-    registry.add_any::<Isnan<'static>>(&["is_nan"], &[FLOATS])?;
-    registry.add_any::<Isinf<'static>>(&["is_inf"], &[FLOATS])?;
-    registry.add_any::<Isfinite<'static>>(&["is_finite"], &[FLOATS])?;
+    registry.add_any::<Isnan<'static>>(&["is_nan"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<Isinf<'static>>(&["is_inf"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<Isfinite<'static>>(&["is_finite"], &[FLOATS, INTEGERS])?;
     Ok(())
 }
 

@@ -31,6 +31,8 @@ mod optimizer_lists;
 mod creation;
 mod special;
 mod vision;
+mod spectrum;
+mod complex_numbers;
 use crate::error::Result;
 use crate::kernel::Registry;
 
@@ -65,5 +67,7 @@ pub(crate) fn register(registry: Registry) -> Result<()> {
     creation::register(registry)?;
     special::register(registry)?;
     vision::register(registry)?;
+    spectrum::register(registry)?;
+    complex_numbers::register(registry)?;
     Ok(())
 }

@@ -44,6 +44,26 @@ pub(crate) fn wide(input: &TensorRef<'_>) -> DataType {
     }
 }
 
+/// Returns the complex type whose parts are as wide as the elements of an input or their parts.
+pub(crate) fn complex_of(input: &TensorRef<'_>) -> Result<DataType> {
+    match input.data_type() {
+        DataType::FLOAT32 | DataType::COMPLEX64 => Ok(DataType::COMPLEX64),
+        DataType::FLOAT64 | DataType::COMPLEX128 => Ok(DataType::COMPLEX128),
+        other => {
+            Err(Error::invalid(format!("there are no complex numbers with parts of the type {other:?}")))
+        }
+    }
+}
+
+/// Returns the real type that is as wide as the elements of an input or their parts.
+pub(crate) fn real_of(input: &TensorRef<'_>) -> Result<DataType> {
+    match input.data_type() {
+        DataType::COMPLEX64 => Ok(DataType::FLOAT32),
+        DataType::COMPLEX128 => Ok(DataType::FLOAT64),
+        real => Ok(real),
+    }
+}
+
 /// Returns an optional output if it is requested. Static programs pass some unrequested outputs without a
 /// shape.
 pub(crate) fn wanted(output: Option<Output<'_>>) -> Result<Option<Output<'_>>> {

@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_void};
 
 use tenon::device::{DataLayout, DataType, Release};
-use tenon::paddle::KernelArgument;
-use tenon::paddle::ffi::{PD_Kernel, PD_KernelFn, PD_KernelKey};
+use tenon::paddle::ffi::{PD_Kernel, PD_KernelFn, PD_KernelKey, PD_TensorArgDef};
+use tenon::paddle::{self, KernelArgument, TensorArgDef};
 
 use crate::error::Result;
 use crate::host::Host;
@@ -105,6 +105,16 @@ impl Registry {
         self.register_each(&Declared::of::<K, Any>(), methods, types)
     }
 
+    /// Registers a kernel as [`add_any`](Self::add_any) does, that takes real inputs beside complex ones.
+    ///
+    /// Paddle converts real inputs of a complex kernel to its type, and rounds float64 to float32 on the way.
+    pub(crate) fn add_mixed<K: Kernel<Any>>(self, methods: &[&str], types: &[&[DataType]]) -> Result<()> {
+        let kernel = Declared::of::<K, Any>();
+        let is_provided = |ty: &&DataType| self.provider.provides(methods, **ty);
+        let mut provided = types.iter().copied().flatten().filter(is_provided);
+        provided.try_for_each(|ty| self.register(&kernel, *ty, take_any_type))
+    }
+
     fn register_each(self, kernel: &Declared, methods: &[&str], types: &[&[DataType]]) -> Result<()> {
         let is_provided = |ty: &&DataType| self.provider.provides(methods, **ty);
         let mut provided = types.iter().copied().flatten().filter(is_provided);
@@ -150,6 +160,25 @@ impl Registry {
 /// Leaves the definitions unchanged: Paddle assumes that tensors are on the device and have the registered
 /// type, and types are checked in each call.
 unsafe extern "C-unwind" fn leave_definitions(_: *const PD_KernelKey, _: *mut PD_Kernel) {}
+
+/// Declares that inputs may have any type, so that Paddle does not convert them.
+unsafe extern "C-unwind" fn take_any_type(_: *const PD_KernelKey, kernel: *mut PD_Kernel) {
+    let Some(host) = Host::get() else { return };
+    let api = &host.api;
+    // SAFETY: the kernel is live during the call, and its definitions belong to it. The list is this function's.
+    let result = unsafe {
+        api.kernel_get_args_def(paddle::Kernel::from_raw(kernel)).and_then(|definitions| {
+            let inputs = api.kernel_args_def_get_input_arg_defs(definitions)?;
+            for index in 0..inputs.size {
+                let input = inputs.data.cast::<*mut PD_TensorArgDef>().add(index).read();
+                api.tensor_arg_def_set_data_type(TensorArgDef::from_raw(input), DataType::UNDEFINED)?;
+            }
+            api.delete_pointer_list(inputs)
+        })
+    };
+    // Without the change Paddle converts inputs, which the kernel refuses.
+    drop(result);
+}
 
 /// Changes a key so that Paddle treats the kernel as supporting tensors of any strides.
 ///

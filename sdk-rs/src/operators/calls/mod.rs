@@ -39,6 +39,8 @@ mod deformable;
 mod polygons;
 mod regions;
 mod sparse;
+mod spectrum;
+mod complex_numbers;
 use super::by_name::Entry;
 
 /// Returns the method with a name.
@@ -81,6 +83,8 @@ pub(super) fn find(method: &str) -> Option<Entry> {
         polygons::find,
         regions::find,
         sparse::find,
+        spectrum::find,
+        complex_numbers::find,
     ];
     find.iter().find_map(|find| find(method))
 }

@@ -39,6 +39,8 @@ mod deformable;
 mod polygons;
 mod regions;
 mod sparse;
+mod spectrum;
+mod complex_numbers;
 
 /// A method that other methods can compute.
 pub(super) struct Composition {

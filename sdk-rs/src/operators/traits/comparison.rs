@@ -159,7 +159,7 @@ pub trait Comparison: Send + Sync {
     ///
     /// `out = is_nan(x)`.
     ///
-    /// Elementwise. Integers are never NaN; a binding answers for them without a kernel.
+    /// Elementwise. Integers are never NaN.
     ///
     /// * `out`: The result.
     /// * `x`: The input.

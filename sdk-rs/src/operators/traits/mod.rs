@@ -39,6 +39,8 @@ mod deformable;
 mod polygons;
 mod regions;
 mod sparse;
+mod spectrum;
+mod complex_numbers;
 pub use self::activation::Activation;
 pub use self::elementary::Elementary;
 pub use self::arithmetic::Arithmetic;
@@ -76,13 +78,15 @@ pub use self::deformable::Deformable;
 pub use self::polygons::Polygons;
 pub use self::regions::Regions;
 pub use self::sparse::Sparse;
+pub use self::spectrum::Spectrum;
+pub use self::complex_numbers::ComplexNumbers;
 use tenon::device::DataType;
 
 /// All operators of the spec.
 ///
 /// `#[tenon::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
 /// `impl` has. Hosts use these, and compute all other operators by themselves.
-pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points + Images + Deformable + Polygons + Regions + Sparse {
+pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points + Images + Deformable + Polygons + Regions + Sparse + Spectrum + ComplexNumbers {
     /// Returns true if a method is implemented for elements of a type.
     fn provides(&self, method: &str, ty: DataType) -> bool;
 }

@@ -85,7 +85,9 @@ impl Parts<'_> {
             }
             OutputType::Like(index) => index.to_string(),
             // Not offered, unless the output is optional.
-            OutputType::Wide(index) => index.to_string(),
+            OutputType::Wide(index) | OutputType::ComplexOf(index) | OutputType::RealOf(index) => {
+                index.to_string()
+            }
             OutputType::Any => "any".to_owned(),
             OutputType::Bool => "bool".to_owned(),
             OutputType::I32 => "int32".to_owned(),

@@ -141,7 +141,8 @@ fn shapes(operator: &Operator) -> Option<Shapes> {
         return None;
     }
     let wanted: Vec<&Operand> = wanted.collect();
-    if wanted.iter().any(|output| matches!(output.ty, OutputType::Wide(_))) {
+    let is_other = |ty| matches!(ty, OutputType::Wide(_) | OutputType::ComplexOf(_) | OutputType::RealOf(_));
+    if wanted.iter().any(|output| is_other(output.ty)) {
         return None;
     }
     // Such as the mode of a median, on which the shape of its indices depends.

@@ -158,7 +158,9 @@ impl<'a> Writer<'a> {
                     let input = &tensors[index];
                     quote!(wide(#input.data_type()))
                 }
-                OutputType::Any => quote!(#target.data_type()),
+                OutputType::Any | OutputType::ComplexOf(_) | OutputType::RealOf(_) => {
+                    quote!(#target.data_type())
+                }
                 fixed => data_type(fixed),
             };
             let result = format_ident!("{name}_result");

@@ -146,6 +146,14 @@ fn output(kernel: &Kernel, operator: &Operator, index: usize) -> Argument {
             let of = of(index);
             quote!(outputs::wide(#of))
         }
+        OutputType::ComplexOf(index) => {
+            let of = of(index);
+            quote!(outputs::complex_of(#of)?)
+        }
+        OutputType::RealOf(index) => {
+            let of = of(index);
+            quote!(outputs::real_of(#of)?)
+        }
         OutputType::Any if output.arity == Arity::One => quote!(self.#name.tensor().data_type()?),
         OutputType::Any if output.arity == Arity::Optional => quote!(out.tensor().data_type()?),
         OutputType::Any => {

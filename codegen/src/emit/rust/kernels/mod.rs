@@ -124,7 +124,15 @@ impl Context<'_> {
         if kernel.outputs.iter().filter(|output| matches!(output, KernelOutput::Gradient(_))).count() > 1 {
             methods.push("expand".to_owned());
         }
-        let add = quote!(registry.add_any::<#name<'static>>(&[#(#methods),*], &[#(#types),*])?;);
+        let is_real = |input: &KernelInput| match input {
+            KernelInput::Variable(Variable::Input(index)) => operator.inputs[*index].is_real,
+            KernelInput::Variable(_) | KernelInput::Ignored(_) => false,
+        };
+        let add_any = match kernel.inputs.iter().any(is_real) {
+            true => quote!(add_mixed),
+            false => quote!(add_any),
+        };
+        let add = quote!(registry.#add_any::<#name<'static>>(&[#(#methods),*], &[#(#types),*])?;);
         let release = |id: crate::model::ReleaseId| {
             let variant = names::release_variant(&self.interface.releases[id.0].name.value);
             quote!(Release::#variant)

@@ -238,7 +238,8 @@ impl Values for Writer<'_> {
 /// Emits the type of elements of a kernel's output.
 fn output_type(ty: Option<OutputType>) -> TokenStream {
     match ty {
-        Some(OutputType::Like(_) | OutputType::Wide(_) | OutputType::Any) | None => quote!(ty),
+        None => quote!(ty),
+        Some(ty) if data_type(ty).is_empty() => quote!(ty),
         Some(fixed) => data_type(fixed),
     }
 }
