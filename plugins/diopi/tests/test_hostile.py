@@ -173,3 +173,35 @@ def test_windows_beyond_64_bits_fail(lib: Library, place: int, number: int) -> N
         lib.call("diopiMaxPool2d", out, x, *lists, False)
     with pytest.raises(DiopiError, match=f"has the number {number}"):
         lib.call("diopiConvolution2d", out, x, weight, None, *lists[1:], 1)
+
+
+def tall() -> Any:
+    """Returns an array without elements, but with very many rows."""
+    return np.empty((HUGE, 0), "f4")
+
+
+@pytest.mark.parametrize(
+    "name, shape, arguments",
+    [
+        ("Cumsum", (HUGE, 0), lambda: (tall(), 1)),
+        ("Cumsum", (0, HUGE), lambda: (tall().T, 0)),
+        ("Tril", (HUGE, 0), lambda: (tall(), 0)),
+        ("Repeat", (HUGE, 0), lambda: (tall(), [1, 1])),
+        ("Cat", (HUGE, 0), lambda: ([tall(), tall()], 2, 1)),
+        ("Stack", (2, HUGE, 0), lambda: ([tall(), tall()], 2, 0)),
+        ("Pad", (HUGE, 0), lambda: (tall(), [0, 0], "constant", None)),
+        ("Bmm", (HUGE, 0, 0), lambda: (tall()[..., None], np.empty((HUGE, 1, 0), "f4"))),
+        ("Cdist", (HUGE, 0, 0), lambda: (tall()[..., None], tall()[..., None], 2.0, None)),
+    ],
+)
+def test_empty_tensors_of_any_shape_are_done_at_once(
+    lib: Library, name: str, shape: tuple[int, ...], arguments: Any
+) -> None:
+    out = lib.call(f"diopi{name}", Out(shape, "f4"), *arguments())
+    assert out.shape == shape
+
+
+def test_empty_tensors_of_any_shape_are_sorted_at_once(lib: Library) -> None:
+    outs = Out((HUGE, 0), "f4"), Out((HUGE, 0), "i8")
+    assert lib.call("diopiSort", *outs, tall(), 1, False, None)[0].shape == (HUGE, 0)
+    assert lib.call("diopiTopk", *outs, tall(), 0, 1, True, True)[1].shape == (HUGE, 0)

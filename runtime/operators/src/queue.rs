@@ -19,6 +19,10 @@ const INLINE_ELEMENTS: usize = 4096;
 /// The number of bytes up to which host memory is copied instead of waited for.
 const COPIED_BYTES: usize = 4096;
 
+/// The largest number of places of an empty tensor that kernels step through, such as the rows of a matrix without
+/// columns.
+const MAX_EMPTY_PLACES: usize = 1 << 20;
+
 /// True if operators may run after their calls have returned.
 static IS_ENABLED: AtomicBool = AtomicBool::new(false);
 
@@ -59,6 +63,10 @@ pub(crate) struct Call {
     unchecked: SmallVec<[DevicePtr; 4]>,
     copies: Vec<Box<[u128]>>,
     is_bound_to_caller: bool,
+    /// True if an output has elements.
+    writes: bool,
+    /// True if a tensor has no elements but more places than [`MAX_EMPTY_PLACES`].
+    is_vast: bool,
 }
 
 impl Call {
@@ -87,10 +95,22 @@ impl Call {
             unchecked: SmallVec::new(),
             copies: Vec::new(),
             is_bound_to_caller: false,
+            writes: false,
+            is_vast: false,
         }
     }
 
+    /// Notes a tensor without elements that kernels would step through for years.
+    fn note_empty(&mut self, dims: &[usize]) {
+        let places =
+            dims.iter().filter(|&&dim| dim > 0).fold(1_usize, |places, &dim| places.saturating_mul(dim));
+        self.is_vast |= places > MAX_EMPTY_PLACES;
+    }
+
     pub(crate) fn input(&mut self, tensor: &TensorRef<'_>) -> Result<View<'static>> {
+        if tensor.is_empty() {
+            self.note_empty(tensor.dims());
+        }
         if self.runs_before_return(tensor.first(), tensor.len()) {
             // SAFETY: the memory stays valid until the call returns. The kernel runs before that, unless
             // `run` finds that the owner allows it to run later.
@@ -123,6 +143,10 @@ impl Call {
     }
 
     pub(crate) fn output(&mut self, tensor: &mut TensorMut<'_>) -> Result<ViewMut<'static>> {
+        match tensor.is_empty() {
+            true => self.note_empty(tensor.dims()),
+            false => self.writes = true,
+        }
         if !self.runs_before_return(tensor.first(), tensor.len()) {
             let owner = Owner::of(tensor.first(), self.launch.device);
             self.is_bound_to_caller |= !tensor.is_empty() && owner != Owner::Device;
@@ -177,12 +201,15 @@ impl Call {
     }
 
     /// Runs a kernel in stream order: immediately if it is short and the stream is idle, otherwise on a
-    /// thread of the device.
+    /// thread of the device. A kernel that would write nothing, after countless steps, is not run.
     pub(crate) fn run(
         self,
         name: &'static str,
         mut kernel: impl FnMut() -> tenon_kernels::Result<()> + Send + 'static,
     ) -> Result<()> {
+        if self.is_vast && !self.writes {
+            return Ok(());
+        }
         let traced =
             self.begun.map(|begun| Traced { activity: Activity::Call, name, launch: self.launch, begun });
         if self.is_queued() {

@@ -24,6 +24,8 @@ pub struct Options {
 /// A fuzz target.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Target {
+    /// The library for DIOPI: tensors of a hostile host
+    Diopi,
     /// The C SDK: random calls, invalid handles
     Sdk,
     /// The generator: damaged specs
@@ -38,10 +40,11 @@ const INSTRUMENTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
 impl Target {
-    const ALL: [Target; 2] = [Target::Sdk, Target::Spec];
+    const ALL: [Target; 3] = [Target::Diopi, Target::Sdk, Target::Spec];
 
     fn name(self) -> &'static str {
         match self {
+            Target::Diopi => "diopi",
             Target::Sdk => "sdk",
             Target::Spec => "spec",
         }
@@ -50,6 +53,7 @@ impl Target {
     /// Options of libFuzzer, in addition to the duration.
     fn flags(self) -> &'static [&'static str] {
         match self {
+            Target::Diopi => &["-max_len=1024", "-len_control=0", "-timeout=20"],
             // Inputs are short. Standard error is closed because the validation layer writes warnings to it.
             Target::Sdk => &["-max_len=1024", "-len_control=0", "-timeout=20", "-close_fd_mask=2"],
             Target::Spec => &["-max_len=65536", "-timeout=20"],

@@ -69,7 +69,7 @@ enum Task {
     BookSections(docs::sections::Options),
     /// Draw the pictures of the command `tenon` for the book
     Pictures,
-    /// Run the coverage-guided fuzzers: random calls of the C SDK, damaged specs
+    /// Run the coverage-guided fuzzers: random calls of the C SDK, damaged specs, tensors of DIOPI
     Fuzz(fuzz::Options),
     /// Run tests under ThreadSanitizer and Miri, with a nightly toolchain
     Sanitize(sanitize::Options),
