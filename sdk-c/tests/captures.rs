@@ -2,6 +2,9 @@
 
 #[path = "common/build.rs"]
 mod build;
+#[path = "../../sdk-rs/layers/tests/common/made.rs"]
+#[allow(dead_code, reason = "the tests of the layer use the rest")]
+mod made;
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -9,10 +12,11 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use tenon::HostPtr;
-use tenon::device::{Device, DeviceId, Layer};
+use tenon::device::{Device, DeviceId, Function, Layer};
+use tenon::reflect::{Direction, Kind, ParamInfo, Space};
 use tenon_host::Plugin;
 use tenon_layers::capture::c_program::{CProgramError, c_program};
-use tenon_layers::capture::{Capture, Options, Recording};
+use tenon_layers::capture::{Argument, Capture, Options, Output as Result, Position, Recording};
 
 const ID: DeviceId = DeviceId(0);
 
@@ -179,4 +183,114 @@ fn too_much_data_is_an_error() {
     });
     let error = c_program(&recording).unwrap_err();
     assert!(matches!(error, CProgramError::TooLarge { bytes: 17_825_792 }), "{error}");
+}
+
+/// Compiles the program of a file that no program has recorded, and runs it.
+fn run_made(made: &made::Made, name: &str) -> (String, Output) {
+    let folder = build::scratch(name);
+    let recording = made.read(&folder.join("made.cap")).unwrap();
+    let program = compile(&recording, &folder);
+    (std::fs::read_to_string(folder.join("program.c")).unwrap(), start(&program, &[]))
+}
+
+#[test]
+fn texts_of_a_capture_do_not_become_code() {
+    let code = "__attribute__((constructor)) static void evil(void) { puts(\"evil\"); }";
+    for (index, end) in ["*/", "*\\\n/", "*\\\r\n/", "*??/\n/", "\n#error \n", "**//*/"].iter().enumerate() {
+        let mut made = made::Made::new(format!("{end} {code} /*").as_bytes());
+        made.call(Function::SynchronizeDevice, &[Argument::Number(0)], &[]);
+        let (source, output) = run_made(&made, &format!("capture_text_{index}"));
+        assert_eq!(source.matches("evil").count(), 2, "{source}");
+        assert_said(&output, 0, "1 calls repeated, 0 differ\n");
+    }
+}
+
+#[test]
+fn devices_that_cannot_exist_are_left_out() {
+    let mut made = made::Made::new(b"cpu");
+    for device in [-1, i64::from(i32::MIN), 0] {
+        made.call(Function::SynchronizeDevice, &[Argument::Number(device as u64)], &[]);
+    }
+    let (_, output) = run_made(&made, "capture_negative");
+    assert_said(&output, 0, "1 calls repeated, 0 differ\n");
+}
+
+#[test]
+fn memory_of_a_size_that_no_program_has_is_left_out() {
+    let mut made = made::Made::new(b"cpu");
+    made.allocate(Function::DeviceMemoryAllocate, 1, 1 << 62);
+    let size = Argument::Number(1 << 62);
+    let set = [Argument::Number(0), made::memory(1, 0), Argument::Number(7), size.clone()];
+    made.call(Function::DeviceMemorySet, &set, &[]);
+    made.call(
+        Function::MemoryCopyD2h,
+        &[Argument::Number(0), made::destination(1 << 62), made::memory(1, 0), size],
+        &[],
+    );
+    // Pinned memory that is not there is not written either.
+    made.allocate(Function::HostMemoryAllocate, 2, 1 << 62);
+    made.allocate(Function::DeviceMemoryAllocate, 3, 16);
+    let content = made.content(&[5; 16]);
+    let position = Some(Position { block: 2, offset: 1 << 40 });
+    let source = Argument::Source { content: Some(content), length: 16, position };
+    let copy = [Argument::Number(0), made::memory(3, 0), source, Argument::Number(16)];
+    made.call(Function::MemoryCopyH2d, &copy, &[]);
+    let (source, output) = run_made(&made, "capture_huge");
+    assert!(
+        source.contains("is left out: the copies to the host before it need 1073741824 bytes"),
+        "{source}"
+    );
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+#[test]
+fn every_function_becomes_a_c_program() {
+    let mut made = made::Made::new(b"cpu");
+    made.create(Function::CreateStream, 1).create(Function::CreateEvent, 2);
+    made.allocate(Function::DeviceMemoryAllocate, 3, 16);
+    let content = made.content(&[5; 16]);
+    let argument = |param: &ParamInfo| match param.kind {
+        _ if param.direction == Direction::Out && !param.is_memory() => Argument::Output,
+        Kind::Callback(_) => Argument::Callback,
+        _ if param.context_of.is_some() => Argument::Callback,
+        _ if matches!(param.length, Some(tenon::reflect::Length::Count(_))) => Argument::Null,
+        Kind::Bool | Kind::Id(_) => Argument::Number(0),
+        Kind::Int { .. } => Argument::Number(16),
+        Kind::Float { .. } => Argument::Number(1.5f64.to_bits()),
+        Kind::Enum { values, .. } => Argument::Number(values[0].0 as u64),
+        Kind::Handle { name: "Stream", .. } => Argument::Handle(1),
+        Kind::Handle { name: "Event", .. } => Argument::Handle(2),
+        Kind::Pointer if param.space == Some(Space::Host) && param.length.is_some() => {
+            match param.direction {
+                Direction::In => made::source(content, 16),
+                _ => made::destination(16),
+            }
+        }
+        Kind::Pointer if param.space.is_some() => made::memory(3, 0),
+        _ => Argument::Null,
+    };
+    for (index, function) in Function::ALL.into_iter().enumerate() {
+        let params = function.info().params;
+        let is_freed = |param: &ParamInfo| {
+            param.role == tenon::reflect::Role::Destroys && param.space == Some(Space::Host)
+        };
+        let arguments: Vec<Argument> = params
+            .iter()
+            .map(|param| if is_freed(param) { Argument::Null } else { argument(param) })
+            .collect();
+        let created = |(at, param): (usize, &ParamInfo)| {
+            let is_new = param.is_output() && param.length.is_none();
+            let id = 100 + 20 * index as u64 + at as u64;
+            let is_object = matches!(param.kind, Kind::Handle { .. });
+            (is_new && is_object).then_some((at as u8, Result::Created(id)))
+        };
+        let outputs: Vec<_> = params.iter().enumerate().filter_map(created).collect();
+        made.call(function, &arguments, &outputs);
+    }
+    let folder = build::scratch("capture_every");
+    let recording = made.read(&folder.join("made.cap")).unwrap();
+    compile(&recording, &folder);
+    let source = std::fs::read_to_string(folder.join("program.c")).unwrap();
+    let made_calls = source.matches("  CALL(").count();
+    assert!(made_calls >= 60, "{made_calls} calls: {source}");
 }

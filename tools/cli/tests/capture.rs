@@ -1,14 +1,17 @@
 //! `tenon capture`, `tenon replay` and `tenon trim`.
 
 mod common;
+#[path = "../../../sdk-rs/layers/tests/common/made.rs"]
+#[allow(dead_code, reason = "the tests of the layer use the rest")]
+mod made;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use tenon::device::{DeviceId, Layer};
+use tenon::device::{DeviceId, Function, Layer};
 use tenon_host::Plugin;
-use tenon_layers::capture::{Capture, Options};
+use tenon_layers::capture::{Argument, Capture, Options};
 
 const ID: DeviceId = DeviceId(0);
 
@@ -132,4 +135,46 @@ fn a_program_in_c_is_written() {
     );
     // The same without a file.
     assert_eq!(said(&["capture", "to-c", &capture], 0), written);
+}
+
+#[test]
+fn every_command_refuses_a_file_that_lies() {
+    let mut made = made::Made::new(b"cpu");
+    made.create(Function::CreateStream, 1);
+    let numbers = [0, 0x4141_4141, 0].map(Argument::Number);
+    let [device, callback, user_data] = numbers;
+    made.call(Function::StreamAddCallback, &[device, Argument::Handle(1), callback, user_data], &[]);
+    let capture = file("lies.cap");
+    std::fs::write(&capture, made.bytes()).unwrap();
+    let (capture, part) = (capture.to_str().unwrap(), file("lies-part.cap"));
+    let commands: [&[&str]; 4] = [
+        &["replay", capture],
+        &["capture", "list", capture],
+        &["capture", "to-c", capture],
+        &["trim", capture, "-o", part.to_str().unwrap()],
+    ];
+    for command in commands {
+        // Where a message is wrapped depends on the length of the path.
+        let text = said(command, 1).replace([' ', '\n', '│'], "");
+        assert!(text.contains("`callback`of`stream_add_callback`isanumberandnotacallback"), "{text}");
+    }
+    assert!(!part.exists());
+}
+
+#[test]
+fn a_list_shows_no_characters_that_a_terminal_obeys() {
+    let mut made = made::Made::new(b"first");
+    made.record(
+        made::kind::PLUGIN,
+        &[&1u32.to_le_bytes()[..], &8u64.to_le_bytes(), b"\x1b[2J\x07\r\n\x1b"].concat(),
+    );
+    let mut call = 0u64.to_le_bytes().to_vec();
+    for part in [1, 1, Function::Initialize as u32] {
+        call.extend(part.to_le_bytes());
+    }
+    made.record(made::kind::CALL, &[&call[..], &[0]].concat());
+    let capture = file("terminal.cap");
+    std::fs::write(&capture, made.bytes()).unwrap();
+    let text = said(&["capture", "list", capture.to_str().unwrap()], 0);
+    assert!(text.starts_with(r"\u{1b}[2J\u{7}\u{d}\u{a}\u{1b}: 0 initialize()"), "{text:?}");
 }

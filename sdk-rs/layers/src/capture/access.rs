@@ -1,9 +1,10 @@
 //! The memory that recorded calls read and write.
 
 use tenon::device::Function;
-use tenon::reflect::{Direction, Extent, Length, ParamInfo, Role};
+use tenon::reflect::{Direction, Extent, Kind, Length, ParamInfo, Role};
 
 use super::call::{Argument, Call, ContentId, Position};
+use crate::validate::element_size;
 
 /// Some bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +93,17 @@ pub(super) fn origin(call: &Call, index: usize) -> Origin {
     origin.unwrap_or(Origin::Device)
 }
 
-/// Returns the length in bytes of the memory of a parameter.
+/// Returns the length in bytes of the memory of a parameter; `None` if the call does not give it.
 pub(super) fn length(call: &Call, index: usize) -> Option<u64> {
-    match call.function.info().params[index].length? {
+    let params = call.function.info().params;
+    let Some(length) = params[index].length else {
+        // Vectors have a number of elements of a type.
+        let is_type = |param: &ParamInfo| matches!(param.kind, Kind::Enum { name: "DataType", .. });
+        let data_type = &call.arguments[params.iter().position(is_type)?];
+        let Argument::Number(data_type) = data_type else { return None };
+        return call.number_of("numel")?.checked_mul(element_size(*data_type));
+    };
+    match length {
         Length::Bytes(Extent::Param(length)) => match call.arguments[length] {
             Argument::Number(number) => Some(number),
             _ => None,

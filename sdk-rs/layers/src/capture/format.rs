@@ -56,10 +56,32 @@ pub(super) const HASH_START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 pub(super) const HASH_FACTOR: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
 impl Hash {
+    /// The hash of no bytes.
+    pub(super) const EMPTY: Self = Self(HASH_START);
+
     /// Returns the hash of some bytes: FNV-1a with 128 bits. It is no protection against an attacker.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(bytes.iter().fold(HASH_START, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(HASH_FACTOR)))
+        Self::EMPTY.with(bytes.iter().copied())
     }
+
+    /// Returns the hash of the bytes so far and some more.
+    pub(super) fn with(self, bytes: impl Iterator<Item = u8>) -> Self {
+        Self(bytes.fold(self.0, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(HASH_FACTOR)))
+    }
+}
+
+/// Escapes the characters of a text from a file that a terminal would obey, and those that change the order of others.
+fn printable(text: &str) -> String {
+    let obeyed = |character: char| {
+        character.is_control()
+            || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars()
+        .map(|character| match obeyed(character) {
+            true => character.escape_unicode().to_string(),
+            false => character.to_string(),
+        })
+        .collect()
 }
 
 /// Returns the checksum of a record: FNV-1a with 32 bits.
@@ -139,8 +161,9 @@ impl<'a> Decoder<'a> {
         Some(bytes)
     }
 
+    /// Returns a text for people, in which characters that a terminal would obey are escaped.
     pub(super) fn text(&mut self) -> Option<String> {
-        Some(String::from_utf8_lossy(self.bytes()?).into_owned())
+        Some(printable(&String::from_utf8_lossy(self.bytes()?)))
     }
 }
 
@@ -152,6 +175,13 @@ mod tests {
     fn hash_is_fnv_1a() {
         assert_eq!(Hash::of(b"").to_string(), "6c62272e07bb014262b821756295c58d");
         assert_eq!(Hash::of(b"hello").to_string(), "e3e1efd54283d94f7081314b599d31b3");
+    }
+
+    #[test]
+    fn texts_have_no_character_that_a_terminal_obeys() {
+        let mut encoder = Encoder::default();
+        encoder.bytes("ä\n\x1b[2J\u{202e}z".as_bytes());
+        assert_eq!(Decoder(&encoder.0).text().unwrap(), r"ä\u{a}\u{1b}[2J\u{202e}z");
     }
 
     #[test]

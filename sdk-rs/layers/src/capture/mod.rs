@@ -15,7 +15,9 @@
 mod access;
 pub mod c_program;
 mod call;
+mod check;
 mod display;
+mod form;
 mod format;
 mod reader;
 mod record;

@@ -8,8 +8,14 @@ use std::sync::{Mutex, PoisonError};
 
 use tenon::device::Function;
 
-use super::call::{Arrival, Call, ContentId, Outcome};
+use super::call::{Arrival, Call, ContentId, ObjectId, Outcome};
+use super::check::{self, Block, Checker, Object};
 use super::format::{Decoder, HEAD, Hash, MAGIC, RECORD_HEAD, RecordKind, VERSION, checksum};
+
+/// The most bytes behind a record that is cut off in which further records are looked for.
+const MOST_SEARCHED: u64 = 64 << 20;
+/// The most bytes whose checksum is computed there.
+const MOST_SUMMED: usize = 256 << 20;
 
 /// A file that is not a capture, or is damaged.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +102,7 @@ pub struct Recording {
     /// All entries in the order of time.
     pub events: Vec<Event>,
     contents: Vec<Content>,
+    objects: HashMap<ObjectId, Object>,
     /// False if the program ended without ending the capture, for example by a crash.
     pub is_ended: bool,
     /// The number of bytes at the end of the file that belong to a record which is cut off.
@@ -114,6 +121,7 @@ struct Reader<'a> {
     functions: Vec<Option<Function>>,
     /// The index of each call by its number.
     indices: HashMap<u64, usize>,
+    checker: Checker,
 }
 
 impl Recording {
@@ -133,6 +141,7 @@ impl Recording {
             calls: Vec::new(),
             events: Vec::new(),
             contents: Vec::new(),
+            objects: HashMap::new(),
             is_ended: false,
             cut_off: 0,
         };
@@ -145,6 +154,7 @@ impl Recording {
             names: Vec::new(),
             functions: Vec::new(),
             indices: HashMap::new(),
+            checker: Checker::default(),
         };
         reader.head()?;
         while let Some((kind, content)) = reader.record()? {
@@ -155,6 +165,7 @@ impl Recording {
         if reader.names.is_empty() {
             return Err(reader.damaged("it has no description of the interface"));
         }
+        recording.objects = reader.checker.into_objects();
         Ok(recording)
     }
 
@@ -173,30 +184,46 @@ impl Recording {
         self.contents.get(id as usize).map_or(0, |content| content.length)
     }
 
-    /// Reads recorded bytes.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or has changed.
-    pub fn content(&self, id: ContentId) -> Result<Vec<u8>, ReadError> {
-        let damaged = |at: u64, problem: &str| ReadError::Damaged {
-            file: self.path.clone(),
-            at,
-            problem: problem.to_owned(),
-        };
-        let content = self.contents.get(id as usize).ok_or_else(|| damaged(0, "a content is missing"))?;
+    /// Returns the memory with a number of an object.
+    pub(super) fn block(&self, id: ObjectId) -> Option<&Block> {
+        match self.objects.get(&id)? {
+            Object::Block(block) => Some(block),
+            Object::Handle(_) => None,
+        }
+    }
+
+    /// Reads recorded bytes in the form in which the file has them: their hash, their length and the bytes, which may be
+    /// compressed.
+    pub(super) fn stored(&self, id: ContentId) -> Result<(Hash, u64, Vec<u8>), ReadError> {
+        let content =
+            self.contents.get(id as usize).ok_or_else(|| self.damaged(0, "a content is missing"))?;
         let mut stored = vec![0; content.stored];
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let read = file.seek(SeekFrom::Start(content.at)).and_then(|_| file.read_exact(&mut stored));
         read.map_err(|source| ReadError::System { file: self.path.clone(), source })?;
-        let bytes = match content.length == content.stored as u64 {
+        Ok((content.hash, content.length, stored))
+    }
+
+    fn damaged(&self, at: u64, problem: &str) -> ReadError {
+        ReadError::Damaged { file: self.path.clone(), at, problem: problem.to_owned() }
+    }
+
+    /// Reads recorded bytes. They may be 255 times as many as in the file, so call it when a call needs them.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has changed.
+    pub fn content(&self, id: ContentId) -> Result<Vec<u8>, ReadError> {
+        let (hash, length, stored) = self.stored(id)?;
+        let at = self.contents[id as usize].at;
+        let bytes = match length == stored.len() as u64 {
             true => stored,
             // The length was compared with the stored one when the file was opened, so it fits.
-            false => lz4_flex::block::decompress(&stored, content.length as usize)
-                .map_err(|error| damaged(content.at, &error.to_string()))?,
+            false => lz4_flex::block::decompress(&stored, length as usize)
+                .map_err(|error| self.damaged(at, &error.to_string()))?,
         };
-        match Hash::of(&bytes) == content.hash && bytes.len() as u64 == content.length {
+        match Hash::of(&bytes) == hash && bytes.len() as u64 == length {
             true => Ok(bytes),
-            false => Err(damaged(content.at, "a content does not match its hash")),
+            false => Err(self.damaged(at, "a content does not match its hash")),
         }
     }
 
@@ -208,7 +235,13 @@ impl Recording {
         content: &[u8],
     ) -> Result<(), ReadError> {
         let mut decoder = Decoder(content);
-        let damaged = || reader.damaged("a record is too short or contradicts others");
+        let (path, start) = (reader.path, reader.start);
+        let because = |problem: String| ReadError::Damaged { file: path.to_owned(), at: start, problem };
+        let damaged = || because("a record is too short or contradicts others".to_owned());
+        let is_first = reader.names.is_empty();
+        if is_first != (kind == RecordKind::Interface) || self.is_ended {
+            return Err(because("its records are in the wrong order".to_owned()));
+        }
         match kind {
             RecordKind::Interface => {
                 self.release = decoder.text().ok_or_else(damaged)?;
@@ -233,6 +266,7 @@ impl Recording {
                 }
                 let at = at + (content.len() - stored) as u64;
                 self.contents.push(Content { hash, length, at, stored });
+                decoder.0 = &[];
             }
             RecordKind::Call => {
                 let call = Call::decode(&mut decoder, &reader.functions).ok_or_else(damaged)?;
@@ -244,6 +278,7 @@ impl Recording {
                 if self.are_contents_unknown(&call) || call.plugin as usize >= self.plugins.len() {
                     return Err(damaged());
                 }
+                reader.checker.call(&call).map_err(because)?;
                 reader.indices.insert(call.number, self.calls.len());
                 self.events.push(Event::Call(self.calls.len()));
                 self.calls.push(call);
@@ -251,25 +286,22 @@ impl Recording {
             RecordKind::Outcome => {
                 let (number, outcome) = Outcome::decode(&mut decoder).ok_or_else(damaged)?;
                 let index = *reader.indices.get(&number).ok_or_else(damaged)?;
-                let params = self.calls[index].arguments.len();
-                let is_param = |index: &u8| usize::from(*index) < params;
-                let outputs = outcome.outputs.iter().map(|(index, _)| index);
-                if !outputs.chain(outcome.hashes.iter().map(|(index, _)| index)).all(is_param) {
-                    return Err(damaged());
-                }
+                reader.checker.outcome(&self.calls[index], &outcome).map_err(because)?;
                 self.calls[index].outcome = Some(outcome);
                 self.events.push(Event::Return(index));
             }
             RecordKind::Arrival => {
                 let arrival = Arrival::decode(&mut decoder).ok_or_else(damaged)?;
-                if !reader.indices.contains_key(&arrival.call) {
-                    return Err(damaged());
-                }
+                let index = *reader.indices.get(&arrival.call).ok_or_else(damaged)?;
+                check::arrival(&self.calls[index], &arrival).map_err(because)?;
                 self.events.push(Event::Arrival(arrival));
             }
             RecordKind::End => self.is_ended = true,
         }
-        Ok(())
+        match decoder.0 {
+            [] => Ok(()),
+            _ => Err(because("a record is too long".to_owned())),
+        }
     }
 
     fn are_contents_unknown(&self, call: &Call) -> bool {
@@ -328,7 +360,10 @@ impl Reader<'_> {
             return Err(self.damaged("it has an unknown kind of record"));
         };
         if length > left - RECORD_HEAD as u64 {
-            return Ok(None);
+            return match self.is_length_damaged(known, sum)? {
+                true => Err(self.damaged("the length of a record is wrong")),
+                false => Ok(None),
+            };
         }
         let mut content = vec![0; length as usize];
         self.input.read_exact(&mut content).map_err(|source| self.system(source))?;
@@ -337,5 +372,35 @@ impl Reader<'_> {
         }
         self.at += RECORD_HEAD as u64 + length;
         Ok(Some((known, content)))
+    }
+
+    /// Returns true if a record that ends behind the file has a wrong length: the file is not cut off then.
+    ///
+    /// The rest of a file that is cut off is the beginning of one record. Where it matches the checksum as it is, or
+    /// has a whole record in it, it is more than that.
+    fn is_length_damaged(&mut self, kind: RecordKind, sum: u32) -> Result<bool, ReadError> {
+        let mut rest = Vec::new();
+        let read = (&mut self.input).take(MOST_SEARCHED).read_to_end(&mut rest);
+        read.map_err(|source| self.system(source))?;
+        let is_all = (rest.len() as u64) < MOST_SEARCHED;
+        if kind == RecordKind::End || (is_all && checksum(kind as u8, &rest) == sum) {
+            return Ok(true);
+        }
+        let mut summed = 0;
+        for at in 0..rest.len() {
+            let mut decoder = Decoder(&rest[at..]);
+            let Some(kind) = decoder.byte().filter(|kind| RecordKind::of(*kind).is_some()) else { continue };
+            let (Some(length), Some(sum)) = (decoder.long(), decoder.int()) else { break };
+            let content = usize::try_from(length).ok().and_then(|length| decoder.0.get(..length));
+            let Some(content) = content else { continue };
+            summed += content.len();
+            if summed > MOST_SUMMED {
+                break;
+            }
+            if checksum(kind, content) == sum {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -26,6 +26,9 @@ struct Piece {
     start: u64,
 }
 
+/// The most pieces of a block. A block with more is unknown: each copy within a block can double their number.
+const MOST_PIECES: usize = 1 << 16;
+
 /// The known pieces of each block, by their offset.
 #[derive(Default)]
 pub(super) struct Shadow {
@@ -52,6 +55,9 @@ impl Shadow {
             let block = self.blocks.entry(range.position.block).or_default();
             let at = |offset: u64| range.position.offset.checked_add(offset);
             block.extend(pieces.into_iter().filter_map(|(offset, piece)| Some((at(offset)?, piece))));
+            if block.len() > MOST_PIECES {
+                block.clear();
+            }
         }
     }
 
@@ -110,19 +116,19 @@ impl Shadow {
         if known != length {
             return Ok(None);
         }
-        let mut bytes = Vec::new();
+        let mut hash = Hash::EMPTY;
         for (_, piece) in pieces {
             let length = piece.length as usize;
-            match piece.bytes {
-                Bytes::Byte(byte) => bytes.resize(bytes.len() + length, byte),
+            hash = match piece.bytes {
+                Bytes::Byte(byte) => hash.with(std::iter::repeat_n(byte, length)),
                 Bytes::Content(content) => {
                     let content = recording.content(content)?;
                     let start = (piece.start % (content.len() as u64).max(1)) as usize;
-                    bytes.extend(content.iter().cycle().skip(start).take(length));
+                    hash.with(content.iter().copied().cycle().skip(start).take(length))
                 }
-            }
+            };
         }
-        Ok(Some(Hash::of(&bytes)))
+        Ok(Some(hash))
     }
 }
 

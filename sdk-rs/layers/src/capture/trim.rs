@@ -13,7 +13,7 @@ use super::access::{Range, reads, writes};
 use super::call::{Argument, Call, ContentId, ObjectId};
 use super::format::RecordKind;
 use super::reader::{Event, ReadError, Recording};
-use super::record::{content_record, head, plugin_record};
+use super::record::{head, plugin_record, stored_content_record};
 
 /// A part that cannot be cut out.
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +85,8 @@ pub fn trim(recording: &Recording, range: Numbers<u64>, file: &Path) -> Result<P
                     let next = contents.len() as ContentId;
                     let id = *contents.entry(*content).or_insert(next);
                     if id == next {
-                        put(&content_record(&recording.content(*content)?))?;
+                        let (hash, length, stored) = recording.stored(*content)?;
+                        put(&stored_content_record(hash, length, &stored))?;
                     }
                     *content = id;
                 }

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod faulty;
+pub mod made;
 pub mod recording;
 
 use std::ffi::c_void;

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use tenon::reflect::Kind;
+use tenon::reflect::{Kind, ParamInfo};
 
 use super::super::access::length;
 use super::super::call::{Argument, Call, ObjectId, Position};
-use super::{Program, is_device};
+use super::super::check::unknown_value;
+use super::{MOST_HOST_BYTES, Program, is_device};
 
 /// The arguments of a call.
 #[derive(Default)]
@@ -38,23 +39,25 @@ impl Program<'_> {
                 }
                 Ok(format!("device_{device}"))
             }
-            Argument::Number(number) => Ok(number_in_c(*number, param.kind, ty)),
+            Argument::Number(number) => match unknown_value(call.function, index, *number) {
+                Some(reason) => Err(reason),
+                None => Ok(number_in_c(*number, param.kind, ty)),
+            },
             Argument::Null => Ok("NULL".to_owned()),
             Argument::Handle(id) => {
                 self.known(*id)?;
                 Ok(format!("object_{id}"))
             }
             Argument::Memory(position) => {
-                self.bounds(*position, length(call, index))?;
+                self.bounds(param, *position, length(call, index))?;
                 Ok(self.at(*position))
             }
             Argument::Source { content: Some(content), length, position } => {
                 let source = format!("content_{content}");
-                match position.filter(|position| self.known(position.block).is_ok()) {
+                match position.filter(|position| self.bounds(param, *position, Some(*length)).is_ok()) {
                     Some(position) => {
-                        self.bounds(position, Some(*length))?;
                         let memory = self.at(position);
-                        let _ = writeln!(before, "  memcpy({memory}, {source}, {length}u);");
+                        let _ = writeln!(before, "  put({memory}, {source}, {length}u);");
                         Ok(memory)
                     }
                     None if ty.starts_with("const ") => Ok(source),
@@ -63,16 +66,20 @@ impl Program<'_> {
             }
             Argument::Source { content: None, length, position } => match position {
                 Some(position) => {
-                    self.bounds(*position, Some(*length))?;
+                    self.bounds(param, *position, Some(*length))?;
                     Ok(self.at(*position))
                 }
                 None => Err("work that was not complete may have changed its source".to_owned()),
             },
             Argument::Destination { length, position } => {
                 if let Some(position) = position
-                    && self.bounds(*position, Some(*length)).is_ok()
+                    && self.bounds(param, *position, Some(*length)).is_ok()
                 {
                     return Ok(self.at(*position));
+                }
+                self.host_bytes = self.host_bytes.saturating_add(*length);
+                if self.host_bytes > MOST_HOST_BYTES {
+                    return Err(format!("the copies to the host before it need {MOST_HOST_BYTES} bytes"));
                 }
                 if call.function.info().stream_ordered.is_some() {
                     self.hosts.insert(call.number, *length);
@@ -81,7 +88,8 @@ impl Program<'_> {
                 self.scratch = self.scratch.max(*length);
                 Ok("scratch".to_owned())
             }
-            Argument::Text(text) => Ok(text_in_c(text)),
+            // The only strings of the interface are paths, and a file of this machine is not the program's.
+            Argument::Text(_) => Err(format!("`{}` names a file", param.name)),
             Argument::Output => match call.created().find(|(at, _)| *at == index) {
                 Some((_, id)) => Ok(format!("&object_{id}")),
                 // Each has room for 64 numbers; no function has more than 16 parameters.
@@ -97,18 +105,22 @@ impl Program<'_> {
     }
 
     fn known(&self, id: ObjectId) -> Result<(), String> {
-        match self.objects.contains_key(&id) {
+        match self.alive.contains(&id) {
             true => Ok(()),
             false => Err(format!("object #{id} does not exist here")),
         }
     }
 
-    fn bounds(&self, position: Position, length: Option<u64>) -> Result<(), String> {
+    pub(super) fn bounds(
+        &self,
+        param: &ParamInfo,
+        position: Position,
+        length: Option<u64>,
+    ) -> Result<(), String> {
         self.known(position.block)?;
-        let end = position.offset.checked_add(length.unwrap_or(0));
-        match end.filter(|end| *end <= self.lengths.get(&position.block).copied().unwrap_or(0)) {
-            Some(_) => Ok(()),
-            None => Err("it reaches past the end of its memory".to_owned()),
+        match self.recording.block(position.block) {
+            Some(block) => block.check(param, position.offset, length),
+            None => Err(format!("object #{} is not memory", position.block)),
         }
     }
 
@@ -133,18 +145,13 @@ fn number_in_c(number: u64, kind: Kind, ty: &str) -> String {
                 false => format!("({ty})strtod(\"{}inf\", NULL)", if value < 0.0 { "-" } else { "" }),
             }
         }
+        // The number without its sign is too large for a literal.
+        Kind::Int { signed: true, .. } | Kind::Enum { .. } if number as i64 == i64::MIN => {
+            format!("({ty})({} - 1)", i64::MIN + 1)
+        }
         Kind::Int { signed: true, .. } | Kind::Enum { .. } => format!("({ty}){}", number as i64),
         _ => format!("({ty}){number}u"),
     }
-}
-
-/// Returns a string literal.
-fn text_in_c(text: &[u8]) -> String {
-    let escaped = text.iter().map(|byte| match byte {
-        b' '..=b'~' if !matches!(byte, b'"' | b'\\' | b'?') => char::from(*byte).to_string(),
-        byte => format!("\\{byte:03o}"),
-    });
-    format!("\"{}\"", escaped.collect::<String>())
 }
 
 #[cfg(test)]
@@ -165,10 +172,6 @@ mod tests {
             "(float)strtod(\"-inf\", NULL)"
         );
         assert_eq!(number_in_c(1, Kind::Bool, "bool"), "true");
-    }
-
-    #[test]
-    fn strings_are_escaped() {
-        assert_eq!(text_in_c(b"a \"b\"\\ ??/\n\xff"), r#""a \042b\042\134 \077\077/\012\377""#);
+        assert_eq!(number_in_c(1 << 63, int, "int64_t"), "(int64_t)(-9223372036854775807 - 1)");
     }
 }

@@ -9,7 +9,12 @@
 static bool verbose;
 static int differences;
 
-static void* at(void* base, size_t offset) { return (unsigned char*)base + offset; }
+/* Memory that could not be allocated has no parts. */
+static void* at(void* base, size_t offset) { return base ? (unsigned char*)base + offset : NULL; }
+
+static void put(void* to, const void* from, size_t size) {
+  if (to) memcpy(to, from, size);
+}
 
 /* Prints a call that has another result than when it was recorded. */
 static void differ(unsigned long long call, const char* what) {
@@ -26,6 +31,10 @@ static void check_status(unsigned long long call, tenon_status status, bool succ
 static void check_bytes(unsigned long long call, const void* bytes, size_t size, uint64_t high, uint64_t low) {
   __extension__ typedef unsigned __int128 number;
   const number factor = ((number)1 << 88) + 0x13b;
+  if (!bytes && size) {
+    differ(call, "there is no memory to compare");
+    return;
+  }
   number hash = ((number)0x6c62272e07bb0142u << 64) + 0x62b821756295c58du;
   for (size_t i = 0; i < size; ++i) hash = (hash ^ ((const unsigned char*)bytes)[i]) * factor;
   if (hash != ((number)high << 64) + low) differ(call, "other bytes in a copy to the host");

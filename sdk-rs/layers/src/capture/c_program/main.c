@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     }
   }
   /* Some parts of a capture use neither all helpers nor the callback. */
-  (void)at, (void)check_bytes, (void)no_callback;
+  (void)at, (void)put, (void)check_bytes, (void)no_callback;
   require(path ? tenon_load_plugin(path, NULL, &plugin) : tenon_plugin_find("cpu", &plugin));
   open_devices();
   repeat();

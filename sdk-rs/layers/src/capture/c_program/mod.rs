@@ -2,13 +2,13 @@
 
 mod arguments;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
 use tenon::device::Function;
-use tenon::reflect::Kind;
+use tenon::reflect::{Kind, Role};
 
-use super::access::{Origin, allocated, origin, writes};
+use super::access::{Origin, origin, writes};
 use super::call::{Argument, Arrival, Call, ContentId, ObjectId};
 use super::format::Hash;
 use super::reader::{Event, ReadError, Recording};
@@ -19,6 +19,8 @@ const HEAD: &str = include_str!("head.c");
 const MAIN: &str = include_str!("main.c");
 /// The most bytes that a program contains.
 pub const MOST_BYTES: u64 = 16 << 20;
+/// The most bytes that copies to the host write in a program.
+const MOST_HOST_BYTES: u64 = 1 << 30;
 /// The number of calls in a C function, so that compilers are quick.
 const CALLS_IN_FUNCTION: usize = 200;
 
@@ -84,17 +86,19 @@ fn contents_of(call: &Call) -> impl Iterator<Item = ContentId> + '_ {
 struct Program<'a> {
     recording: &'a Recording,
     plugin: u32,
-    /// The C type of each object that exists in the program.
+    /// The C type of each object that the program creates.
     objects: BTreeMap<ObjectId, String>,
+    /// Those that are not destroyed yet.
+    alive: HashSet<ObjectId>,
     /// The recorded bytes that the calls read.
     contents: BTreeSet<ContentId>,
-    /// The lengths of the blocks of memory.
-    lengths: HashMap<ObjectId, u64>,
     /// The devices on which calls succeeded, which the program opens.
     devices: BTreeSet<i64>,
     /// The length of the memory for what the calls copy to the host. Copies in stream order have memory of their own.
     scratch: u64,
     hosts: BTreeMap<u64, u64>,
+    /// The bytes that copies to the host have written so far.
+    host_bytes: u64,
     /// The hashes that the calls determine, of copies in stream order.
     expected: HashMap<(u64, u8), Hash>,
     shadow: Shadow,
@@ -108,11 +112,12 @@ impl<'a> Program<'a> {
             recording,
             plugin: 0,
             objects: BTreeMap::new(),
+            alive: HashSet::new(),
             contents: BTreeSet::new(),
-            lengths: HashMap::new(),
             devices: BTreeSet::new(),
             scratch: 0,
             hosts: BTreeMap::new(),
+            host_bytes: 0,
             expected: HashMap::new(),
             shadow: Shadow::default(),
             statements: Vec::new(),
@@ -153,17 +158,31 @@ impl<'a> Program<'a> {
         );
         self.repeated += 1;
         self.contents.extend(contents_of(call));
-        for (index, id) in call.created() {
+        // A changed handle is passed by value, so the program does not get the new one.
+        let is_output = |(index, _): &(usize, ObjectId)| matches!(call.arguments[*index], Argument::Output);
+        for (index, id) in call.created().filter(is_output) {
             let ty = in_c.params[index].strip_suffix('*').unwrap_or("void*").trim_end();
             self.objects.insert(id, ty.to_owned());
-            self.lengths.insert(id, allocated(call, index));
+            self.alive.insert(id);
         }
         if call.outcome.as_ref().is_some_and(|outcome| outcome.status == 0) {
+            self.remove_destroyed(call);
             self.compare(call, &mut statement)?;
             self.shadow.apply(call);
         }
         self.statements.push(statement);
         Ok(())
+    }
+
+    fn remove_destroyed(&mut self, call: &Call) {
+        for (param, argument) in call.function.info().params.iter().zip(&call.arguments) {
+            match argument {
+                _ if param.role != Role::Destroys => {}
+                Argument::Handle(id) => _ = self.alive.remove(id),
+                Argument::Memory(position) => _ = self.alive.remove(&position.block),
+                _ => {}
+            }
+        }
     }
 
     /// Returns true if the function of the SDK succeeds: memory that cannot be allocated is an error there.
@@ -190,10 +209,10 @@ impl<'a> Program<'a> {
             }
             let hashes = call.outcome.iter().flat_map(|outcome| &outcome.hashes);
             if hashes.clone().any(|(at, recorded)| usize::from(*at) == index && *recorded == hash) {
-                let place = match position {
-                    Some(position) => self.at(*position),
-                    None => "scratch".to_owned(),
-                };
+                let param = &call.function.info().params[index];
+                let in_block =
+                    position.filter(|position| self.bounds(param, *position, Some(*length)).is_ok());
+                let place = in_block.map_or_else(|| "scratch".to_owned(), |position| self.at(position));
                 *statement += &check_bytes(call, &place, *length, hash);
             }
         }
@@ -205,15 +224,19 @@ impl<'a> Program<'a> {
             return Ok(());
         }
         if let Argument::Destination { length, position } = &call.arguments[usize::from(arrival.param)] {
-            let place = match position {
-                Some(position) => self.at(*position),
-                None => format!("host_{}", call.number),
+            // The memory that the copy was queued to.
+            let place = match (self.hosts.contains_key(&call.number), position) {
+                (false, Some(position)) if self.alive.contains(&position.block) => self.at(*position),
+                (false, _) => return Ok(()),
+                (true, _) => format!("host_{}", call.number),
             };
             let mut statement = check_bytes(call, &place, *length, arrival.hash);
             if arrival.by_query {
                 // Here the work may take longer.
-                let device = call.number_of("device").unwrap_or(0) as i64;
-                statement.insert_str(0, &format!("  require(tenon_synchronize_device(device_{device}));\n"));
+                for device in devices_of(call) {
+                    statement
+                        .insert_str(0, &format!("  require(tenon_synchronize_device(device_{device}));\n"));
+                }
             }
             self.statements.push(statement);
         }
@@ -274,15 +297,17 @@ fn check_bytes(call: &Call, place: &str, length: u64, Hash(hash): Hash) -> Strin
     format!("  check_bytes({}, {place}, {length}u, {high:#x}u, {low:#x}u);\n", call.number)
 }
 
-/// Returns text that does not end a comment.
+/// Returns text that neither ends a comment nor begins another one. The reader has escaped the ends of lines.
 fn in_comment(text: &impl std::fmt::Display) -> String {
-    text.to_string().replace("*/", "* /")
+    text.to_string().replace("*/", "* /").replace("/*", "/ *")
 }
 
-/// Returns the devices of a call.
+/// Returns the devices of a call. No device has a negative number.
 fn devices_of(call: &Call) -> impl Iterator<Item = i64> + '_ {
     call.arguments.iter().enumerate().filter_map(|(index, argument)| match argument {
-        Argument::Number(device) if is_device(call.function, index) => Some(*device as i64),
+        Argument::Number(device) if is_device(call.function, index) => {
+            Some(*device as i64).filter(|device| *device >= 0)
+        }
         _ => None,
     })
 }

@@ -14,6 +14,7 @@ use tenon::device::{self, Function, Release};
 use tenon::reflect::{self, Direction, Kind, Length, ParamInfo, Role, Space};
 
 use super::call::{Argument, Arrival, Call, ContentId, Outcome, Output};
+use super::form::Form;
 use super::format::{Encoder, Hash, MAGIC, RecordKind, VERSION, record};
 use objects::{Objects, Owner, Removed};
 use progress::{Progress, QueuedCopy, StreamKey};
@@ -114,54 +115,37 @@ impl Recorder {
 
     fn argument(&mut self, plugin: u32, call: &reflect::Call<'_>, index: usize) -> Argument {
         let (param, word) = (&call.function.params[index], call.arguments[index]);
-        if param.is_output() && param.direction == Direction::Out {
-            return Argument::Output;
-        }
-        if param.context_of.is_some() {
-            return Argument::Callback;
-        }
-        match param.kind {
-            _ if param.is_memory() || (matches!(param.kind, Kind::Text) && word == 0) => {
-                self.memory(plugin, call, param, word)
-            }
-            Kind::Callback(_) => Argument::Callback,
-            Kind::Handle { .. } if word == 0 => Argument::Null,
-            Kind::Handle { name, .. } => {
-                self.objects.handle(plugin, name, word).map_or(Argument::Unknown, Argument::Handle)
-            }
-            // Only plain inputs: an array of handles or numbers is passed as an address.
-            _ if param.length.is_some() => Argument::Unknown,
-            Kind::Text => {
+        let position = |objects: &Objects| objects.position(owner(plugin, call, param), word);
+        match Form::of(param) {
+            Form::Output => Argument::Output,
+            Form::Callback => Argument::Callback,
+            Form::Number => Argument::Number(word),
+            _ if word == 0 => Argument::Null,
+            Form::Text => {
                 // SAFETY: the caller passes a string to the function, which may read it.
                 let text = unsafe { CStr::from_ptr(tenon::support::pointer(word)) };
                 Argument::Text(text.to_bytes().to_vec())
             }
-            Kind::Bool | Kind::Int { .. } | Kind::Float { .. } | Kind::Id(_) | Kind::Enum { .. } => {
-                Argument::Number(word)
+            Form::Handle(name) => {
+                self.objects.handle(plugin, name, word).map_or(Argument::Unknown, Argument::Handle)
             }
-            Kind::Struct(_) | Kind::Pointer => Argument::Unknown,
-        }
-    }
-
-    fn memory(&mut self, plugin: u32, call: &reflect::Call<'_>, param: &ParamInfo, word: u64) -> Argument {
-        if word == 0 {
-            return Argument::Null;
-        }
-        let owner = owner(plugin, call, param);
-        let position = self.objects.position(owner, word);
-        let bytes = matches!(param.length, Some(Length::Bytes(_))).then(|| call.length(param)).flatten();
-        let is_host = param.space == Some(Space::Host) && param.role == Role::Uses;
-        match (bytes, param.direction) {
-            (Some(length), Direction::In) if is_host => {
-                let content = (!self.progress.is_written(word, length)).then(|| {
+            Form::Source(_) => {
+                let length = call.length(param).unwrap_or(0);
+                // No memory has more bytes.
+                let is_possible = isize::try_from(length).is_ok();
+                let content = (is_possible && !self.progress.is_written(word, length)).then(|| {
                     // SAFETY: the caller passes this memory to a function that reads it.
                     unsafe { bytes_at(word, length) }
                 });
                 let content = content.map(|bytes| self.content(bytes));
-                Argument::Source { content, length, position }
+                Argument::Source { content, length, position: position(&self.objects) }
             }
-            (Some(length), Direction::Out) if is_host => Argument::Destination { length, position },
-            _ => position.map_or(Argument::Unknown, Argument::Memory),
+            Form::Destination(_) => {
+                let length = call.length(param).unwrap_or(0);
+                Argument::Destination { length, position: position(&self.objects) }
+            }
+            Form::Memory => position(&self.objects).map_or(Argument::Unknown, Argument::Memory),
+            Form::Opaque => Argument::Unknown,
         }
     }
 
@@ -336,12 +320,17 @@ pub(super) fn plugin_record(number: u32, name: &str) -> Vec<u8> {
 }
 
 /// Returns the record of some bytes, compressed if that makes them shorter.
-pub(super) fn content_record(bytes: &[u8]) -> Vec<u8> {
+fn content_record(bytes: &[u8]) -> Vec<u8> {
     let compressed = lz4_flex::block::compress(bytes);
     let stored = if compressed.len() < bytes.len() { &compressed } else { bytes };
+    stored_content_record(Hash::of(bytes), bytes.len() as u64, stored)
+}
+
+/// Returns the record of bytes that are already in the form in which a file has them.
+pub(super) fn stored_content_record(hash: Hash, length: u64, stored: &[u8]) -> Vec<u8> {
     let mut encoder = Encoder::default();
-    encoder.hash(Hash::of(bytes));
-    encoder.long(bytes.len() as u64);
+    encoder.hash(hash);
+    encoder.long(length);
     encoder.0.extend(stored);
     record(RecordKind::Content, &encoder.0)
 }

@@ -1,8 +1,8 @@
 //! Compares the results of repeated calls with the recorded ones.
 
 use tenon::StatusCode as _;
-use tenon::device::Error;
-use tenon::reflect::FallbackKind;
+use tenon::device::{Error, Function};
+use tenon::reflect::{FallbackKind, Kind};
 
 use super::super::access::{Origin, Range, origin};
 use super::super::call::{Argument, Arrival, Call, ObjectId, Position};
@@ -16,6 +16,10 @@ pub(super) struct Destination {
     /// The hash that the recorded calls determine.
     expected: Option<Hash>,
     source: Option<Position>,
+    /// The device and the stream whose work writes it; no stream: the null stream.
+    pub(super) queue: (Option<u64>, Option<ObjectId>),
+    /// True once the work has been waited for.
+    pub(super) is_complete: bool,
     /// The block of the plugin that contains the memory.
     pub(super) block: Option<ObjectId>,
     /// The memory, if it is not the plugin's.
@@ -70,12 +74,22 @@ impl Replay<'_> {
                 None => None,
             };
             let (address, length) = (words[index], *length);
-            let destination = Destination { address, length, expected, source, block, _buffer: buffer };
+            let info = call.function.info();
+            let destination = Destination {
+                address,
+                length,
+                expected,
+                source,
+                queue: queue(call),
+                is_complete: info.stream_ordered.is_none(),
+                block,
+                _buffer: buffer,
+            };
             let param = index as u8;
             let hash = call.outcome.iter().flat_map(|outcome| &outcome.hashes).find(|(at, _)| *at == param);
             match hash {
                 Some((_, hash)) => self.compare(call, &destination, *hash),
-                None if call.function.info().stream_ordered.is_some() => {
+                None if info.stream_ordered.is_some() => {
                     self.destinations.insert((call.number, param), destination);
                 }
                 None => {}
@@ -86,16 +100,35 @@ impl Replay<'_> {
 
     /// Compares what a copy in stream order has written.
     pub(super) fn arrive(&mut self, call: &Call, arrival: &Arrival) {
-        let Some(destination) = self.destinations.remove(&(arrival.call, arrival.param)) else { return };
-        if arrival.by_query {
-            // Here the work may take longer.
+        let key = (arrival.call, arrival.param);
+        // Here the work may take longer, or was waited for in another way.
+        let is_complete = |replay: &Self| replay.destinations.get(&key).is_some_and(|one| one.is_complete);
+        if self.destinations.contains_key(&key) && !is_complete(self) {
             self.wait();
         }
-        self.compare(call, &destination, arrival.hash);
+        // What cannot be waited for is still written, so it stays.
+        if is_complete(self)
+            && let Some(destination) = self.destinations.remove(&key)
+        {
+            self.compare(call, &destination, arrival.hash);
+        }
+    }
+
+    /// Marks what is complete after a call that waits.
+    pub(super) fn complete(&mut self, call: &Call) {
+        let (device, stream) = queue(call);
+        let is_done = |destination: &Destination| match call.function {
+            Function::SynchronizeDevice => destination.queue.0 == device,
+            Function::SynchronizeStream => destination.queue == (device, stream),
+            _ => false,
+        };
+        self.destinations.values_mut().filter(|destination| is_done(destination)).for_each(|destination| {
+            destination.is_complete = true;
+        });
     }
 
     fn compare(&mut self, call: &Call, destination: &Destination, recorded: Hash) {
-        // SAFETY: the memory is held, or is a block of the device that is alive, and the copy is complete.
+        // SAFETY: the memory is held, or is a block of host memory that is alive, and the copy is complete.
         let bytes = unsafe {
             tenon::HostPtr::from_addr(destination.address as usize).bytes(destination.length as usize)
         };
@@ -110,4 +143,14 @@ impl Replay<'_> {
             }
         }
     }
+}
+
+/// Returns the device of a call and its stream.
+fn queue(call: &Call) -> (Option<u64>, Option<ObjectId>) {
+    let params = call.function.info().params.iter().zip(&call.arguments);
+    let mut stream = params.filter_map(|(param, argument)| match (param.kind, argument) {
+        (Kind::Handle { name: "Stream", .. }, Argument::Handle(id)) => Some(*id),
+        _ => None,
+    });
+    (call.number_of("device"), stream.next())
 }

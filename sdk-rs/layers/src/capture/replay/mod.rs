@@ -12,7 +12,7 @@ use tenon::reflect::{Kind, Role};
 
 pub use report::{Difference, Report, Skipped};
 
-use super::access::{allocated, writes};
+use super::access::writes;
 use super::call::{Argument, Call, ObjectId};
 use super::reader::{Event, ReadError, Recording};
 use super::shadow::Shadow;
@@ -89,12 +89,17 @@ pub fn replay(
         current: HashMap::new(),
         selected: None,
         devices: HashSet::new(),
+        present: HashSet::new(),
+        is_queued: false,
+        is_finalized: false,
         report: Report { plugin: recording.plugins[plugin as usize].clone(), ..Report::default() },
     };
     replay.prepare()?;
     let done = replay.run(show);
     // Also after an error: the device may still use memory that is held.
-    replay.wait();
+    if !replay.wait() {
+        std::mem::forget(std::mem::take(&mut replay.destinations));
+    }
     done.map(|()| replay.report)
 }
 
@@ -110,11 +115,12 @@ pub(super) fn busiest_plugin(recording: &Recording) -> Option<u32> {
         .map(|(plugin, _)| plugin)
 }
 
-/// A block of memory of the device.
+/// A handle of the device.
 #[derive(Clone, Copy)]
-struct Block {
-    address: u64,
-    length: u64,
+struct Handle {
+    word: u64,
+    /// The recorded device that owns it.
+    device: Option<u64>,
 }
 
 struct Replay<'a> {
@@ -122,8 +128,9 @@ struct Replay<'a> {
     plugin: u32,
     device: WithFallbacks<Arc<dyn Partial>>,
     target: Target,
-    blocks: HashMap<ObjectId, Block>,
-    handles: HashMap<ObjectId, u64>,
+    /// The addresses of the blocks of memory. The capture has their lengths.
+    blocks: HashMap<ObjectId, u64>,
+    handles: HashMap<ObjectId, Handle>,
     /// The objects that a call did not create here, with its number.
     lost: HashMap<ObjectId, u64>,
     shadow: Shadow,
@@ -133,7 +140,13 @@ struct Replay<'a> {
     current: HashMap<u32, i32>,
     /// The current device of this thread.
     selected: Option<i32>,
+    /// The devices that calls have used and not shut down.
     devices: HashSet<i32>,
+    /// The devices that exist.
+    present: HashSet<i64>,
+    /// True if work was queued since the last wait.
+    is_queued: bool,
+    is_finalized: bool,
     report: Report,
 }
 
@@ -149,11 +162,10 @@ impl Replay<'_> {
             self.device.initialize().map_err(unusable(Function::Initialize))?;
         }
         let devices = self.device.get_device_list().map_err(unusable(Function::GetDeviceList))?;
+        self.present = devices.iter().filter_map(|device| i64::try_from(*device).ok()).collect();
         let succeeded = |call: &&Call| call.outcome.as_ref().is_none_or(|outcome| outcome.status == 0);
         let used: HashSet<i32> = calls().filter(succeeded).flat_map(|call| self.devices_of(call)).collect();
-        if let Some(device) =
-            used.iter().find(|device| !devices.iter().any(|id| *id as i64 == i64::from(**device)))
-        {
+        if let Some(device) = used.iter().find(|device| !self.present.contains(&i64::from(**device))) {
             return Err(ReplayError::NoDevice { device: *device, devices });
         }
         let is_initialised = |device: &i32| {
@@ -194,18 +206,29 @@ impl Replay<'_> {
         })
     }
 
-    /// Waits for all devices, so that nothing uses held memory any more.
-    fn wait(&mut self) {
-        for device in &self.devices {
-            // A device that cannot be waited for reports that in the next call.
-            let _ = self.device.synchronize_device(DeviceId(*device));
+    /// Waits for all devices, so that nothing uses held memory any more. Returns false if a device cannot be waited for;
+    /// the memory that it may use is never freed then.
+    fn wait(&mut self) -> bool {
+        let synchronize = |device: &i32| self.device.synchronize_device(DeviceId(*device)).is_ok();
+        let is_done = self.devices.iter().filter(|device| !synchronize(device)).count() == 0;
+        match is_done {
+            true => {
+                self.held.clear();
+                self.destinations.values_mut().for_each(|destination| destination.is_complete = true);
+                self.is_queued = false;
+            }
+            false => self.held.abandon(),
         }
-        self.held.clear();
+        is_done
     }
 
     fn repeat(&mut self, call: &Call, show: &mut dyn FnMut(&Call)) -> Result<(), ReplayError> {
         if call.plugin != self.plugin {
             self.report.of_other_plugins += 1;
+            return Ok(());
+        }
+        if self.is_finalized && call.function != Function::Initialize {
+            self.skip(call, "the plugin was finalised before".to_owned());
             return Ok(());
         }
         if self.held.is_full() || matches!(call.function, Function::DeinitDevice | Function::Finalize) {
@@ -220,7 +243,8 @@ impl Replay<'_> {
         };
         show(call);
         self.select(call);
-        // SAFETY: the addresses are of memory that is held, or of blocks that are long enough; handles come from the device.
+        // SAFETY: the reader has held each argument to the form of its parameter. So addresses are of memory that is
+        // held, or of blocks that are long enough, and handles come from the device.
         let returned = unsafe { call.function.call_with(&self.device, &mut words) };
         let Some(returned) = returned else {
             self.skip(call, "a capture does not contain its arguments".to_owned());
@@ -236,6 +260,10 @@ impl Replay<'_> {
         }
         self.compare_status(call, returned.as_ref().err());
         if returned.is_ok() {
+            self.is_finalized &= call.function != Function::Initialize;
+            self.is_queued |= call.function.info().stream_ordered.is_some();
+            self.devices.extend(self.devices_of(call));
+            self.complete(call);
             self.remove_destroyed(call);
             self.leave_ended(call);
         }
@@ -275,15 +303,27 @@ impl Replay<'_> {
 
     /// Uses no device any more that a call has shut down.
     fn leave_ended(&mut self, call: &Call) {
-        match call.function {
-            Function::Finalize => self.devices.clear(),
-            Function::DeinitDevice => {
+        let ended = match call.function {
+            Function::Finalize => None,
+            Function::DeinitDevice => call.number_of("device"),
+            _ => return,
+        };
+        self.is_finalized = ended.is_none();
+        match ended {
+            None => self.devices.clear(),
+            Some(_) => {
                 for device in self.devices_of(call) {
                     self.devices.remove(&device);
                 }
             }
-            _ => {}
         }
+        let is_one = self.target.device.is_some();
+        let stays = |device: Option<u64>| !is_one && ended.is_some() && device.is_some() && device != ended;
+        let device_of = |block: &ObjectId| self.recording.block(*block).and_then(|block| block.device);
+        self.handles.retain(|_, handle| stays(handle.device));
+        self.blocks.retain(|block, _| stays(device_of(block)));
+        self.destinations
+            .retain(|_, destination| destination.block.is_none_or(|block| stays(device_of(&block))));
     }
 
     fn remove_destroyed(&mut self, call: &Call) {
@@ -304,7 +344,8 @@ impl Replay<'_> {
 
     fn keep_created(&mut self, call: &Call, words: &[u64], succeeded: bool) {
         for (index, id) in call.created() {
-            let kind = call.function.info().params[index].kind;
+            let param = &call.function.info().params[index];
+            let kind = param.kind;
             let may_be_null = matches!(kind, Kind::Handle { null: true, .. });
             let word = words[index];
             if !succeeded || (word == 0 && !may_be_null) {
@@ -316,11 +357,15 @@ impl Replay<'_> {
             }
             match kind {
                 Kind::Pointer => {
-                    let block = Block { address: word, length: allocated(call, index) };
-                    self.blocks.insert(id, block);
+                    self.blocks.insert(id, word);
                 }
                 _ => {
-                    self.handles.insert(id, word);
+                    let owner = param.of.and_then(|owner| call.arguments.get(owner));
+                    let device = match owner {
+                        Some(Argument::Number(device)) => Some(*device),
+                        _ => None,
+                    };
+                    self.handles.insert(id, Handle { word, device });
                 }
             }
         }
