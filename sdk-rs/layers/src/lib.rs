@@ -15,6 +15,7 @@
 mod at_exit;
 pub mod capture;
 mod clock;
+mod output;
 mod own_callback;
 pub mod profile;
 mod setting;

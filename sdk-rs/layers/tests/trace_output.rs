@@ -4,12 +4,12 @@ mod common;
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::child::{self, ended, limit_file_size, make_fifo};
 use common::{ID, cpu};
 use tenon::device::*;
 use tenon_layers::trace::summary::Summary;
@@ -23,38 +23,11 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("output-{name}-{}.json", std::process::id()))
 }
 
-/// Starts this program again, for [`child_process`] alone.
-fn start(child: &str, file: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["child_process", "--exact", "--nocapture", "--test-threads=1"])
-        .env(CHILD, child)
-        .env("TENON_TRACE_FILE", file)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-/// Waits for a child, which has to end well, and returns its standard error.
-fn ended(child: Child) -> String {
-    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
-    let text = String::from_utf8(stderr).unwrap();
-    assert!(status.success(), "{status:?}, signal {:?}: {text}", status.signal());
-    text
-}
-
 /// Returns the summary of a file, which has to be JSON.
 fn summary(file: &Path) -> Summary {
     let text = std::fs::read_to_string(file).unwrap();
     serde_json::from_str::<Vec<serde_json::Value>>(&text).unwrap();
     Summary::read(BufReader::new(text.as_bytes())).unwrap()
-}
-
-fn limit_file_size(bytes: libc::rlim_t) {
-    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the limit is valid.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) }, 0);
 }
 
 #[test]
@@ -81,10 +54,7 @@ fn child_process() {
         "closes" => {
             call(CALLS / 2);
             trace.flush();
-            // SAFETY: only the trace owns descriptors here, and it must handle this.
-            (3..64).for_each(|descriptor| unsafe {
-                libc::close(descriptor);
-            });
+            child::close_all();
             let own = path("own");
             let file = File::create(&own).unwrap();
             call(CALLS / 2);
@@ -118,10 +88,9 @@ fn wait_for_a_reader() {
     assert_eq!(error.source.kind(), std::io::ErrorKind::Interrupted);
 }
 
-fn make_fifo(path: &Path) {
-    let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
-    // SAFETY: the path is a text with a NUL at its end.
-    assert_eq!(unsafe { libc::mkfifo(c_path.as_ptr(), 0o600) }, 0);
+/// Starts this program again, for [`child_process`] alone.
+fn start(child: &str, file: &Path) -> Child {
+    child::start(CHILD, child, "TENON_TRACE_FILE", file)
 }
 
 #[test]
@@ -204,4 +173,15 @@ fn two_processes_get_a_file_each() {
         assert_eq!((summary.calls, summary.dropped, summary.truncated), (CALLS, 0, false));
         std::fs::remove_file(file).unwrap();
     }
+}
+
+#[test]
+fn a_link_is_not_followed() {
+    let (link, victim) = (path("link"), path("victim"));
+    std::fs::write(&victim, "precious").unwrap();
+    std::os::unix::fs::symlink(&victim, &link).unwrap();
+    let error = Trace::start(Options { file: link.clone(), ..Options::default() }).err().unwrap();
+    assert!(error.to_string().contains("it is a symbolic link, and links are not followed"), "{error}");
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    [link, victim].into_iter().for_each(|file| std::fs::remove_file(file).unwrap());
 }

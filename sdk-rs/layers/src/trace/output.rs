@@ -1,19 +1,12 @@
 //! The file of a trace. It contains only whole events, and counts those that could not be written.
 //!
-//! Everything but [`Output::open`] may run in a signal handler: nothing allocates or locks. No write raises a
-//! signal.
+//! Everything but [`Output::open`] may run in a signal handler: nothing allocates or locks.
 
-use std::ffi::CString;
-use std::fs::{File, TryLockError};
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd as _, IntoRawFd as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tenon::support::write_line;
+use crate::output::{OutputFile, Writer};
 
 /// The beginning of each event except the first.
 const SEPARATOR: &[u8] = b",\n{";
@@ -24,61 +17,21 @@ const RESERVED: usize = 160;
 
 /// An open file, with one writer at a time.
 pub(super) struct Output {
-    path: PathBuf,
-    c_path: CString,
-    /// -1 once it is closed.
-    descriptor: AtomicI32,
-    /// Device and inode: a program may close descriptors that it did not open, and then get their numbers.
-    identity: (u64, u64),
-    /// True if the file has positions. A pipe has none.
-    is_regular: bool,
+    file: OutputFile,
     head: Box<[u8]>,
-    /// The bytes of whole events, the head included.
-    written: AtomicU64,
     missing: AtomicU64,
-    /// The system's number of the first error.
-    error: AtomicI32,
 }
 
 impl Output {
     /// Opens a file. If another writer has locked it, opens a file with the process id in its name instead.
     pub(super) fn open(path: &Path, head: &[u8]) -> io::Result<Self> {
-        // Paths are resolved now, because the program may change its working directory.
-        let mut path = std::path::absolute(path)?;
-        let mut file = create(&path)?;
-        if !lock(&file) {
-            let taken = path.clone();
-            path.set_extension(format!("{}.json", std::process::id()));
-            write_line(format_args!(
-                "another process writes the trace {}; this one goes to {}",
-                taken.display(),
-                path.display()
-            ));
-            file = create(&path)?;
-            if !lock(&file) {
-                return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another writer has the file"));
-            }
-        }
-        let metadata = file.metadata()?;
-        if metadata.is_file() {
-            file.set_len(0)?;
-        }
-        Ok(Self {
-            c_path: CString::new(path.as_os_str().as_bytes())?,
-            path,
-            identity: (metadata.dev(), metadata.ino()),
-            is_regular: metadata.is_file(),
-            head: [head, &[b' '; RESERVED]].concat().into(),
-            descriptor: AtomicI32::new(file.into_raw_fd()),
-            written: AtomicU64::new(0),
-            missing: AtomicU64::new(0),
-            error: AtomicI32::new(0),
-        })
+        let file = OutputFile::open(path, Writer { what: "trace", extension: "json" })?;
+        Ok(Self { file, head: [head, &[b' '; RESERVED]].concat().into(), missing: AtomicU64::new(0) })
     }
 
     /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// Returns the number of events that could not be written.
@@ -88,161 +41,32 @@ impl Output {
 
     /// Returns the first error.
     pub(super) fn error(&self) -> Option<io::Error> {
-        let error = self.error.load(Ordering::Relaxed);
-        (error != 0).then(|| io::Error::from_raw_os_error(error))
+        self.file.error()
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.descriptor.load(Ordering::Acquire) < 0
+        self.file.is_closed()
     }
 
     /// Appends whole events. Events that cannot be written are counted, and leave no partial text.
     pub(super) fn write(&self, events: &[u8]) {
-        let mut signals = BlockedSignals::block();
-        let has_head = self.written.load(Ordering::Relaxed) > 0 || self.append(&self.head) == self.head.len();
-        let kept = if has_head { self.append(events) } else { 0 };
+        let append = |bytes| self.file.append(bytes, last_separator);
+        let has_head = self.file.written() > 0 || append(&self.head) == self.head.len();
+        let kept = if has_head { append(events) } else { 0 };
         self.missing.fetch_add(count(&events[kept..]), Ordering::Relaxed);
-        signals.restore();
     }
 
     /// Writes an event into the space that the head reserves for it. Returns true on success.
     pub(super) fn fill_reserved(&self, event: &[u8]) -> bool {
-        if !self.is_regular || event.len() > RESERVED || self.written.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let mut signals = BlockedSignals::block();
-        let place = self.head.len() - RESERVED;
-        let outcome = self.checked().and_then(|file| write_all(file, event, Some(place as u64)));
-        signals.restore();
-        outcome.is_ok()
+        let place = (self.head.len() - RESERVED) as u64;
+        event.len() <= RESERVED && self.file.overwrite(place, event)
     }
 
     /// Writes the end, and closes the file.
     pub(super) fn close(&self, end: &[u8]) {
         self.write(end);
-        if let Ok(file) = self.checked() {
-            // SAFETY: the descriptor is that of the file that was opened here.
-            unsafe { libc::close(file) };
-        }
-        self.descriptor.store(-1, Ordering::Release);
+        self.file.close();
     }
-
-    /// Appends all bytes, or as many whole events as can be written. Returns the number of bytes appended.
-    fn append(&self, bytes: &[u8]) -> usize {
-        let start = self.written.load(Ordering::Relaxed);
-        let position = self.is_regular.then_some(start);
-        let kept = match self.checked().map_err(|error| (0, error)).and_then(|file| {
-            write_some(file, bytes, position).map_err(|(count, error)| {
-                if position.is_none() {
-                    return (count, error);
-                }
-                let kept = last_separator(&bytes[..count]);
-                // SAFETY: the descriptor is that of the file. If it cannot be cut, readers skip the broken
-                // line.
-                unsafe { libc::ftruncate(file, (start + kept as u64).cast_signed()) };
-                (kept, error)
-            })
-        }) {
-            Ok(()) => bytes.len(),
-            Err((kept, error)) => {
-                let _ = self.error.compare_exchange(0, error, Ordering::Relaxed, Ordering::Relaxed);
-                kept
-            }
-        };
-        self.written.store(start + kept as u64, Ordering::Relaxed);
-        kept
-    }
-
-    /// Returns the descriptor, if it still is that of the file. Otherwise the file is opened once more.
-    fn checked(&self) -> Result<i32, i32> {
-        let known = self.descriptor.load(Ordering::Relaxed);
-        if known >= 0 && identity(known) == Some(self.identity) {
-            return Ok(known);
-        }
-        if !self.is_regular {
-            return Err(libc::EBADF);
-        }
-        // SAFETY: the path is a text with a zero at its end.
-        let opened = unsafe { libc::open(self.c_path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
-        if opened < 0 {
-            return Err(last_error());
-        }
-        if identity(opened) != Some(self.identity) {
-            // SAFETY: opened above, and used by nobody else.
-            unsafe { libc::close(opened) };
-            return Err(libc::ESTALE);
-        }
-        self.descriptor.store(opened, Ordering::Relaxed);
-        Ok(opened)
-    }
-}
-
-/// Opens a file without changing its contents, which may be another writer's. For a FIFO it waits for a reader.
-///
-/// `OpenOptions` is not used, because it retries after a signal. In programs that handle Ctrl-C, such as Python, the
-/// signal could then not end the wait.
-fn create(path: &Path) -> io::Result<File> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC;
-    // SAFETY: the path is a text with a zero at its end, and the mode has the type that `open` takes for it.
-    let descriptor = unsafe { libc::open(path.as_ptr(), flags, 0o666 as libc::c_uint) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: opened above, and used by nobody else.
-    Ok(unsafe { File::from_raw_fd(descriptor) })
-}
-
-/// Locks a file for writing until it is closed. Without effect on a file system without locks.
-fn lock(file: &File) -> bool {
-    !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
-}
-
-fn identity(descriptor: i32) -> Option<(u64, u64)> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the place can be written; a number that is not a descriptor is an error.
-    if unsafe { libc::fstat(descriptor, status.as_mut_ptr()) } != 0 {
-        return None;
-    }
-    // SAFETY: written by the call.
-    let status = unsafe { status.assume_init() };
-    Some((status.st_dev, status.st_ino))
-}
-
-fn write_all(descriptor: i32, bytes: &[u8], position: Option<u64>) -> Result<(), i32> {
-    write_some(descriptor, bytes, position).map_err(|(_, error)| error)
-}
-
-/// Writes all bytes, or returns the number of bytes written before the error.
-fn write_some(descriptor: i32, bytes: &[u8], position: Option<u64>) -> Result<(), (usize, i32)> {
-    let mut count = 0;
-    while count < bytes.len() {
-        let rest = &bytes[count..];
-        // SAFETY: the bytes are valid.
-        let written = unsafe {
-            match position {
-                Some(position) => libc::pwrite(
-                    descriptor,
-                    rest.as_ptr().cast(),
-                    rest.len(),
-                    (position + count as u64).cast_signed(),
-                ),
-                None => libc::write(descriptor, rest.as_ptr().cast(), rest.len()),
-            }
-        };
-        match usize::try_from(written) {
-            Ok(written) => count += written,
-            Err(_) => match last_error() {
-                libc::EINTR => {}
-                error => return Err((count, error)),
-            },
-        }
-    }
-    Ok(())
-}
-
-fn last_error() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
 /// Returns the beginning of the last event, which may have been cut off.
@@ -253,46 +77,4 @@ fn last_separator(bytes: &[u8]) -> usize {
 /// Returns the number of calls and pieces of work among events.
 fn count(events: &[u8]) -> u64 {
     events.windows(COUNTED.len()).filter(|window| *window == COUNTED).count() as u64
-}
-
-/// The signals that a write raises if a pipe has no reader or a file has reached its size limit.
-/// They are blocked on this thread, and a signal that was raised meanwhile is discarded.
-struct BlockedSignals {
-    raised: libc::sigset_t,
-    before: libc::sigset_t,
-    /// Signals that were pending before, which the program raised.
-    pending: libc::sigset_t,
-}
-
-impl BlockedSignals {
-    const SIGNALS: [i32; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
-
-    fn block() -> Self {
-        // SAFETY: sets of zeros are valid, and the places can be written.
-        unsafe {
-            let mut signals =
-                Self { raised: std::mem::zeroed(), before: std::mem::zeroed(), pending: std::mem::zeroed() };
-            libc::sigemptyset(&raw mut signals.raised);
-            for signal in Self::SIGNALS {
-                libc::sigaddset(&raw mut signals.raised, signal);
-            }
-            libc::sigpending(&raw mut signals.pending);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals.raised, &raw mut signals.before);
-            signals
-        }
-    }
-
-    fn restore(&mut self) {
-        let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the sets were filled by `block`.
-        unsafe {
-            for signal in Self::SIGNALS {
-                if libc::sigismember(&raw const self.pending, signal) == 1 {
-                    libc::sigdelset(&raw mut self.raised, signal);
-                }
-            }
-            while libc::sigtimedwait(&raw const self.raised, std::ptr::null_mut(), &raw const none) > 0 {}
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
-        }
-    }
 }

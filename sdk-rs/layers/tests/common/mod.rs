@@ -1,6 +1,7 @@
 //! Shared by several tests: the CPU device behind layers.
 #![allow(dead_code)]
 
+pub mod child;
 pub mod faulty;
 pub mod made;
 pub mod recording;

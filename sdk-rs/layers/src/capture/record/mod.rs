@@ -5,9 +5,8 @@ mod progress;
 
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use tenon::StatusCode as _;
 use tenon::device::{self, Function, Release};
@@ -16,14 +15,14 @@ use tenon::reflect::{self, Direction, Kind, Length, ParamInfo, Role, Space};
 use super::call::{Argument, Arrival, Call, ContentId, Outcome, Output};
 use super::form::Form;
 use super::format::{Encoder, Hash, MAGIC, RecordKind, VERSION, record};
+use crate::output::{OutputFile, Writer};
 use objects::{Objects, Owner, Removed};
 use progress::{Progress, QueuedCopy, StreamKey};
 
 /// The state of a capture. One lock protects it, so the records are in the order of the calls.
 pub(super) struct Recorder {
-    path: PathBuf,
-    /// `None` once the capture has ended.
-    file: Option<File>,
+    file: OutputFile,
+    has_ended: bool,
     /// The process that records: a forked process does not write to the file.
     process: u32,
     plugins: u32,
@@ -37,10 +36,9 @@ pub(super) struct Recorder {
 
 impl Recorder {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let file = File::create(path)?;
         let mut recorder = Self {
-            path: path.to_owned(),
-            file: Some(file),
+            file: OutputFile::open(path, Writer { what: "capture", extension: "cap" })?,
+            has_ended: false,
             process: std::process::id(),
             plugins: 0,
             calls: 0,
@@ -49,12 +47,14 @@ impl Recorder {
             progress: Progress::default(),
             removed: HashMap::new(),
         };
-        recorder.try_write(&head())?;
-        Ok(recorder)
+        match recorder.try_write(&head()) {
+            None => Ok(recorder),
+            Some(error) => Err(error),
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// Adds a plugin and returns its number.
@@ -69,26 +69,38 @@ impl Recorder {
     pub(super) fn finish(&mut self) {
         if self.is_on() {
             self.write(&record(RecordKind::End, &[]));
+            self.close();
         }
-        self.file = None;
+    }
+
+    fn close(&mut self) {
+        if !self.has_ended {
+            self.has_ended = true;
+            self.file.close();
+        }
     }
 
     pub(super) fn is_on(&self) -> bool {
-        self.file.is_some() && self.process == std::process::id()
+        !self.has_ended && self.process == std::process::id()
     }
 
-    fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Writes a record as a whole, or returns the error.
+    fn try_write(&mut self, record: &[u8]) -> Option<io::Error> {
+        if self.has_ended {
+            return None;
+        }
         // A file without a buffer: what was written survives a crash of the process.
-        self.file.as_mut().map_or(Ok(()), |file| file.write_all(bytes))
+        let is_written = self.file.append(record, |_| 0) == record.len();
+        if is_written { None } else { self.file.error() }
     }
 
     /// Writes a record. After a failure the capture ends, so that the file has no gap.
     fn write(&mut self, record: &[u8]) {
-        if let Err(error) = self.try_write(record) {
-            self.file = None;
+        if let Some(error) = self.try_write(record) {
+            self.close();
             tenon::support::write_line(format_args!(
                 "the capture {} ends after {} calls: {error}",
-                self.path.display(),
+                self.file.path().display(),
                 self.calls
             ));
         }
