@@ -31,6 +31,8 @@ shapes! {
         attributes: optional(Map(&Any(&[Word(TYPES), Shape(&ATTRIBUTE)]))),
         /// Its results: outputs of the operator, or gradients such as `dx`; default: the outputs.
         outputs: optional(List(&Any(&[Snake, Shape(&TENSOR)]))),
+        /// The shape of the first output, if hosts do not always know it, as where an attribute comes from a tensor.
+        shape: optional(Shape(&SHAPE)),
         /// Attribute of the operator that the host does not pass → its value.
         constants: optional(Map(&Any(&[Bool, Integer, Float, Line, List(&Any(&[Integer, Float]))]))),
         /// The types of elements for which the host requests it; default: those of the operator.
@@ -68,6 +70,13 @@ shapes! {
         optional: optional(Bool),
         /// True if it is any number of tensors.
         list: optional(Bool),
+    }
+
+    static SHAPE = "the shape of an output" {
+        /// The function that computes it.
+        rule: needed(Snake),
+        /// The inputs of the operator and the attributes of the kernel that the function takes, in its order.
+        takes: needed(List(&Snake)),
     }
 
     static ATTRIBUTE = "an attribute of a kernel" {

@@ -35,6 +35,8 @@ pub struct Kernel {
     pub attributes: Vec<KernelAttribute>,
     /// Its outputs, in the order of the host.
     pub outputs: Vec<KernelOutput>,
+    /// The shape of its first output, if the host does not always know it.
+    pub shape: Option<KernelShape>,
     /// Attributes of the operator that the host does not pass: index into them, and the value.
     pub constants: Vec<(usize, AttributeValue)>,
     /// The element types for which the host calls it, if they differ from those of the operator.
@@ -59,6 +61,24 @@ pub struct IgnoredTensor {
     pub name: String,
     /// The number of its tensors.
     pub arity: Arity,
+}
+
+/// The shape of an output, as a function of arguments.
+#[derive(Debug)]
+pub struct KernelShape {
+    /// The name of the function.
+    pub rule: String,
+    /// What it takes, in order.
+    pub takes: Vec<ShapeArgument>,
+}
+
+/// An argument of a function that computes a shape.
+#[derive(Clone, Copy, Debug)]
+pub enum ShapeArgument {
+    /// Index into the inputs of the operator.
+    Input(usize),
+    /// Index into the attributes of the kernel.
+    Attribute(usize),
 }
 
 /// The position of an operator.

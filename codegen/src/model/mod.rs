@@ -26,8 +26,8 @@ pub use function::{
     ArgsStruct, Argument, Buffer, Call, Fallback, FallbackKind, Function, Need, ResultKind, Rule, StatusValue,
 };
 pub use kernel::{
-    IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput, KernelRole, KernelType,
-    OperatorId,
+    IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput, KernelRole, KernelShape,
+    KernelType, OperatorId, ShapeArgument,
 };
 pub use method::{Method, Parameter, ParameterKind, Work};
 pub use operator::{

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from signatures import Signatures
 
 
 def pytest_configure() -> None:
@@ -46,3 +50,11 @@ def first_device() -> Iterator[None]:
     yield
     paddle.disable_static()
     paddle.set_device(name())
+
+
+@pytest.fixture(scope="session")
+def signatures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Signatures]:
+    """Returns the signatures of each kernel of the host and of the device."""
+    from signatures import read
+
+    return read(tmp_path_factory.mktemp("signatures"))

@@ -17,7 +17,7 @@ import paddle.nn.functional as F
 import pytest
 from numpy.typing import NDArray
 
-from host import RELEASE, name, normal, on_both, place
+from host import RELEASE, name, normal, on_both, place, python
 
 A = normal(4, 6)
 B = normal(4, 6, seed=1)
@@ -282,6 +282,28 @@ def test_a_program_keeps_its_statistics() -> None:
     for mine, other in zip(ours, wanted):
         for left, right in zip(mine, other):
             np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-4)
+
+
+def test_programs_of_the_old_format_return_from_a_fallback() -> None:
+    """An operator that the device must not run, then one that it runs."""
+    code = """
+import numpy as np, paddle
+paddle.enable_static()
+program = paddle.static.Program()
+with paddle.static.program_guard(program):
+    x = paddle.static.data("x", [2, 2], "float32")
+    out = paddle.mean(paddle.i0(x))
+place = paddle.CustomPlace(paddle.device.get_all_custom_device_type()[0], 0)
+feed = {"x": np.array([[4.0, 0.0], [0.0, 1.0]], "float32")}
+for where in (place, paddle.CPUPlace()):
+    print(float(paddle.static.Executor(where).run(program, feed=feed, fetch_list=[out])[0]))
+"""
+    # 3.3 has no programs of the old format.
+    old = {"FLAGS_enable_pir_api": "0"} if RELEASE < (3, 3) else {}
+    found = python(code, CUSTOM_DEVICE_BLACK_LIST="i0", **old)
+    assert found.returncode == 0, found.stderr
+    ours, wanted = map(float, found.stdout.split())
+    assert ours == pytest.approx(wanted, rel=1e-5)
 
 
 class Net(paddle.nn.Layer):

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::formula::Variable;
 use crate::model::{
     Arity, AttributeValue, IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput,
-    KernelRole, KernelType, Operator, Operators, gradient_name,
+    KernelRole, KernelShape, KernelType, Operator, Operators, ShapeArgument, gradient_name,
 };
 use crate::source::{At, Node};
 
@@ -43,12 +43,14 @@ impl Lowerer<'_> {
             return None;
         };
         let operator = operators.operator(id);
+        let attributes = self.kernel_attributes(node, operator);
         let kernel = Kernel {
             name,
             operator: id,
             inputs: self.kernel_inputs(node, operator),
-            attributes: self.kernel_attributes(node, operator),
             outputs: self.kernel_outputs(node, operator),
+            shape: self.kernel_shape(node, operator, &attributes),
+            attributes,
             constants: self.kernel_constants(node, operator),
             types: node.get("types").map(|_| operators::types(node)),
             available: self.availability(scope, node),
@@ -139,6 +141,29 @@ impl Lowerer<'_> {
                 Err(ignored) => KernelOutput::Ignored(ignored),
             })
             .collect()
+    }
+
+    fn kernel_shape(
+        &mut self,
+        node: &Node,
+        operator: &Operator,
+        attributes: &[KernelAttribute],
+    ) -> Option<KernelShape> {
+        let node = node.get("shape")?;
+        let mut takes = Vec::new();
+        for name in node.items_of("takes").iter().filter_map(Node::at) {
+            let input = operator.inputs.iter().position(|input| input.name == name.value);
+            let attribute = || attributes.iter().position(|attribute| attribute.name == name.value);
+            match input.map(ShapeArgument::Input).or_else(|| attribute().map(ShapeArgument::Attribute)) {
+                Some(argument) => takes.push(argument),
+                None => {
+                    let inputs = operator.inputs.iter().map(|input| &input.name);
+                    let known = inputs.chain(attributes.iter().map(|attribute| &attribute.name)).cloned();
+                    self.report_unknown(&name, operator, &known.collect::<Vec<_>>());
+                }
+            }
+        }
+        Some(KernelShape { rule: node.text_of("rule")?.to_owned(), takes })
     }
 
     fn kernel_constants(&mut self, node: &Node, operator: &Operator) -> Vec<(usize, AttributeValue)> {

@@ -5,6 +5,7 @@
 use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
+use crate::kernel::shapes;
 use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
 
@@ -130,6 +131,7 @@ kernel! {
 impl Run<Any> for Expand<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        self.out.reshape(&shapes::expand(&x, self.shape.get())?)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| device.expand(launch, &mut out, &x))
     }

@@ -5,6 +5,7 @@
 use tenon::device::DataType;
 use crate::error::Result;
 use crate::kernel::outputs;
+use crate::kernel::shapes;
 use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
 
@@ -108,6 +109,7 @@ impl Run<Any> for Gather<'_> {
         let x = self.x.view()?;
         let index = self.index.view()?;
         let axis = self.axis.to_i64()?;
+        self.out.reshape(&shapes::gather(&x, &index, axis)?)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| device.gather(launch, &mut out, &x, &index, axis))
     }

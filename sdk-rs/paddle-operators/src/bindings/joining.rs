@@ -4,6 +4,7 @@
 
 use crate::error::Result;
 use crate::kernel::outputs;
+use crate::kernel::shapes;
 use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
 
@@ -49,6 +50,7 @@ impl Run<Any> for Concat<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let axis = self.axis.to_i64()?;
+        self.out.reshape(&shapes::concat(&x, axis)?)?;
         let mut out = self.out.view(outputs::like_first(x.iter())?)?;
         call.run(|device, launch| device.concat(launch, &mut out, &x, axis))
     }

@@ -10,11 +10,6 @@ use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry.add_any::<Slice<'static>>(&["slice"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            SliceGrad<'static>,
-        >(&["slice_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     if registry.release() >= Release::V3_0 {
         registry
             .add_any::<
@@ -64,72 +59,6 @@ pub(super) fn register(registry: Registry) -> Result<()> {
             MultiplexGrad<'static>,
         >(&["multiplex_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     Ok(())
-}
-
-kernel! {
-    /// Selects the elements between indices along dimensions.
-    struct Slice<'c> = c"slice" {
-        inputs: { x: Tensor<'c> },
-        attributes: {
-            axes: &'c [i64],
-            starts: IntArray<'c>,
-            ends: IntArray<'c>,
-            infer_flags: &'c [i64],
-            decrease_axis: &'c [i64],
-        },
-        outputs: { out: Output<'c> },
-    }
-}
-impl Run<Any> for Slice<'_> {
-    fn run(self, call: &Call) -> Result<()> {
-        let x = self.x.view()?;
-        let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device
-                .slice(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axes,
-                    self.starts.get(),
-                    self.ends.get(),
-                    self.decrease_axis,
-                )
-        })
-    }
-}
-
-kernel! {
-    /// Computes the gradient of `slice`.
-    struct SliceGrad<'c> = c"slice_grad" {
-        inputs: { x: Tensor<'c>, dout: Tensor<'c> },
-        attributes: {
-            axes: &'c [i64],
-            starts: IntArray<'c>,
-            ends: IntArray<'c>,
-            infer_flags: &'c [i64],
-            decrease_axis: &'c [i64],
-        },
-        outputs: { dx: Output<'c> },
-    }
-}
-impl Run<Any> for SliceGrad<'_> {
-    fn run(self, call: &Call) -> Result<()> {
-        let dout = self.dout.view()?;
-        let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device
-                .slice_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    self.axes,
-                    self.starts.get(),
-                    self.ends.get(),
-                    self.decrease_axis,
-                )
-        })
-    }
 }
 
 kernel! {

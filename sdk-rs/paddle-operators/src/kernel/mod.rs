@@ -11,6 +11,7 @@ pub(crate) mod elementwise;
 mod output;
 pub(crate) mod outputs;
 mod registry;
+pub(crate) mod shapes;
 mod tensor;
 
 pub(crate) use argument::float16::{Bf16, F16};

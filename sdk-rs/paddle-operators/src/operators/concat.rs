@@ -7,7 +7,7 @@ use tenon::DevicePtr;
 use tenon::operators::TensorRef;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor, kernel, layout, outputs};
+use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor, kernel, layout, outputs, shapes};
 
 /// Registers `concat_grad`.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -31,7 +31,7 @@ impl Run<Any> for ConcatGrad<'_> {
             return Err(Error::invalid(message));
         }
         let source = out_grad.view()?;
-        let axis = axis_of(axis.to_i64()?, source.dims().len())?;
+        let axis = shapes::axis_of(axis.to_i64()?, source.dims().len())?;
         let mut start = 0;
         for (x, x_grad) in x.into_iter().zip(x_grad) {
             let dims = x.dims()?;
@@ -66,13 +66,4 @@ fn part<'v>(source: &TensorRef<'v>, axis: usize, start: usize, width: usize) -> 
     let layout = layout(&dims, source.strides())?;
     // SAFETY: all of its elements are elements of the source.
     Ok(unsafe { TensorRef::new(first, source.data_type(), layout) }?)
-}
-
-/// Returns the index of an axis. Negative ones count from the end.
-fn axis_of(axis: i64, rank: usize) -> Result<usize> {
-    let axis_from_start = if axis < 0 { axis + rank as i64 } else { axis };
-    usize::try_from(axis_from_start)
-        .ok()
-        .filter(|&axis| axis < rank)
-        .ok_or_else(|| Error::invalid(format!("there is no axis {axis} in {rank} dimensions")))
 }

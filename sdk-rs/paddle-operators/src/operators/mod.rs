@@ -15,9 +15,11 @@ mod full;
 mod identity;
 mod index_elementwise;
 mod layout;
+mod memcpy;
 mod release_2_6;
 mod set_value;
 mod shift;
+mod slice;
 mod unique;
 
 use std::ffi::CStr;
@@ -42,10 +44,12 @@ pub(crate) fn register(
         bindings::register,
         layout::register,
         full::register,
+        memcpy::register,
         arange::register,
         assign_raw::register,
         assign_value::register,
         shift::register,
+        slice::register,
         set_value::register,
         index_elementwise::register,
         identity::register,

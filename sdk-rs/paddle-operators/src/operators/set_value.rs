@@ -11,6 +11,7 @@ use crate::kernel::{
     Bf16, Bool, Call, Element, F16, IntArray, Output, PerDimension, Place, Registry, Run, Scalar, Tensor,
     kernel, layout, register, unsigned,
 };
+use crate::operators::slice;
 
 /// Registers `set_value` and `set_value_with_tensor`.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -110,7 +111,9 @@ impl<'a> Part<'a> {
         decrease_axes: &'a [i64],
         none_axes: &'a [i64],
     ) -> Result<Self> {
-        let [starts, ends, steps] = bounds.map(IntArray::get);
+        let [starts, ends, steps] = bounds;
+        let ends = slice::ends(starts, ends, axes, decrease_axes);
+        let (starts, ends, steps) = (starts.get(), &ends[..], steps.get());
         if [starts, ends, steps].iter().any(|bounds| bounds.len() != axes.len()) || steps.contains(&0) {
             return Err(Error::invalid(
                 "`starts`, `ends` and `steps` need a number for each axis, and no step of 0",

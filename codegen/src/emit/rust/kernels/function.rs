@@ -8,7 +8,8 @@ use super::names;
 use crate::emit::rust::attribute::constant;
 use crate::formula::Variable;
 use crate::model::{
-    Arity, AttributeType, Kernel, KernelAttribute, KernelOutput, KernelRole, KernelType, Operator, OutputType,
+    Arity, AttributeType, Kernel, KernelAttribute, KernelOutput, KernelRole, KernelShape, KernelType,
+    Operator, OutputType, ShapeArgument,
 };
 
 /// Emits the statements of a kernel: views of the tensors, then the call.
@@ -21,6 +22,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator) -> TokenStream {
         (0..operator.outputs.len()).map(|index| output(kernel, operator, index)).collect();
     let given: Vec<&TokenStream> = inputs.iter().chain(&attributes).map(|argument| &argument.value).collect();
     let shapes = kernel.outputs.iter().filter_map(|output| shape(operator, output, &given));
+    let rule = kernel.shape.as_ref().map(|shape| ruled(kernel, operator, shape, [&inputs, &attributes]));
     let opened = inputs.iter().chain(&attributes).map(|argument| &argument.statement);
     let allocated = outputs.iter().map(|argument| &argument.statement);
     let results = outputs.iter().map(|argument| &argument.value);
@@ -29,6 +31,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator) -> TokenStream {
     quote! {
         #(#opened)*
         #(#shapes)*
+        #rule
         #(#allocated)*
         #drawn
         call.run(|device, launch| device.#name(launch, #(#results,)* #(#given,)* #seed_and_offset))
@@ -66,6 +69,29 @@ fn shape(operator: &Operator, output: &KernelOutput, given: &[&TokenStream]) -> 
         let dims = call.run(|device, launch| device.#method(launch, #(#given),*))?;
         self.#name.reshape(&dims)?;
     })
+}
+
+/// Emits the statement that sets the shape of the first output by a rule, given the inputs and the attributes of the
+/// operator.
+fn ruled(
+    kernel: &Kernel,
+    operator: &Operator,
+    shape: &KernelShape,
+    [inputs, attributes]: [&[Argument]; 2],
+) -> Option<TokenStream> {
+    let takes = shape.takes.iter().map(|argument| match *argument {
+        ShapeArgument::Input(index) => inputs[index].value.clone(),
+        ShapeArgument::Attribute(index) => {
+            let given = &kernel.attributes[index];
+            match given.role {
+                KernelRole::Attribute(index) => attributes[index].value.clone(),
+                _ => given_attribute(given, AttributeType::Integers).value,
+            }
+        }
+    });
+    let out = names::snake(&operator.output_name(kernel.outputs.first()?));
+    let rule = names::snake(&shape.rule);
+    Some(quote!(self.#out.reshape(&shapes::#rule(#(#takes),*)?)?;))
 }
 
 /// An argument of the function, and the statement before it.

@@ -82,7 +82,8 @@ impl Context<'_> {
         };
         let used = Used::by(&code);
         let device = ["DataType", "Release"].map(|name| used.import(quote!(tenon::device), &[name]));
-        let modules = ["elementwise", "outputs"].map(|name| used.import(quote!(crate::kernel), &[name]));
+        let modules =
+            ["elementwise", "outputs", "shapes"].map(|name| used.import(quote!(crate::kernel), &[name]));
         let lists = used.import(quote!(crate::kernel), &["FLOATS", "INTEGERS", "BOOL", "COMPLEX", "kernel"]);
         let names = ["Any", "Call", "IntArray", "Output", "Registry", "Run", "Scalar", "Tensor"];
         let names = used.import(quote!(crate::kernel), &names);

@@ -1,6 +1,5 @@
 //! Kernels that only 2.6 needs, or needs in this form.
 
-mod memcpy;
 mod nanmedian;
 mod squeeze;
 mod views;
@@ -15,7 +14,6 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() > Release::V2_6 {
         return Ok(());
     }
-    memcpy::register(registry)?;
     nanmedian::register(registry)?;
     squeeze::register(registry)?;
     views::register(registry)

@@ -1,16 +1,22 @@
 //! Copies between host and device, as operators of a static graph.
 //!
-//! For release 2.6 only: later releases have these operators for every device, and they must not be replaced.
+//! Releases from 3.0 on have these operators for every device. In 3.0, `memcpy_h2d` refuses the place that programs of
+//! the old format name, those of `FLAGS_enable_pir_api=0`; programs of the new format do not use ours.
 
 use tenon::DevicePtr;
+use tenon::device::Release;
 
 use crate::error::{Error, Result};
 use crate::kernel::{Call, Element, Output, Registry, Run, Tensor, Window, kernel, register};
 
-/// Registers `memcpy_d2h` and `memcpy_h2d`.
+/// Registers `memcpy_d2h` and `memcpy_h2d` where they are missing.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, &[], MemcpyD2h, every);
-    register!(registry, &[], MemcpyH2d, every);
+    if registry.release() <= Release::V2_6 {
+        register!(registry, &[], MemcpyD2h, every);
+    }
+    if registry.release() <= Release::V3_0 {
+        register!(registry, &[], MemcpyH2d, every);
+    }
     Ok(())
 }
 
