@@ -33,7 +33,7 @@ fn program(source: &str, language: &Language) -> PathBuf {
     let made = folder.join(format!("{}_{}", source.replace(['/', '.'], "_"), language.name));
     let mut command = compiler(language, &build::here().join("..").join(source));
     command.arg("-L").arg(build::library()).args(["-lascendcl", "-ltenon", "-o"]).arg(&made);
-    build::run(command.arg(format!("-Wl,-rpath,{}", build::library().display())));
+    build::run(command.args(build::rpath(build::library())));
     made
 }
 

@@ -91,10 +91,15 @@ fn library_of_a_vendor_calls_its_own_libascendcl() {
     let folder = build::scratch("vendor_acl");
     let (ascend, vendor) = (folder.join("libascendcl.so"), folder.join("libvendor.so"));
     let program = folder.join("program");
-    let rpath = format!("-Wl,-rpath,{}", folder.display());
     build::plugin("ascend.c", &ascend, &["-Wl,-soname,libascendcl.so"]);
     let ascend = ascend.display().to_string();
-    build::plugin("ascend.c", &vendor, &["-DCALLER", "-Wl,--no-as-needed", &ascend, &rpath]);
+    let rpath = build::rpath(&folder);
+    let [first, second, third, path] = rpath.each_ref().map(String::as_str);
+    build::plugin(
+        "ascend.c",
+        &vendor,
+        &["-DCALLER", "-Wl,--no-as-needed", &ascend, first, second, third, path],
+    );
     build::program("acl_vendor.c", &program);
     let mut command = Command::new(&program);
     command.arg(&vendor).env("LD_LIBRARY_PATH", &folder).env_remove("TENON_PLUGIN_PATH");

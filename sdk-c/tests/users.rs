@@ -32,8 +32,10 @@ fn compile(source: &str, flags: &[&str]) -> PathBuf {
 
 /// Compiles a program with the library.
 fn program(source: &str) -> PathBuf {
-    let folder = build::library().display();
-    compile(source, &[&format!("-L{folder}"), "-ltenon", &format!("-Wl,-rpath,{folder}")])
+    let folder = format!("-L{}", build::library().display());
+    let rpath = build::rpath(build::library());
+    let [first, second, third, path] = rpath.each_ref().map(String::as_str);
+    compile(source, &[&folder, "-ltenon", first, second, third, path])
 }
 
 fn example(name: &str) -> PathBuf {

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use miette::MietteHandlerOpts;
 
 use crate::model::{Interface, Spec};
 use crate::source::Folder;
@@ -139,6 +140,10 @@ pub fn run() -> ExitCode {
             "`--out`, `--check`, `--overwrite` and `--verbose` go with writing outputs, not with a question";
         Cli::command().error(ErrorKind::ArgumentConflict, message).exit();
     }
+    // Messages are wrapped for a terminal only. In a log, a search finds each in one line, whatever the length of a path.
+    let form = || MietteHandlerOpts::new().wrap_lines(std::io::stderr().is_terminal()).build();
+    // The only hook of this program, so that setting it does not fail.
+    let _ = miette::set_hook(Box::new(move |_| Box::new(form())));
     let answer = match cli.command {
         None => generate::run(&cli.common, &cli.generate),
         Some(Command::Abi(options)) => abi::run(&cli.common, &options),

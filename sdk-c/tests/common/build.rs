@@ -66,6 +66,12 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
+/// Returns the arguments that make a program look for libraries in a folder. `-Wl` would split a path at its commas.
+pub fn rpath(folder: &Path) -> [String; 4] {
+    let [flag, name] = ["-Xlinker", "-rpath"].map(str::to_owned);
+    [flag.clone(), name, flag, folder.display().to_string()]
+}
+
 fn compiler() -> Command {
     let mut command = Command::new("cc");
     command.args(["-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
@@ -102,11 +108,12 @@ pub fn program(source: &str, to: &Path) {
 /// Compiles a program of several files against the shared library.
 #[allow(dead_code, reason = "benchmarks compile no programs")]
 pub fn sources(sources: &[PathBuf], to: &Path) {
-    let rpath = format!("-Wl,-rpath,{}", library().display());
     run(compiler()
         .args(sources)
         .arg("-L")
         .arg(library())
-        .args(["-ltenon", "-lpthread", &rpath, "-o"])
+        .args(["-ltenon", "-lpthread"])
+        .args(rpath(library()))
+        .arg("-o")
         .arg(to));
 }

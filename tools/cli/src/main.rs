@@ -81,6 +81,10 @@ impl Answer {
 }
 
 fn main() -> ExitCode {
+    // Messages are wrapped for a terminal only. In a log, a search finds each in one line, whatever the length of a path.
+    let form = || MietteHandlerOpts::new().wrap_lines(std::io::stderr().is_terminal()).build();
+    // The only hook of this program, so that setting it does not fail.
+    let _ = miette::set_hook(Box::new(move |_| Box::new(form())));
     if std::env::args_os().nth(1).is_some_and(|first| first == tenon_conformance::SERVE) {
         tenon_conformance::serve();
     }

@@ -50,7 +50,7 @@ fn python() -> (PathBuf, PathBuf) {
         let source = root().join("tools/cli/tests/common/paddle.cc");
         compile("c++", &["-Wl,-soname,libpaddle.so", &libcommon.to_string_lossy()], &source, &libpaddle);
         let path = folder("site");
-        let script = script("python", &format!("PYTHONPATH={} exec python3 \"$@\"", path.display()));
+        let script = script("python", &format!("PYTHONPATH='{}' exec python3 \"$@\"", path.display()));
         (script, libpaddle)
     };
     MADE.get_or_init(make).clone()

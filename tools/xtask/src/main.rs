@@ -16,10 +16,11 @@ mod side_by_side;
 mod test;
 mod tools;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use miette::Result;
+use miette::{MietteHandlerOpts, Result};
 
 /// Builds, tests and packages Tenon.
 #[derive(Parser)]
@@ -78,6 +79,10 @@ enum Task {
 }
 
 fn main() -> Result<ExitCode> {
+    // Messages are wrapped for a terminal only. In a log, a search finds each in one line, whatever the length of a path.
+    let form = || MietteHandlerOpts::new().wrap_lines(std::io::stderr().is_terminal()).build();
+    // The only hook of this program, so that setting it does not fail.
+    let _ = miette::set_hook(Box::new(move |_| Box::new(form())));
     let outcome = match Arguments::parse().task {
         // The summary contains the failures. CI reads its last line, so no error may follow it.
         Task::Test(options) => return Ok(test::run(&options)?),

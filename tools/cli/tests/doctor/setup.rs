@@ -55,8 +55,10 @@ impl Setup {
     pub fn plugin_that_needs_a_library(&self, name: &str) -> PathBuf {
         let (needed, library) = (self.path(name), self.path("plugin.so"));
         compile(&source("driver.c"), &needed, &[&format!("-Wl,-soname,{name}")]);
-        let folder = format!("-Wl,-rpath,{}", self.root.display());
-        compile(&source("plugin.c"), &library, &["-DFAULT_UNDEFINED", &folder, &needed.to_string_lossy()]);
+        // `-Wl` would split the path at its commas.
+        let (folder, needed) = (self.root.to_string_lossy(), needed.to_string_lossy());
+        let flags = ["-DFAULT_UNDEFINED", "-Xlinker", "-rpath", "-Xlinker", &*folder, &*needed];
+        compile(&source("plugin.c"), &library, &flags);
         library
     }
 

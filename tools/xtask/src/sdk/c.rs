@@ -230,11 +230,13 @@ impl Installed {
     }
 
     fn pkg_config(&self, package: &str) -> Result<Vec<String>, Failure> {
-        let flags = step("pkg-config")
-            .args(["--cflags", "--libs", package])
+        // The shell reads the flags as pkg-config writes them: a path may have spaces, and other characters with `\`.
+        let flags = step("sh")
+            .args(["-e", "-c", r#"eval "set -- $(pkg-config --cflags --libs "$1")"; printf '%s\n' "$@""#])
+            .args(["sh", package])
             .env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"))
             .read()?;
-        Ok(flags.split_whitespace().map(str::to_owned).collect())
+        Ok(flags.lines().map(str::to_owned).collect())
     }
 
     fn by_pkg_config(&self, compilers: Compilers, link: Link) -> Result<(), Failure> {

@@ -30,6 +30,9 @@ const PROGRAMS: &str = "git cargo rustc rustdoc cc c++ gcc g++ as ld ar nm ranli
 const VARIABLES: &[&str] =
     &["PIP_", "CARGO_NET_", "CARGO_HTTP_", "RUSTUP_", "SSL_", "LANG", "LC_", "TMPDIR", "CARGO_INCREMENTAL"];
 
+/// The folder of the clone. Its length, its spaces and its letters are those of some users.
+const FOLDER: &str = "sources of Zoë, in a folder whose name is longer than most and has spaces";
+
 /// Runs the commands.
 pub fn test() -> Result<(), Failure> {
     let readme = project::path("README.md");
@@ -97,7 +100,7 @@ impl Machine {
     fn new() -> Result<Self, Failure> {
         let root = project::cache("bare");
         let (clone, kept, bin, home) =
-            (root.join("clone"), root.join("target"), root.join("bin"), root.join("home"));
+            (root.join(FOLDER).join("tenon"), root.join("target"), root.join("bin"), root.join("home"));
         // Reuses the build output of an earlier run, because the crates of the registry are the same.
         let built = clone.join("target");
         if built.exists() {
