@@ -1,12 +1,14 @@
 //! The declaration of operators, and their registration with Paddle.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
+use std::sync::{Mutex, PoisonError};
 
 use tenon::device::{DataLayout, DataType, Release};
 use tenon::paddle::ffi::{PD_Kernel, PD_KernelFn, PD_KernelKey, PD_TensorArgDef};
 use tenon::paddle::{self, KernelArgument, TensorArgDef};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::kernel::call::Call;
 use crate::kernel::element::{BOOL, COMPLEX, Element, FLOATS, INTEGERS};
@@ -61,6 +63,9 @@ impl Declared {
         }
     }
 }
+
+/// The kernels that are registered: device type, name, element type, and true for tensors of any strides.
+static REGISTERED: Mutex<BTreeSet<(&CStr, &CStr, i32, bool)>> = Mutex::new(BTreeSet::new());
 
 /// The registry of operators.
 #[derive(Clone, Copy)]
@@ -132,7 +137,17 @@ impl Registry {
         self.register(&kernel, data_type, take_strides)
     }
 
+    /// Registers a kernel for one element type, in one layout.
+    ///
+    /// # Errors
+    /// If this library has registered a kernel with this name for the type: PaddlePaddle would keep one of the two.
     fn register(self, kernel: &Declared, data_type: DataType, definitions: Definitions) -> Result<()> {
+        let is_strided = std::ptr::fn_addr_eq(definitions, take_strides as Definitions);
+        let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+        if !registered.insert((self.device_type, kernel.name, data_type.0, is_strided)) {
+            let name = kernel.name.to_string_lossy();
+            return Err(Error::broken(format!("`{name}` is registered twice for {data_type:?}")));
+        }
         let [mut inputs, mut attributes, mut outputs] = kernel.arguments.map(<[_]>::to_vec);
         // SAFETY: the numbers of kinds are correct, and the kinds are only read; the entry points take
         // arguments of these kinds, and live as long as the process, because the library is never unloaded.
