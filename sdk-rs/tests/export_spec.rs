@@ -8,7 +8,7 @@ mod kit {
     tenon_interface::interface!("kit", spec = "../codegen/tests/export/spec");
 }
 
-use kit::{Colour, Either, KitError, Label, Place, Size, ffi};
+use kit::{Chooser, Colour, Either, KitError, Label, Place, Ports, Serial, Size, ffi};
 
 use kit as api;
 
@@ -37,6 +37,15 @@ impl kit::KitBox for Shelf {
         }
     }
 
+    fn switch_ports(&self, ports: Ports) -> kit::Result<Ports> {
+        Ok(Ports(Ports::FIRST.0 | ports.0))
+    }
+
+    fn paint(&self, of: kit::Box, chooser: Chooser) -> kit::Result<Colour> {
+        let before = self.colour_of(of)?;
+        chooser.call(before).ok_or_else(|| kit::Error::invalid("there is no function"))
+    }
+
     fn measure(&self, of: kit::Box, wanted: Option<&Size>) -> kit::Result<kit::Measure> {
         let place = Place { shelf_number: 1, address: of.as_raw() };
         let sides = wanted.map_or([0; 3], |wanted| wanted.sides);
@@ -59,6 +68,14 @@ unsafe extern "C" {
     fn kitMakeBox(box_: *mut ffi::kitBox, colour: Colour) -> KitError;
     fn kitFreeBox(box_: ffi::kitBox) -> KitError;
     fn kitColourOf(box_: ffi::kitBox) -> Colour;
+    fn kitSwitchPorts(ports: u32, switched: *mut u32) -> KitError;
+    fn kitSerialOf(box_: ffi::kitBox) -> u32;
+    fn kitPaint(
+        box_: ffi::kitBox,
+        chooser: ffi::kitChooser,
+        context: *mut c_void,
+        painted: *mut Colour,
+    ) -> KitError;
     fn kitMeasure(
         box_: ffi::kitBox,
         wanted: *const ffi::kitSize,
@@ -122,6 +139,38 @@ fn a_value_says_that_it_failed_and_the_message_says_why() {
         assert_eq!(message(), told("kitColourOf: there is no such box"));
         assert_eq!(kitLabelOf(kit::Box::from_addr(0x100).as_raw()).addr(), 0x101);
     }
+}
+
+#[test]
+fn enum_with_bit_31_is_unsigned() {
+    let mut switched = 0;
+    // SAFETY: arguments as the interface says, or null.
+    unsafe {
+        assert_eq!(kitSwitchPorts(0x8000_0000, &mut switched), KitError::SUCCESS);
+        assert_eq!((switched, Ports::LAST.0), (0x8000_0001, 0x8000_0000));
+        // `serial_of` is left out, so that it returns what the spec says for a failure.
+        assert_eq!(kitSerialOf(null_mut()), Serial::ANY.0);
+    }
+    assert_eq!(
+        (Ports::LAST.name(), format!("{:?}", Ports(0x8000_0001))),
+        (Some("last"), "Ports(2147483649)".into())
+    );
+}
+
+#[test]
+fn result_of_a_callback_is_returned() {
+    /// Adds the number behind the context.
+    unsafe extern "C-unwind" fn next(colour: Colour, context: *mut c_void) -> Colour {
+        // SAFETY: the test passes a number.
+        Colour(colour.0 + unsafe { *context.cast::<i32>() })
+    }
+    let (mut one, mut painted) = (1, Colour::UNKNOWN);
+    let made = kit::Box::from_addr(0x100).as_raw();
+    // SAFETY: arguments as the interface says.
+    unsafe {
+        assert_eq!(kitPaint(made, Some(next), (&raw mut one).cast(), &mut painted), KitError::SUCCESS);
+    }
+    assert_eq!(painted, Colour::BLUE);
 }
 
 #[test]

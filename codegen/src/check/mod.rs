@@ -49,6 +49,7 @@ const DESCRIPTIONS: &[Rule] = &[
     Rule::Interface(names::check_keywords),
     Rule::Interface(types::check_status),
     Rule::Interface(types::check_success),
+    Rule::Interface(types::check_failure),
     Rule::Type(types::check_id),
     Rule::Interface(types::check_containment),
     Rule::Interface(types::check_unnamed),

@@ -229,6 +229,10 @@ catalogue! {
         "An operator takes its inputs in order and its attributes by name. Tensors that are not `const` are written. A call inside another one needs a known result shape, as formulas have.";
     SequenceCircle = 102, "an operator is not composed of itself",
         "A device without an operator computes it by its `sequence`. If that leads back to the operator, no device can compute it.";
+    KernelTwice = 103, "a kernel has one form for each release and element type",
+        "A host has one kernel of a name for an element type. `until` of one form and `since` of the next separate their releases, and `types` their element types.";
+    NoFailure = 104, "a status type has a value for failures",
+        "Generated code returns it for a null argument, a missing function or a panic; `means` names the value for each case.";
 }
 
 impl std::fmt::Display for Code {

@@ -119,7 +119,7 @@ shapes! {
         /// True if the values of an enum are bits.
         flags: optional(Bool),
         /// An enum whose C type is `int`: a typedef of `int`, with the values in an unnamed enum or as
-        /// macros.
+        /// macros. An enum with a value from 2^31 on is always a typedef of `unsigned int` with macros.
         as: optional(Word(&["int", "macros"])),
         /// The values of an enum.
         values: optional(List(&Shape(&ENUM_VALUE))),

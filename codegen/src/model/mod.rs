@@ -40,7 +40,7 @@ pub use python::{PythonFunction, PythonModule, PythonPackage};
 pub use table::{
     Block, Extension, ExtensionRelease, HandOver, OwnedTable, Plugin, Reserved, Slot, Table, TableField,
 };
-pub use types::{EnumForm, EnumValue, HandleForm, Meaning, Ty, Type, TypeKind};
+pub use types::{EnumForm, EnumValue, HandleForm, Meaning, Representation, Ty, Type, TypeKind};
 
 use crate::source::{At, Span};
 

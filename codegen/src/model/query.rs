@@ -2,9 +2,9 @@
 
 use super::{
     Availability, ComputeKind, Direction, EnumValue, Extension, Extent, Form, Function, FunctionId, Group,
-    GroupId, HandOver, HandleForm, Interface, InterfaceKind, Length, Need, OutputPlace, Outputs, OwnedTable,
-    Param, ParamId, PlaceKind, Places, Plugin, Release, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type,
-    TypeId, TypeKind,
+    GroupId, HandOver, HandleForm, Interface, InterfaceKind, Length, Meaning, Need, OutputPlace, Outputs,
+    OwnedTable, Param, ParamId, PlaceKind, Places, Plugin, Release, ReleaseId, ResultKind, Role, Spec,
+    StatusValue, Table, Ty, Type, TypeId, TypeKind,
 };
 use crate::source::{At, Span};
 
@@ -84,6 +84,35 @@ impl Spec {
     /// Returns the interface with a name.
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         self.interfaces.iter().find(|interface| interface.name.value == name)
+    }
+
+    /// Returns the value of a status that generated code returns for a case: the one that the spec names for it, else one
+    /// that it names for another case, else the first that is neither success nor the answer to a question, else the first
+    /// that is not success. `None`: there is only success.
+    pub fn failure(&self, status: TypeId, meaning: Meaning) -> Option<&EnumValue> {
+        let values = || self.ty(status).enum_values().iter().filter(|value| value.value != 0);
+        let for_case = |wanted: Meaning| values().find(|value| value.means == Some(wanted));
+        let order = [meaning, Meaning::Internal, Meaning::InvalidArgument, Meaning::Unsupported];
+        let interfaces = self.interfaces.iter().filter(|interface| interface.status == Some(status));
+        let questions = interfaces.flat_map(|interface| &interface.functions).filter_map(|it| it.question);
+        let answers: Vec<StatusValue> = questions.flat_map(|(yes, no)| [yes, no]).collect();
+        let is_answer = |value: &EnumValue| {
+            let all = self.ty(status).enum_values();
+            answers.iter().any(|answer| std::ptr::eq(&all[answer.0], value))
+        };
+        order
+            .into_iter()
+            .find_map(for_case)
+            .or_else(|| values().find(|value| !is_answer(value)))
+            .or_else(|| values().next())
+    }
+
+    /// Returns the integer type of an enum.
+    pub fn integer_of(&self, ty: Ty) -> Option<Ty> {
+        match self.kind(ty)? {
+            TypeKind::Enum { representation, .. } => Some(representation.ty()),
+            _ => None,
+        }
     }
 
     /// Returns the values of an interface's status enum.

@@ -58,6 +58,8 @@ pub enum TypeKind {
         flags: bool,
         /// The C declaration.
         form: EnumForm,
+        /// The integer type of its values.
+        representation: Representation,
         /// The numbers.
         values: Vec<EnumValue>,
     },
@@ -83,6 +85,15 @@ pub enum TypeKind {
     },
 }
 
+/// The integer type of an enum, in C and in all bindings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Representation {
+    /// `int`
+    Int,
+    /// `unsigned int`: a value is 2^31 or more.
+    Unsigned,
+}
+
 /// The C declaration of an enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnumForm {
@@ -90,8 +101,47 @@ pub enum EnumForm {
     Named,
     /// `typedef int Name`, and an unnamed enum with the values
     Int,
-    /// `typedef int Name`, and a macro for each value
+    /// `typedef int Name` or `typedef unsigned int Name`, and a macro for each value
     Macros,
+}
+
+impl Representation {
+    /// Returns the type that has all values.
+    pub fn of(values: &[EnumValue]) -> Self {
+        let is_large = |value: &EnumValue| value.value > i64::from(i32::MAX);
+        if values.iter().any(is_large) { Representation::Unsigned } else { Representation::Int }
+    }
+
+    /// Returns the primitive of the same size and sign.
+    pub fn ty(self) -> Ty {
+        Ty::Int { bits: 32, signed: self == Representation::Int }
+    }
+
+    /// Returns its name in C.
+    pub fn c_name(self) -> &'static str {
+        match self {
+            Representation::Int => "int",
+            Representation::Unsigned => "unsigned int",
+        }
+    }
+
+    /// Returns true if it has a number.
+    pub fn has(self, number: i64) -> bool {
+        match self {
+            Representation::Int => i32::try_from(number).is_ok(),
+            Representation::Unsigned => u32::try_from(number).is_ok(),
+        }
+    }
+}
+
+impl EnumForm {
+    /// Returns the form in plain C, where an enumerator is an `int`.
+    pub fn in_c(self, representation: Representation) -> Self {
+        match representation {
+            Representation::Int => self,
+            Representation::Unsigned => EnumForm::Macros,
+        }
+    }
 }
 
 /// The C declaration of a handle.

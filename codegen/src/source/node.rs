@@ -169,6 +169,11 @@ impl Node {
         matches!(self.content, Content::Null)
     }
 
+    /// Returns true if the file has a text for this value: `null`, and not nothing.
+    pub fn is_written(&self) -> bool {
+        self.span.end > self.span.start
+    }
+
     /// Returns the text with its location.
     pub fn at(&self) -> Option<At<String>> {
         Some(At { value: self.text()?.to_owned(), span: self.span })
@@ -204,8 +209,12 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<
         traces.into_iter().for_each(|trace| diagnostics.push(trace));
         return None;
     }
-    // By default, the parser stops at the first duplicate key. With this option it returns all of them.
-    let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
+    // By default, the parser stops at the first duplicate key. With this option it returns all of them. YAML 1.2 has two
+    // booleans: `n`, `no`, `on` and the like are text, such as the name of a parameter.
+    let options = serde_saphyr::options! {
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        strict_booleans: true,
+    };
     match serde_saphyr::from_str_with_options::<Raw>(text, options) {
         Ok(raw) => Some(raw.place(file, text, diagnostics)),
         Err(error) => {
@@ -218,6 +227,9 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<
             let (is_colon, is_open) =
                 (is_about(&["mapping values"]), is_about(&["flow ", "quoted scalar", "':' indicator"]));
             diagnostics.push(match () {
+                () if is_about(&["a key must be text"]) => {
+                    diagnostic.help("a key such as `null` needs quotes")
+                }
                 () if is_colon => diagnostic.help("a value that contains `: ` or ` #` needs quotes"),
                 () if is_open => diagnostic.label("a quote or a bracket before this is not closed"),
                 () => diagnostic,

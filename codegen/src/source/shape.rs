@@ -248,14 +248,24 @@ fn wrong(node: &Node, value: &Value, key: Option<&Key>) -> Diagnostic {
     };
     let message = format!("expected {}, found {found}", value.expected());
     let diagnostic = Diagnostic::new(Code::WrongValue, node.span, message);
+    if let Some(word) = node.text().and_then(old_bool)
+        && value.accepts(&Content::Bool(word))
+    {
+        return diagnostic.label(format!("write `{word}`; in YAML 1.2 this is text"));
+    }
     match (&node.content, value) {
         (Content::Float(_) | Content::Integer(_) | Content::Misread(_), Value::Release) => {
             diagnostic.label("put it in quotes")
         }
-        (Content::Null, _) => diagnostic.label("the value is empty"),
+        (Content::Null, value) if !(node.is_written() && takes_text(value)) => {
+            diagnostic.label("the value is empty")
+        }
         (_, Value::Word(_)) => with_doc(diagnostic.label("expected one of these words"), key),
-        (Content::Bool(_) | Content::Integer(_) | Content::Float(_) | Content::Misread(_), value)
-            if value.accepts(&Content::Text(String::new())) && !value.accepts(&Content::Integer(0)) =>
+        (Content::Null | Content::Bool(_) | Content::Float(_), value) if takes_text(value) => {
+            diagnostic.label("put it in quotes, if it is meant as text")
+        }
+        (Content::Integer(_) | Content::Misread(_), value)
+            if takes_text(value) && !value.accepts(&Content::Integer(0)) =>
         {
             diagnostic.label("put it in quotes, if it is meant as text")
         }
@@ -269,6 +279,19 @@ fn wrong(node: &Node, value: &Value, key: Option<&Key>) -> Diagnostic {
         }
         (Content::Map(_) | Content::List(_), _) => diagnostic.label(format!("this is {}", node.kind())),
         _ => diagnostic,
+    }
+}
+
+fn takes_text(value: &Value) -> bool {
+    value.accepts(&Content::Text(String::new()))
+}
+
+/// Returns the boolean that a word is in YAML 1.1 and not in YAML 1.2.
+fn old_bool(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "on" => Some(true),
+        "n" | "no" | "off" => Some(false),
+        _ => None,
     }
 }
 

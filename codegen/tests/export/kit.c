@@ -36,6 +36,14 @@ size_t kitCountBoxes(void) { return boxes; }
 
 kitColour kitColourOf(kitBox box) { return box == NULL ? KIT_UNKNOWN : (kitColour)((uintptr_t)box & 1); }
 
+kitError kitSwitchPorts(kitPorts ports, kitPorts* switched) {
+  /* With the type of C, since `-Werror` refuses a comparison with another sign. */
+  *switched = ports == KIT_PORT_LAST ? KIT_PORT_LAST | KIT_PORT_FIRST : ports;
+  return KIT_SUCCESS;
+}
+
+kitSerial kitSerialOf(kitBox box) { return box == NULL ? KIT_SERIAL_ANY : KIT_SERIAL_FIRST; }
+
 kitError kitMeasure(kitBox box, const kitSize* wanted, kitSize* size, float* weight) {
   memset(size, 0, sizeof *size);
   size->place.shelfNumber = -7;
@@ -69,6 +77,11 @@ const kitLabel* kitLabelOf(kitBox box) { return (const kitLabel*)box; }
 
 kitError kitVisit(kitVisitor visitor, void* context) {
   visitor(context);
+  return KIT_SUCCESS;
+}
+
+kitError kitPaint(kitBox box, kitChooser chooser, void* context, kitColour* painted) {
+  *painted = chooser(kitColourOf(box), context);
   return KIT_SUCCESS;
 }
 

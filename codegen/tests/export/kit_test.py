@@ -37,6 +37,10 @@ assert kit.count_boxes() == 2
 assert kit.colour_of(BOX + 1) == 1 and kit.colour_of(0) == -1
 assert kit.label_of(BOX) == BOX and kit.melted() == 0
 
+# The values of an enum with bit 31 have no sign.
+assert kit.switch_ports(0x80000000) == (0x80000001, 0) and kit.switch_ports(1) == (1, 0)
+assert kit.serial_of(0) == 0xFFFFFFFF and kit.serial_of(BOX) == 7
+
 # Addresses wrap as in C; what stands for a number is one, and None is none.
 assert kit.free_box(BOX + 2**64) == 0 and kit.count_boxes() == 1
 assert kit.make_box(Number()) == (BOX + 1, 0)

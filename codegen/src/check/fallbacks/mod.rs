@@ -94,8 +94,8 @@ pub(super) fn fits(check: &Check, constant: Constant, ty: Ty) -> bool {
         }
         (Constant::Integer(number), Ty::Named(id)) => match &check.spec.ty(id).kind {
             TypeKind::Id { ty, .. } => ty.is_length() && fits(check, constant, *ty),
-            TypeKind::Enum { values, flags, .. } => {
-                *flags || values.iter().any(|value| value.value == number)
+            TypeKind::Enum { values, flags, representation, .. } => {
+                (*flags && representation.has(number)) || values.iter().any(|value| value.value == number)
             }
             TypeKind::Handle { .. } | TypeKind::Struct { .. } | TypeKind::Callback { .. } => false,
         },

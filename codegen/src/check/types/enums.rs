@@ -1,7 +1,7 @@
 //! Enums: their numbers, and the meanings of status values.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{EnumValue, Meaning, Type, TypeKind};
+use crate::model::{EnumValue, Meaning, Representation, Type, TypeKind};
 
 use crate::check::Check;
 
@@ -31,16 +31,37 @@ pub(crate) fn check_aliases(check: &Check, ty: &Type) {
     }
 }
 
-/// Checks that the number of an enum value fits into C's `int`; a bit set may use the sign bit too.
+/// Checks that the numbers of an enum fit into one integer type: `int`, or `unsigned int` if one is 2^31 or more. A
+/// status is an `int`.
 pub(crate) fn check_range(check: &Check, ty: &Type) {
-    let TypeKind::Enum { flags, values, .. } = &ty.kind else { return };
-    let largest = if *flags { i64::from(u32::MAX) } else { i64::from(i32::MAX) };
-    for value in values.iter().filter(|value| !(i64::from(i32::MIN)..=largest).contains(&value.value)) {
+    let TypeKind::Enum { values, representation, .. } = &ty.kind else { return };
+    let error =
+        |value: &EnumValue, message| Diagnostic::new(Code::WrongValue, value.places.span("value"), message);
+    let fits = |value: &&EnumValue| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value.value);
+    for value in values.iter().filter(|value| !fits(value)) {
         let message = format!("{} does not fit into an enum of C", value.value);
-        Diagnostic::new(Code::WrongValue, value.places.span("value"), message)
-            .label("out of the range of an `int`")
+        error(value, message).label("an enum of C has 32 bits").report(check);
+    }
+    let large = values.iter().filter(fits).find(|value| !Representation::Int.has(value.value));
+    let Some(large) = large.filter(|_| *representation == Representation::Unsigned) else { return };
+    if is_status(check, ty) {
+        let message = format!("the status `{}` does not fit into an `int`", large.name.value);
+        error(large, message).label("a status must be less than 2^31").report(check);
+    }
+    for value in values.iter().filter(fits).filter(|value| value.value < 0) {
+        let (name, other) = (&value.name.value, &large.name.value);
+        let message = format!("`{name}` is negative, and `{other}` is 2^31 or more");
+        error(value, message)
+            .label("an `unsigned int` has no negative values")
+            .related(large.places.span("value"), "an `int` does not have this value")
             .report(check);
     }
+}
+
+/// Returns true if an enum is the status of an interface.
+fn is_status(check: &Check, ty: &Type) -> bool {
+    let mut statuses = check.spec.interfaces.iter().filter_map(|interface| interface.status);
+    statuses.any(|id| std::ptr::eq(check.spec.ty(id), ty))
 }
 
 /// Checks that each meaning belongs to at most one value, because generated code returns that value.

@@ -41,6 +41,24 @@ pub(super) fn check_success(check: &Check) {
         .report(check);
 }
 
+/// Checks that the status type has a value other than 0, which generated code returns for failures.
+pub(super) fn check_failure(check: &Check) {
+    let Some(id) = check.interface.status else { return };
+    let status = check.spec.ty(id);
+    let TypeKind::Enum { values, .. } = &status.kind else { return };
+    let is_told = check.spec.interfaces[..check.id.0].iter().any(|other| other.status == Some(id));
+    let is_only_success = !values.is_empty() && values.iter().all(|value| value.value == 0);
+    if !is_only_success || is_told || !check.before.trusts(status.places.extent) {
+        return;
+    }
+    let message = format!("the status type `{}` has no value for failures", status.name.value);
+    let stated = check.interface.places.span("status");
+    Diagnostic::new(Code::NoFailure, status.name.span, message)
+        .label("each value is 0, which is success")
+        .related(stated, "the status of this interface")
+        .report(check);
+}
+
 /// Checks that an id is an integer.
 pub(super) fn check_id(check: &Check, ty: &Type) {
     let TypeKind::Id { ty: number, .. } = ty.kind else { return };

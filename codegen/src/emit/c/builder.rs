@@ -14,8 +14,18 @@ use crate::sdk::Face;
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum TypeItem {
-    Plain { comment: Vec<String>, declaration: String },
-    Enum { comment: Vec<String>, name: String, form: &'static str, values: Vec<ValueItem>, size: u64 },
+    Plain {
+        comment: Vec<String>,
+        declaration: String,
+    },
+    Enum {
+        comment: Vec<String>,
+        name: String,
+        form: &'static str,
+        representation: &'static str,
+        values: Vec<ValueItem>,
+        size: u64,
+    },
     Struct(StructItem),
 }
 
@@ -132,13 +142,15 @@ impl Builder<'_> {
             TypeKind::Callback { params, result, .. } => {
                 plain(format!("typedef {};", self.newest.callback(params, result.as_deref(), name)))
             }
-            TypeKind::Enum { values, form, .. } => TypeItem::Enum {
+            TypeKind::Enum { values, form, representation, .. } => TypeItem::Enum {
                 name: name.clone(),
-                form: match form {
-                    EnumForm::Int if self.face.is_none() => "int",
-                    EnumForm::Macros if self.face.is_none() => "macros",
-                    _ => "named",
+                // The SDK's header declares each enum by its name.
+                form: match self.face.map_or(*form, |_| EnumForm::Named).in_c(*representation) {
+                    EnumForm::Named => "named",
+                    EnumForm::Int => "int",
+                    EnumForm::Macros => "macros",
                 },
+                representation: representation.c_name(),
                 values: values
                     .iter()
                     .map(|value| ValueItem {

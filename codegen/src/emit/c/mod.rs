@@ -112,8 +112,10 @@ pub fn type_declaration(spec: &Spec, interface: &Interface, ty: &crate::model::T
         TypeKind::Id { tag, field, ty } => {
             format!("typedef struct {tag} {{ {} {field}; }}* {name};", speller.base(*ty))
         }
-        TypeKind::Enum { form: EnumForm::Int | EnumForm::Macros, .. } => format!("typedef int {name};"),
-        TypeKind::Enum { .. } => format!("typedef enum {{ … }} {name};"),
+        TypeKind::Enum { form, representation, .. } => match form.in_c(*representation) {
+            EnumForm::Named => format!("typedef enum {{ … }} {name};"),
+            EnumForm::Int | EnumForm::Macros => format!("typedef {} {name};", representation.c_name()),
+        },
         TypeKind::Struct { is_unnamed: true, .. } => "union { … };".to_owned(),
         TypeKind::Struct { anonymous, is_union, .. } => {
             let word = if *is_union { "union" } else { "struct" };

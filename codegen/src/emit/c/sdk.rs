@@ -129,6 +129,7 @@ fn types_of(face: Face) -> Vec<TypeItem> {
     });
     let status = TypeItem::Enum {
         form: "named",
+        representation: Representation::Int.c_name(),
         comment: wrap(
             "@brief The result of a call: a status of the device or, from 16 on, of the library.",
             WIDTH,

@@ -10,6 +10,7 @@ use super::names;
 use super::param::{Param, Pass};
 use super::raises::Exceptions;
 use crate::exports::{Direction, Doc, Exports, Function, Ty, Type, TypeKind};
+use crate::model::Representation;
 use crate::sdk::Face;
 use crate::text::{enumerate, uncapital};
 
@@ -176,14 +177,14 @@ impl Core<'_> {
             let class = self.class(name);
             return Ok(match ty.kind {
                 TypeKind::Handle => CType::Address,
-                TypeKind::Enum(_) => CType::Enum(class),
+                TypeKind::Enum(_) => CType::Enum(class, Representation::Int),
                 TypeKind::Struct(_) => CType::Struct(class),
                 TypeKind::Callback { .. } => CType::Callback(class),
             });
         }
         let c_name = self.exports.renamed.get(name).ok_or_else(|| format!("`{name}` is not a type of C"))?;
         if *c_name == self.face.handle("status") {
-            return Ok(CType::Enum("Status".to_owned()));
+            return Ok(CType::Enum("Status".to_owned(), Representation::Int));
         }
         let described = self.face.types().into_iter().find(|ty| self.face.ty(ty) == *c_name);
         let described = described.ok_or_else(|| format!("`{name}` is not a type of the spec"))?;

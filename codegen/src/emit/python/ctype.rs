@@ -18,8 +18,8 @@ pub enum CType {
     Address,
     /// A NUL-terminated string.
     Text,
-    /// An enum, by the name of its class.
-    Enum(String),
+    /// An enum, by the name of its class and its integer type.
+    Enum(String, Representation),
     /// A struct, by the name of its class.
     Struct(String),
     /// A struct that callers pass as a dict of its fields, by the name of its class.
@@ -66,7 +66,7 @@ impl CType {
         match &ty.kind {
             // C passes an id by the address of a struct, which is an opaque handle for everything except the plugin.
             TypeKind::Handle { .. } | TypeKind::Id { .. } => CType::Address,
-            TypeKind::Enum { .. } => CType::Enum(name),
+            TypeKind::Enum { representation, .. } => CType::Enum(name, *representation),
             TypeKind::Struct { .. } => CType::Struct(name),
             TypeKind::Callback { .. } => CType::Callback(name),
         }
@@ -79,8 +79,7 @@ impl CType {
             Item::Address => CType::Int("c_uint64"),
             Item::Number(Ty::Char) => CType::Int("c_uint8"),
             Item::Number(Ty::Bool) => CType::Int("c_bool"),
-            Item::Number(Ty::Named(_)) => CType::Int("c_int32"),
-            Item::Number(ty) | Item::Float(ty) => CType::of(spec, ty),
+            Item::Number(ty) | Item::Float(ty) => CType::of(spec, spec.integer_of(ty).unwrap_or(ty)),
             Item::Dict(id) => CType::Dict(spec.ty(id).name.value.clone()),
         }
     }
@@ -93,7 +92,8 @@ impl CType {
             CType::Char => "c_char".to_owned(),
             CType::Address => "c_void_p".to_owned(),
             CType::Text => "c_char_p".to_owned(),
-            CType::Enum(_) => "c_int".to_owned(),
+            CType::Enum(_, Representation::Int) => "c_int".to_owned(),
+            CType::Enum(_, Representation::Unsigned) => "c_uint".to_owned(),
             CType::Struct(name) | CType::Dict(name) | CType::Callback(name) => name.clone(),
             CType::Pointer(to) => format!("POINTER({})", to.name()),
             CType::Array(of, count) => format!("{} * {count}", of.name()),
@@ -114,7 +114,7 @@ impl CType {
     pub fn hint(&self) -> String {
         match self {
             CType::Bool => "bool".to_owned(),
-            CType::Int(_) | CType::Address | CType::Enum(_) => "int".to_owned(),
+            CType::Int(_) | CType::Address | CType::Enum(..) => "int".to_owned(),
             CType::Float(_) => "float".to_owned(),
             CType::Char => "bytes".to_owned(),
             CType::Text => "str".to_owned(),
@@ -129,7 +129,7 @@ impl CType {
     /// Returns the type hint of a result: for an enum, its class.
     pub fn given(&self) -> String {
         match self {
-            CType::Enum(name) => name.clone(),
+            CType::Enum(name, _) => name.clone(),
             CType::Dict(_) => "dict[str, Any]".to_owned(),
             CType::Array(of, _) => format!("list[{}]", of.given()),
             ctype => ctype.hint(),
@@ -161,7 +161,7 @@ impl CType {
         match self {
             CType::Address => format!("{raw} or 0"),
             CType::Text => format!("decode({raw})"),
-            CType::Enum(name) => format!("{name}({raw})"),
+            CType::Enum(name, _) => format!("{name}({raw})"),
             CType::Dict(_) => format!("unpacked({raw})"),
             _ => raw.to_owned(),
         }
@@ -170,7 +170,7 @@ impl CType {
     /// Returns the Python expression for a list of an array's elements.
     pub fn read_list(&self, array: &str) -> String {
         match self {
-            CType::Address | CType::Text | CType::Enum(_) => {
+            CType::Address | CType::Text | CType::Enum(..) => {
                 format!("[{} for value in {array}]", self.cooked("value"))
             }
             CType::Dict(_) => format!("[{} for each in {array}]", self.cooked("each")),
@@ -181,7 +181,7 @@ impl CType {
     /// Adds the enum's class to a description, because the type hint is only `int`.
     pub fn named_in(&self, doc: &str) -> String {
         match self {
-            CType::Enum(name) => format!("{doc} A ``{name}``."),
+            CType::Enum(name, _) => format!("{doc} A ``{name}``."),
             _ => doc.to_owned(),
         }
     }
@@ -189,7 +189,7 @@ impl CType {
     /// Returns the word for null in a text about a value.
     pub fn null(&self) -> &'static str {
         match self {
-            CType::Address | CType::Int(_) | CType::Float(_) | CType::Bool | CType::Enum(_) => "0",
+            CType::Address | CType::Int(_) | CType::Float(_) | CType::Bool | CType::Enum(..) => "0",
             _ => "None",
         }
     }

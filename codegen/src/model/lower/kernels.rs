@@ -1,5 +1,7 @@
 //! Kernels: maps kernels of a host to operators.
 
+use std::collections::BTreeMap;
+
 use super::{Lowerer, Scope, operators, prose};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::formula::Variable;
@@ -27,7 +29,32 @@ impl Lowerer<'_> {
                 .filter_map(|node| self.kernel(scope, node, operators))
                 .collect(),
         };
-        trees.iter().map(group).collect()
+        let groups: Vec<KernelGroup> = trees.iter().map(group).collect();
+        if let Some(operators) = operators {
+            self.check_forms_are_distinct(&groups, operators);
+        }
+        groups
+    }
+
+    /// Reports a kernel that another entry describes for a common release and a common element type.
+    fn check_forms_are_distinct(&mut self, groups: &[KernelGroup], operators: &Operators) {
+        let kernels: Vec<&Kernel> = groups.iter().flat_map(|group| &group.kernels).collect();
+        let mut by_name: BTreeMap<&str, Vec<&Kernel>> = BTreeMap::new();
+        for kernel in kernels {
+            let forms = by_name.entry(&kernel.name.value).or_default();
+            let types = kernel.element_types(operators);
+            let shares = |other: &Kernel| types.iter().any(|ty| other.element_types(operators).contains(ty));
+            let before =
+                forms.iter().find(|other| other.available.overlaps(kernel.available) && shares(other));
+            if let Some(before) = before {
+                let message = format!("the kernel `{}` has two forms in one release", kernel.name.value);
+                Diagnostic::new(Code::KernelTwice, kernel.name.span, message)
+                    .label("the host would use only one of them")
+                    .related(before.name.span, "the other form")
+                    .add_to(self.diagnostics);
+            }
+            forms.push(kernel);
+        }
     }
 
     fn kernel(&mut self, scope: Scope, node: &Node, operators: Option<&Operators>) -> Option<Kernel> {

@@ -3,8 +3,8 @@
 use super::{Lowerer, Namespace, Scope, flag, name, parts, prose, text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
-    ComputeKind, EnumForm, EnumValue, GroupId, HandleForm, InterfaceId, Meaning, Places, Ty, Type, TypeId,
-    TypeKind,
+    ComputeKind, EnumForm, EnumValue, GroupId, HandleForm, InterfaceId, Meaning, Places, Representation, Ty,
+    Type, TypeId, TypeKind,
 };
 use crate::source::{At, Node};
 
@@ -79,15 +79,20 @@ impl Lowerer<'_> {
                         .map_or(Ty::Size, |ty| self.resolve(scope, ty)),
                 }
             }
-            "enum" => TypeKind::Enum {
-                flags: flag(node, "flags"),
-                form: match node.text_of("as") {
-                    Some("int") => EnumForm::Int,
-                    Some("macros") => EnumForm::Macros,
-                    _ => EnumForm::Named,
-                },
-                values: node.items_of("values").iter().map(|node| self.enum_value(scope, node)).collect(),
-            },
+            "enum" => {
+                let values: Vec<EnumValue> =
+                    node.items_of("values").iter().map(|node| self.enum_value(scope, node)).collect();
+                TypeKind::Enum {
+                    flags: flag(node, "flags"),
+                    form: match node.text_of("as") {
+                        Some("int") => EnumForm::Int,
+                        Some("macros") => EnumForm::Macros,
+                        _ => EnumForm::Named,
+                    },
+                    representation: Representation::of(&values),
+                    values,
+                }
+            }
             "struct" => TypeKind::Struct {
                 anonymous: flag(node, "anonymous"),
                 is_union: flag(node, "union"),

@@ -97,6 +97,25 @@ fn a_byte_order_mark_is_no_part_of_the_text() {
 }
 
 #[test]
+fn word_of_yaml_1_1_is_a_name() {
+    for word in ["n", "y", "no", "yes", "on", "off"] {
+        let mut texts = base();
+        let group = format!(
+            "group: kit\ntitle: The kit\nsummary: What a kit can do.\ntypes:\n  \
+             - {{ name: Mode, kind: enum, c: K_Mode, summary: A mode., values: [{{ name: {word}, c: K_MODE, value: 0, summary: The mode. }}] }}\n\
+             functions:\n  - name: {word}\n    c: scale\n    summary: Scales numbers\n    doc: Multiplies each number.\n    \
+             params:\n      {word}: {{ type: size, doc: The number of elements. }}\n      \
+             numbers: {{ type: f64, count: {word}, doc: The numbers. }}\n  \
+             - name: other\n    summary: Does nothing\n    doc: Does nothing.\n    see: [{word}]\n"
+        );
+        texts.0.insert("kit/kit.yaml".to_owned(), group);
+        if let Some(mistakes) = mistakes(&texts) {
+            panic!("`{word}`: {}", mistakes.render(false));
+        }
+    }
+}
+
+#[test]
 fn each_mistake_is_told_as_expected() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let base = base();

@@ -17,6 +17,7 @@ mod python;
 mod reference;
 mod schema;
 mod sdk;
+mod statuses;
 
 /// Emits the outputs of `spec` in a folder, and creates their target below another folder.
 fn outputs(folder: &Path, root: &Path) -> (FileMap, Target) {

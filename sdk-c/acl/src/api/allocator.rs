@@ -186,13 +186,15 @@ impl AllocatorAllocFunc {
         self.function
     }
 
-    /// Calls the function.
-    pub fn call(self, allocator: Allocator, size: usize) {
-        if let Some(callee) = self.function {
-            // SAFETY: the creator of this value promised that the function may be called with its
-            // context.
-            unsafe { callee(allocator.as_raw(), size) };
-        }
+    /// Calls the function, and returns its result; `None` if there is no function.
+    pub fn call(self, allocator: Allocator, size: usize) -> Option<tenon::HostPtr> {
+        self.function
+            .map(|callee| {
+                // SAFETY: the creator of this value promised that the function may be called with
+                // its context.
+                let returned = unsafe { callee(allocator.as_raw(), size) };
+                tenon::HostPtr::from_ptr(returned)
+            })
     }
 }
 
@@ -246,13 +248,22 @@ impl AllocatorAllocAdviseFunc {
         self.function
     }
 
-    /// Calls the function.
-    pub fn call(self, allocator: Allocator, size: usize, addr: AllocatorAddr) {
-        if let Some(callee) = self.function {
-            // SAFETY: the creator of this value promised that the function may be called with its
-            // context.
-            unsafe { callee(allocator.as_raw(), size, addr.as_raw()) };
-        }
+    /// Calls the function, and returns its result; `None` if there is no function.
+    pub fn call(
+        self,
+        allocator: Allocator,
+        size: usize,
+        addr: AllocatorAddr,
+    ) -> Option<tenon::HostPtr> {
+        self.function
+            .map(|callee| {
+                // SAFETY: the creator of this value promised that the function may be called with
+                // its context.
+                let returned = unsafe {
+                    callee(allocator.as_raw(), size, addr.as_raw())
+                };
+                tenon::HostPtr::from_ptr(returned)
+            })
     }
 }
 
@@ -276,13 +287,15 @@ impl AllocatorGetAddrFromBlockFunc {
         self.function
     }
 
-    /// Calls the function.
-    pub fn call(self, block: AllocatorBlock) {
-        if let Some(callee) = self.function {
-            // SAFETY: the creator of this value promised that the function may be called with its
-            // context.
-            unsafe { callee(block.as_raw()) };
-        }
+    /// Calls the function, and returns its result; `None` if there is no function.
+    pub fn call(self, block: AllocatorBlock) -> Option<tenon::DevicePtr> {
+        self.function
+            .map(|callee| {
+                // SAFETY: the creator of this value promised that the function may be called with
+                // its context.
+                let returned = unsafe { callee(block.as_raw()) };
+                tenon::DevicePtr::from_ptr(returned)
+            })
     }
 }
 

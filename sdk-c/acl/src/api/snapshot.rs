@@ -80,13 +80,14 @@ impl SnapShotCallback {
         self.context
     }
 
-    /// Calls the function.
-    pub fn call(self, device_id: i32) {
-        if let Some(callee) = self.function {
-            // SAFETY: the creator of this value promised that the function may be called with its
-            // context.
-            unsafe { callee(device_id, self.context.as_ptr()) };
-        }
+    /// Calls the function, and returns its result; `None` if there is no function.
+    pub fn call(self, device_id: i32) -> Option<u32> {
+        self.function
+            .map(|callee| {
+                // SAFETY: the creator of this value promised that the function may be called with
+                // its context.
+                unsafe { callee(device_id, self.context.as_ptr()) }
+            })
     }
 }
 

@@ -100,8 +100,17 @@ impl Context<'_> {
     }
 
     /// Returns the name of a kernel's struct. If a kernel has several forms, the names of those before the newest one
-    /// end with their last release.
+    /// end with their last release, and forms of the same release have a number.
     fn struct_name(self, group: &KernelGroup, kernel: &Kernel) -> Ident {
+        let name = self.form_name(group, kernel);
+        let before = group.kernels.iter().take_while(|other| !std::ptr::eq(*other, kernel));
+        match before.filter(|other| self.form_name(group, other) == name).count() {
+            0 => name,
+            number => format_ident!("{name}Form{}", number + 1),
+        }
+    }
+
+    fn form_name(self, group: &KernelGroup, kernel: &Kernel) -> Ident {
         let name = match names::pascal(&kernel.name.value) {
             name if IMPORTED.iter().any(|imported| name == imported) => format_ident!("{name}Kernel"),
             name => name,

@@ -3,14 +3,15 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::api_type::scalar;
-use super::raw_types::raw_path;
+use super::api_type::{scalar, value};
+use super::raw_types::{raw_param, raw_path};
 use crate::emit::rust::doc::doc;
+use crate::emit::rust::method::pieces::from_raw;
 use crate::emit::rust::{Context, names};
 use crate::model::{Direction, Param, Ty, Type, TypeKind};
 
 /// Emits the type of a callback with its context pointer. Its values can be called, and sent to another thread.
-pub fn wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStream {
+pub fn wrapper(context: Context, ty: &Type, params: &[Param], result: Option<&Param>) -> TokenStream {
     let name = names::symbol(&ty.name.value);
     let c_name = names::symbol(&ty.c_name);
     let docs = doc(&ty.summary, &ty.doc);
@@ -23,7 +24,7 @@ pub fn wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStream {
         ),
         None => (None, None, None),
     };
-    let call = callback_call(context, params);
+    let call = callback_call(context, params, result);
     let reader = given.map(|_| {
         quote! {
             /// Returns the context pointer that the function gets.
@@ -62,7 +63,7 @@ pub fn wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStream {
 }
 
 /// Emits a safe `call` for callbacks that only take values.
-fn callback_call(context: Context, params: &[Param]) -> TokenStream {
+fn callback_call(context: Context, params: &[Param], result: Option<&Param>) -> TokenStream {
     let kind = |param: &Param| context.spec.kind(param.ty);
     let plain = |param: &Param| {
         param.dir == Direction::In
@@ -98,27 +99,60 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
             });
         }
     }
-    let (output, outcome, answer) = match status {
-        Some(status) => {
-            let ty = scalar(context, status.ty);
-            (
-                quote!(-> #ty),
-                quote! { let mut __status_of_call = <#ty as ::tenon::StatusCode>::SUCCESS; },
-                quote!(__status_of_call),
-            )
-        }
-        None => Default::default(),
+    let status = status.map(|status| scalar(context, status.ty));
+    let outcome = status.as_ref().map(|ty| {
+        quote! { let mut __status_of_call = <#ty as ::tenon::StatusCode>::SUCCESS; }
+    });
+    let safety = quote! {
+        __comment!("SAFETY: the creator of this value promised that the function may be called with its context.");
+    };
+    let called = quote!(unsafe { __callee(#(#arguments),*) });
+    let Some(result) = result else {
+        let (output, answer) = status.map(|ty| (quote!(-> #ty), quote!(__status_of_call))).unzip();
+        return quote! {
+            /// Calls the function.
+            pub fn call(self, #(#inputs),*) #output {
+                #outcome
+                if let ::core::option::Option::Some(__callee) = self.function {
+                    #(#prepare)*
+                    #safety
+                    #called;
+                }
+                #answer
+            }
+        };
+    };
+    let (ty, converted) = returned(context, result);
+    let ty = quote!(::core::option::Option<#ty>);
+    let called = match converted {
+        Some(converted) => quote! { #safety let __returned = #called; #converted },
+        None => quote! { #safety #called },
+    };
+    let called = quote!(self.function.map(|__callee| { #(#prepare)* #called }));
+    let (output, body) = match status {
+        Some(status) => (
+            quote!((#status, #ty)),
+            quote! { #outcome let __returned = #called; (__status_of_call, __returned) },
+        ),
+        None => (ty, called),
     };
     quote! {
-        /// Calls the function.
-        pub fn call(self, #(#inputs),*) #output {
-            #outcome
-            if let ::core::option::Option::Some(__callee) = self.function {
-                #(#prepare)*
-                __comment!("SAFETY: the creator of this value promised that the function may be called with its context.");
-                unsafe { __callee(#(#arguments),*) };
-            }
-            #answer
+        /// Calls the function, and returns its result; `None` if there is no function.
+        pub fn call(self, #(#inputs),*) -> #output {
+            #body
         }
+    }
+}
+
+/// Returns the type of a callback's result, and the conversion of `__returned` if it is needed. What lies behind a text or
+/// an id is the callee's, so that these stay pointers.
+fn returned(context: Context, result: &Param) -> (TokenStream, Option<TokenStream>) {
+    let (raw, kind) = (quote!(__returned), context.spec.kind(result.ty));
+    match (result.ty, kind) {
+        (Ty::String, _) | (_, Some(TypeKind::Id { .. })) => (raw_param(context, result), None),
+        (Ty::Pointer, _) | (_, Some(TypeKind::Handle { .. })) => {
+            (value(context, result.ty, result.space), Some(from_raw(context, result, &raw)))
+        }
+        _ => (value(context, result.ty, result.space), None),
     }
 }

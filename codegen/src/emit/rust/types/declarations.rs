@@ -7,7 +7,7 @@ use quote::quote;
 use super::api_type::{is_by_pointer, scalar, type_path};
 use crate::emit::rust::doc::doc;
 use crate::emit::rust::{Context, names};
-use crate::model::{EnumValue, GroupId, Meaning, Type, TypeId, TypeKind};
+use crate::model::{EnumValue, GroupId, Meaning, Representation, Type, TypeId, TypeKind};
 
 pub fn emit(context: Context) -> TokenStream {
     let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
@@ -97,7 +97,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                 pub struct #name(pub #inner);
             }
         }
-        TypeKind::Enum { values, .. } => emit_enum(context, ty, values),
+        TypeKind::Enum { values, representation, .. } => emit_enum(context, ty, values, *representation),
         TypeKind::Struct { fields, .. } if crate::model::is_byte_buffer(fields) => TokenStream::new(),
         TypeKind::Struct { .. } => {
             let c_name = names::symbol(&ty.c_name);
@@ -107,12 +107,20 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                 quote! { #doc pub use ffi::#c_name as #name; }
             }
         }
-        TypeKind::Callback { params, .. } => callbacks::wrapper(context, ty, params),
+        TypeKind::Callback { params, result, .. } => {
+            callbacks::wrapper(context, ty, params, result.as_deref())
+        }
     }
 }
 
-fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
+fn emit_enum(
+    context: Context,
+    ty: &Type,
+    values: &[EnumValue],
+    representation: Representation,
+) -> TokenStream {
     let name = names::symbol(&ty.name.value);
+    let integer = scalar(context, representation.ty());
     let type_doc = doc(&ty.summary, &ty.doc);
     let constants = values.iter().map(|value| {
         let name = names::constant(&value.name.value);
@@ -127,14 +135,15 @@ fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
     });
     let debug = format!("{}({{}})", ty.name.value);
     let is_status = context.interface.status.is_some_and(|id| std::ptr::eq(context.spec_type(id), ty));
-    let status = is_status.then(|| status_code(&name, values));
+    let status = context.interface.status.filter(|_| is_status);
+    let status = status.map(|id| status_code(context, id));
     quote! {
         #type_doc
         ///
         /// Numbers without a name are valid too, because a newer host may know more values.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
-        pub struct #name(pub i32);
+        pub struct #name(pub #integer);
 
         impl #name {
             #(#constants)*
@@ -161,19 +170,19 @@ fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
     }
 }
 
-/// Returns the value with a meaning; if the spec names none, the first that is not success.
-fn status_code(name: &proc_macro2::Ident, values: &[EnumValue]) -> TokenStream {
+/// Emits the values of a status that the run-time library returns.
+fn status_code(context: Context, id: TypeId) -> TokenStream {
+    let ty = context.spec.ty(id);
+    let name = names::symbol(&ty.name.value);
+    // The rules about statuses make sure that there is a value for success and one for failures.
     let constant = |value: Option<&EnumValue>| {
-        let constant =
-            value.map_or_else(|| names::symbol("UNNAMED"), |value| names::constant(&value.name.value));
+        let constant = value.map(|value| names::constant(&value.name.value));
         quote!(Self::#constant)
     };
-    let failure = values.iter().find(|value| value.value != 0);
-    let meaning = |meaning| constant(values.iter().find(|value| value.means == Some(meaning)).or(failure));
-    let success = constant(values.iter().find(|value| value.value == 0));
-    let invalid = meaning(Meaning::InvalidArgument);
-    let unsupported = meaning(Meaning::Unsupported);
-    let internal = meaning(Meaning::Internal);
+    let success = constant(ty.enum_values().iter().find(|value| value.value == 0));
+    let [invalid, unsupported, internal] =
+        [Meaning::InvalidArgument, Meaning::Unsupported, Meaning::Internal]
+            .map(|meaning| constant(context.spec.failure(id, meaning)));
     quote! {
         impl ::tenon::StatusCode for #name {
             const SUCCESS: Self = #success;
