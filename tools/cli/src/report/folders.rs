@@ -12,7 +12,8 @@ const NAMELESS: [&str; 3] = ["", ".", ".."];
 /// The folders that a text may name.
 #[derive(Debug)]
 pub struct Folders {
-    /// The home folder and the current folder, whose names may contain spaces.
+    /// Absolute folders that are known by their names, which may contain spaces: the home folder, the current folder, and
+    /// those of the paths, the longest first.
     own: Vec<String>,
     /// Relative folders, the longest first. A text does not show where one begins, so these are the known ones.
     relative: Vec<String>,
@@ -27,7 +28,6 @@ impl Folders {
     ) -> Self {
         let home = env::var("HOME").ok();
         let current = env::current_dir().ok().map(|path| path.to_string_lossy().into_owned());
-        let own = [current, home].into_iter().flatten().filter(|folder| folder.len() > 1).collect();
         let of_path =
             |path: &str| Path::new(path).parent().map(|folder| folder.to_string_lossy().into_owned());
         let of_values = values.into_iter().flat_map(|value| value.split([':', ',', ';', '=']));
@@ -37,6 +37,10 @@ impl Folders {
         });
         let mut relative: Vec<String> =
             of_values.flatten().chain(paths.into_iter().filter_map(of_path)).collect();
+        let absolute = relative.iter().filter(|folder| folder.starts_with('/')).cloned();
+        let mut own: Vec<String> = [current, home].into_iter().flatten().chain(absolute).collect();
+        own.retain(|folder| folder.len() > 1 && !is_of_system(&format!("{folder}/")));
+        own.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
         relative.retain(|folder| !folder.starts_with('/') && !NAMELESS.contains(&folder.as_str()));
         relative.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
         relative.dedup();
@@ -138,6 +142,13 @@ mod tests {
         let current = std::env::current_dir().expect("tests run in a folder");
         let text = format!("{}/some plugin.so", current.display());
         assert_eq!(Folders::new([], []).removed_from(&text), "…/some plugin.so");
+    }
+
+    #[test]
+    fn folder_of_an_argument_is_removed_with_its_spaces() {
+        let folders = Folders::new(["/srv/anna jones/my npu/libnpu.so"], []);
+        let text = "check /srv/anna jones/my npu/libnpu.so and /srv/anna jones/my npu/libother.so";
+        assert_eq!(folders.removed_from(text), "check …/libnpu.so and …/libother.so");
     }
 
     #[test]
