@@ -30,6 +30,7 @@ def test_installed_plugin_has_no_problem() -> None:
     done = doctor()
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the device type `CustomCPU`" in done.stdout
+    assert "the device type has capital letters" in done.stdout
     assert "`import paddle` works and lists `CustomCPU`" in done.stdout
 
 

@@ -45,6 +45,9 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
         Ok(computing) => computing,
         Err(refusal) => return refuse(format_args!("{refusal}")),
     };
+    if let Err(refusal) = tenon_paddle_operators::check_environment() {
+        return refuse(format_args!("{refusal}"));
+    }
     // SAFETY: the caller's promise.
     let release = match unsafe { hand_over::<Backend>(params, device_type) } {
         Ok(release) => release,

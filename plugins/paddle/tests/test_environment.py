@@ -34,6 +34,7 @@ def test_bad_value_of_the_device_ends_paddle_with_the_reason(
     [
         ("TENON_LOG", "verbose", "expected `off`, `error` or `info`"),
         ("TENON_DNNL", "on", "expected `off`, `always` or the path"),
+        ("TENON_SYNC", "2", "expected 1 or 0"),
         ("TENON_PADDLE_DEVICE_TYPE", "gpu", "Paddle uses this name itself"),
         ("TENON_PADDLE_DEVICE_TYPE", "a b", "expected a letter, then letters, digits"),
     ],

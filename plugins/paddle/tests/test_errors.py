@@ -6,6 +6,8 @@ import numpy as np
 import paddle
 import pytest
 
+from host import DEVICE, python
+
 AGAIN = 3
 """Often enough to see that an exception leaves nothing behind."""
 
@@ -40,3 +42,34 @@ def test_an_index_out_of_range_behind_queued_work_is_an_error_of_the_next_wait()
             paddle.nn.functional.embedding(numbers, table)
             paddle.device.synchronize()
     assert paddle.nn.functional.embedding(numbers - 1, table).numpy().min() == 1.0
+
+
+LATE = f"""
+import paddle
+paddle.set_device({DEVICE!r})
+table, numbers = paddle.ones([8, 4]), paddle.full([1 << 13], 8, "int64")
+square = paddle.ones([512, 512])
+for _ in range(4):
+    square = square @ square
+paddle.nn.functional.embedding(numbers, table)
+"""
+"""A program whose last call fails after it has returned."""
+
+
+def test_an_error_that_nobody_waits_for_ends_the_process_with_status_1() -> None:
+    ran = python(LATE, TENON_CPU_THREADS="2", TENON_SYNC=None)
+    assert ran.returncode == 1, ran.stderr
+    assert "tenon: finalize: a kernel on stream" in ran.stderr
+    assert "the index 8 is outside of a dimension of length 8" in ran.stderr
+
+
+def test_sync_raises_an_error_where_it_happens() -> None:
+    late = "try:\n" + "".join(f"    {line}\n" for line in LATE.splitlines())
+    ran = python(
+        late + "except (ValueError, OSError) as error:\n    print(error)",
+        TENON_CPU_THREADS="2",
+        TENON_SYNC="1",
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "embedding: a kernel on stream" in ran.stdout
+    assert "the index 8 is outside of a dimension of length 8" in ran.stdout

@@ -160,3 +160,16 @@ def test_both_of_paddles_allocators_work(strategy: str) -> None:
     )
     assert ran.stdout.splitlines()[-1:] == ["fine"], ran.stderr
     assert ran.returncode == 0
+
+
+def test_the_allocator_may_change_while_the_device_is_in_use() -> None:
+    """Paddle's own tests of operators do this: the buddy allocator then takes a chunk at once."""
+    ran = python(
+        f"import paddle; paddle.set_device('{DEVICE}')\n"
+        "print((paddle.ones([4]) + 1).sum().item())\n"
+        "paddle.set_flags({'FLAGS_use_system_allocator': True})\n"
+        "x = paddle.ones([4_000_000], 'float64')\n"
+        "print((x * 2).sum().item())",
+        TENON_CPU_MEMORY="512MiB",
+    )
+    assert ran.stdout.split() == ["8.0", "8000000.0"], ran.stderr

@@ -34,6 +34,7 @@ mod host;
 mod kernel;
 mod operators;
 mod provider;
+mod synchronous;
 
 use std::ffi::CStr;
 
@@ -99,11 +100,20 @@ pub unsafe fn register_with<D: Plugin>(
     register_provider(Provider::new(D::whole(), operators, memory), release, device_type)
 }
 
+/// Checks the variable that [`register`] reads, for a plugin that refuses to start rather than to run without operators.
+///
+/// # Errors
+/// A one-line message.
+pub fn check_environment() -> Result<(), String> {
+    synchronous::is_requested().map(drop)
+}
+
 fn register_provider(
-    provider: Provider,
+    mut provider: Provider,
     release: Release,
     device_type: &'static CStr,
 ) -> Result<Loaded, String> {
+    provider.waits = synchronous::is_requested()?;
     let Some(host) = Host::find(release)? else { return Ok(Loaded::ByAnother) };
     host::stay_loaded()?;
     operators::register(host, provider::install(provider), device_type)?;

@@ -25,13 +25,15 @@ pub(crate) struct Provider {
     pub(crate) compositions: Option<Compositions>,
     /// The constants of compositions.
     pub(crate) constants: Constants,
+    /// True if each operator waits for its work.
+    pub(crate) waits: bool,
 }
 
 impl Provider {
     pub(crate) fn new(device: impl Device, operators: &'static dyn Operators, memory: Memory) -> Self {
         let compositions = Some(Compositions::of(operators)).filter(|compositions| !compositions.is_empty());
         let constants = Constants::default();
-        Self { operators, memory, device: Box::new(device), compositions, constants }
+        Self { operators, memory, device: Box::new(device), compositions, constants, waits: false }
     }
 
     /// Returns true if, for an element type, the device has all of the methods or they are composed.

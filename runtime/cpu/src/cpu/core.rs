@@ -35,6 +35,8 @@ pub(super) struct DeviceState {
     pub(super) load: Arc<Load>,
     /// Streams destroyed while they had work.
     leaving: Mutex<Vec<Arc<StreamState>>>,
+    /// The first failure of a destroyed stream that no call has returned.
+    unread: Mutex<Option<Error>>,
 }
 
 impl Core {
@@ -131,6 +133,15 @@ impl Core {
         }
     }
 
+    /// Returns a failure of stream work that no call has returned, if there is one.
+    pub(super) fn take_failure(&self) -> Option<Error> {
+        let mut failures = self.ids().filter_map(|device| {
+            let unread = self.device(device).ok().and_then(DeviceState::take_unread);
+            unread.or_else(|| self.streams_of(device).iter().find_map(|stream| stream.take_failure()))
+        });
+        failures.next()
+    }
+
     /// Removes every handle, and frees all memory and all traces. The threads must have ended.
     pub(super) fn clear(&self) {
         self.streams.clear();
@@ -143,6 +154,7 @@ impl Core {
         self.shared.profiler.drain();
         for device in &self.devices {
             device.leaving().clear();
+            device.take_unread();
             device.default_stream.take_failure();
         }
     }
@@ -162,16 +174,30 @@ impl DeviceState {
             host: Arena::new(device, true, physical_memory(), registry),
             load,
             leaving: Mutex::new(Vec::new()),
+            unread: Mutex::new(None),
         }
     }
 
-    /// Keeps a destroyed stream as long as it has work.
+    /// Keeps a destroyed stream as long as it has work, and then its failure.
     pub(super) fn see_off(&self, stream: Arc<StreamState>) {
         let mut leaving = self.leaving();
-        leaving.retain(|stream| !stream.is_done());
-        if !stream.is_done() {
-            leaving.push(stream);
-        }
+        leaving.push(stream);
+        leaving.retain(|stream| {
+            let is_done = stream.is_done();
+            if is_done && let Some(failure) = stream.take_failure() {
+                self.unread().get_or_insert(failure);
+            }
+            !is_done
+        });
+    }
+
+    /// Returns the failure of a destroyed stream, once.
+    pub(super) fn take_unread(&self) -> Option<Error> {
+        self.unread().take()
+    }
+
+    fn unread(&self) -> MutexGuard<'_, Option<Error>> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn leaving(&self) -> MutexGuard<'_, Vec<Arc<StreamState>>> {

@@ -94,7 +94,9 @@ impl Device for Cpu {
         }
         refuse_inside_work("synchronize_device")?;
         core.finish(device);
-        Ok(streams.iter().find_map(|stream| stream.take_failure()).map_or(Ok(()), Err)?)
+        let failure = streams.iter().find_map(|stream| stream.take_failure());
+        let failure = failure.or_else(|| core.device(device).ok()?.take_unread());
+        Ok(failure.map_or(Ok(()), Err)?)
     }
 
     fn create_stream(&self, device: DeviceId) -> Result<Stream> {
@@ -402,7 +404,7 @@ impl Device for Cpu {
     }
 
     fn device_max_chunk_size(&self, device: DeviceId) -> Result<usize> {
-        Ok(self.core()?.device(device)?.memory.largest_request())
+        Ok(self.core()?.device(device)?.memory.chunk())
     }
 
     fn device_max_alloc_size(&self, device: DeviceId) -> Result<usize> {

@@ -119,7 +119,8 @@ impl Cpu {
     /// device is not running. Captures in progress are dropped.
     ///
     /// # Errors
-    /// [`Error::BlockingInCallback`] from inside stream work.
+    /// [`Error::BlockingInCallback`] from inside stream work. [`Error::TaskFailed`] if stream work failed and no call
+    /// has returned the failure; the device is shut down then.
     pub fn shutdown(&self) -> Result<()> {
         refuse_inside_work("shutdown")?;
         let mut pool = self.lock_pool();
@@ -132,8 +133,9 @@ impl Cpu {
         self.phase.store(DOWN, Ordering::Release);
         core.finish_all();
         *pool = None;
+        let failure = core.take_failure();
         core.clear();
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 
     /// Returns the number of devices.

@@ -9,6 +9,11 @@ use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tenon::device::DeviceId;
 
+/// The least number of [chunks](Arena::chunk) that fit in the memory of a device.
+const CHUNKS: usize = 16;
+/// The size of the largest chunk in bytes.
+const LARGEST_CHUNK: usize = 64 << 20;
+
 /// Allocates from the system within a budget. Keeps no freed memory: hosts cache on their own.
 pub(crate) struct Arena {
     device: DeviceId,
@@ -92,9 +97,10 @@ impl Arena {
         self.lock().deferred > 0
     }
 
-    /// Returns the largest request that could succeed now, if the system has the memory.
-    pub(crate) fn largest_request(&self) -> usize {
-        largest_block(self.free_bytes())
+    /// Returns the size of the chunks that a host may take and divide: a small part of the memory, because a host
+    /// takes a chunk for its first small request, and allocates what is larger directly.
+    pub(crate) fn chunk(&self) -> usize {
+        largest_block(self.free_bytes().min(self.total / CHUNKS).min(LARGEST_CHUNK))
     }
 
     fn free_bytes(&self) -> usize {

@@ -149,8 +149,10 @@ pub(crate) fn enter(
         // An entry point is registered only with a detected host.
         return;
     };
-    let outcome =
-        context(host).and_then(|context| Call::begin(host, provider, context)).and_then(|call| run(&call));
+    let outcome = context(host).and_then(|context| Call::begin(host, provider, context)).and_then(|call| {
+        run(&call)?;
+        if provider.waits { call.launch.synchronize(&*provider.device).map_err(Error::from) } else { Ok(()) }
+    });
     if let Err(error) = outcome {
         host.raise(error.within(&name.to_string_lossy()));
     }

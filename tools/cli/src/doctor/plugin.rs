@@ -94,6 +94,7 @@ fn judge(probed: &Probed, paddle: Option<&InstalledPaddle>, section: &mut Sectio
                     "the device type `{}`, with {} functions of PaddlePaddle {} and {count} {devices}",
                     table.device_type, table.functions, table.release
                 ));
+                note_capitals(&table.device_type, section);
                 return Some(table.device_type.clone());
             }
         }
@@ -106,6 +107,16 @@ fn judge(probed: &Probed, paddle: Option<&InstalledPaddle>, section: &mut Sectio
         "PaddlePaddle would end in the same way: run it under a debugger, or send it to its author",
     );
     None
+}
+
+/// Notes a device type that PaddlePaddle does not find again.
+fn note_capitals(device_type: &str, section: &mut Section) {
+    if device_type.chars().any(char::is_uppercase) {
+        section.note(
+            "the device type has capital letters: some functions of PaddlePaddle write it in small letters and do not \
+             find the device, such as `pickle.loads` of a tensor and `paddle.amp.is_float16_supported`",
+        );
+    }
 }
 
 /// Compares the table of a plugin with the installed PaddlePaddle.
