@@ -167,7 +167,7 @@ impl Common {
     /// Returns the spec's folder.
     fn folder(&self) -> Result<PathBuf, Failure> {
         match &self.spec {
-            Some(folder) if folder.join("spec.yaml").is_file() => Ok(folder.clone()),
+            Some(folder) if is_spec(&folder.join("spec.yaml")) => Ok(folder.clone()),
             Some(folder) => Err(Failure::NoSpec(folder.clone())),
             None => nearest_spec().ok_or(Failure::NoSpecAround),
         }
@@ -208,8 +208,13 @@ fn nearest_spec() -> Option<PathBuf> {
     here.ancestors().find_map(|_| {
         let folder = up.join("spec");
         up.push("..");
-        folder.join("spec.yaml").is_file().then_some(folder)
+        is_spec(&folder.join("spec.yaml")).then_some(folder)
     })
+}
+
+/// Returns true if something other than a folder is there. If it is no plain file, reading it says so.
+fn is_spec(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| !data.is_dir())
 }
 
 /// Returns the name of a folder, also of one that is written as `.` or `..`.

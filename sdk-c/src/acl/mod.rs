@@ -37,21 +37,35 @@ static BEGAN: AtomicBool = AtomicBool::new(false);
 /// Handle of the plugin whose device was opened first; 0 before that, and after a shutdown.
 static CHOSEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The variable with the numbers of the devices that programs see, such as `2,0`. Programs number them from 0.
+/// The variable with the numbers of the devices that programs see, such as `0,2`. Programs number them from 0.
 const VISIBLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
 
-/// Returns the numbers of the visible devices of a plugin, in the order of `listed`; without a list, of all. As on Ascend,
-/// the list ends before the first entry that is not a device or is a duplicate.
-fn visible(listed: Option<&str>, count: u32) -> Vec<u32> {
-    let Some(listed) = listed else { return (0..count).collect() };
-    let mut numbers = Vec::new();
+/// Returns the numbers of the visible devices of a plugin; without a list, of all. As on Ascend, a list has ascending
+/// numbers with single commas, ends before the first number that is not a device, and shows at least one device.
+///
+/// # Errors
+/// If the list is another one.
+fn visible(listed: Option<&str>, count: u32) -> Result<Vec<u32>, String> {
+    let Some(listed) = listed else { return Ok((0..count).collect()) };
+    let wrong = |problem: &str| {
+        Err(format!(
+            "{VISIBLE} is `{}`, {problem}: expected ascending numbers with single commas, such as `0,2`",
+            listed.escape_debug()
+        ))
+    };
+    let mut numbers: Vec<u32> = Vec::new();
     for entry in listed.split(',') {
-        match entry.trim().parse() {
-            Ok(number) if number < count && !numbers.contains(&number) => numbers.push(number),
-            _ => break,
+        if entry.is_empty() || !entry.bytes().all(|byte| byte.is_ascii_digit()) {
+            return wrong("which is not a list of numbers");
         }
+        // A number that is too large for the type is not a device either.
+        let Some(number) = entry.parse().ok().filter(|number| *number < count) else { break };
+        if numbers.last().is_some_and(|last| *last >= number) {
+            return wrong("whose numbers do not ascend");
+        }
+        numbers.push(number);
     }
-    numbers
+    if numbers.is_empty() { wrong(&format!("which names none of the {count} devices")) } else { Ok(numbers) }
 }
 
 /// The devices of one plugin.
@@ -86,7 +100,7 @@ impl OfLibrary {
 impl OfLibrary {
     /// Returns the list of visible devices, if there is one.
     fn listed() -> Option<String> {
-        std::env::var(VISIBLE).ok().filter(|listed| !listed.trim().is_empty())
+        std::env::var_os(VISIBLE).map(|listed| listed.to_string_lossy().into_owned())
     }
 
     /// Returns the plugin's number of a device that programs see.
@@ -95,7 +109,8 @@ impl OfLibrary {
         let plugin = hold_ready(plugin.handle)?;
         let count = u32::try_from(device_count(&plugin)?).unwrap_or(u32::MAX);
         // A device that is not visible becomes one that does not exist, which opening refuses.
-        Ok(visible(Some(&listed), count).get(ordinal as usize).copied().unwrap_or(u32::MAX))
+        let numbers = visible(Some(&listed), count).map_err(device::Error::invalid)?;
+        Ok(numbers.get(ordinal as usize).copied().unwrap_or(u32::MAX))
     }
 }
 
@@ -106,7 +121,8 @@ impl Devices for OfLibrary {
             device_count(&plugin)
         };
         let count = count().map_err(as_device).map(|count| u32::try_from(count).unwrap_or(u32::MAX))?;
-        Ok(u32::try_from(visible(Self::listed().as_deref(), count).len()).unwrap_or(count))
+        let numbers = visible(Self::listed().as_deref(), count).map_err(device::Error::invalid)?;
+        Ok(u32::try_from(numbers.len()).unwrap_or(count))
     }
 
     fn open(&self, ordinal: u32) -> device::Result<Arc<dyn OpenDevice>> {
@@ -196,11 +212,30 @@ mod tests {
     use super::visible;
 
     #[test]
-    fn visible_devices_are_those_of_the_list_in_its_order() {
-        assert_eq!(visible(None, 3), [0, 1, 2]);
-        assert_eq!(visible(Some("2, 0"), 3), [2, 0]);
-        assert_eq!(visible(Some("1,7,0"), 3), [1], "7 ends the list");
-        assert_eq!(visible(Some("1,1,0"), 3), [1], "a repetition ends the list");
-        assert!(visible(Some("-1"), 3).is_empty());
+    fn visible_devices_are_those_of_an_ascending_list() {
+        for (listed, numbers) in [
+            (None, &[0, 1, 2][..]),
+            (Some("0,2"), &[0, 2]),
+            (Some("1"), &[1]),
+            (Some("1,7"), &[1]),
+            (Some("0,4294967296,1"), &[0]),
+        ] {
+            assert_eq!(visible(listed, 3).as_deref(), Ok(numbers), "{listed:?}");
+        }
+    }
+
+    #[test]
+    fn other_lists_are_refused() {
+        for listed in [
+            "", " ", "2,0", "0,0", "-1", "7", "3,0", "0,,1", "0,1,", ",0", " 0", "0, 1", "0 ,1", "0\t", "a",
+            "0x1", "+1", "all",
+        ] {
+            let error = visible(Some(listed), 3).unwrap_err();
+            assert!(
+                error.contains("expected ascending numbers") && error.contains(super::VISIBLE),
+                "{error}"
+            );
+        }
+        assert!(visible(Some("0"), 0).is_err());
     }
 }

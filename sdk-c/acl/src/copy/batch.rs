@@ -8,6 +8,9 @@ use crate::copy::transfer::{Direction, Rows};
 use crate::error::{Result, refuse, unknown_value};
 use crate::state::State;
 
+/// Most copies of a batch, as on Ascend.
+const MOST_COPIES: usize = 4096;
+
 /// A batch of copies. Each attribute applies from one copy to the start of the next attribute.
 pub(crate) struct Batch<'a> {
     pub(crate) dsts: &'a [AnyPtr],
@@ -22,6 +25,12 @@ impl Batch<'_> {
     fn check(&self) -> Result<()> {
         if self.dsts.is_empty() {
             return refuse(AclError::INVALID_PARAM, "`num_batches` is 0");
+        }
+        if self.dsts.len() > MOST_COPIES {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`num_batches` is {}; it must be at most {MOST_COPIES}", self.dsts.len()),
+            );
         }
         let (copies, attrs) = (self.dsts.len(), self.attrs.len());
         if attrs == 0 || attrs > copies {

@@ -46,7 +46,7 @@ impl SharedNumbers {
 
     /// Opens the numbers of another process.
     pub(crate) fn open(name: Name) -> Result<Self> {
-        let file = SharedFile::open(name)?;
+        let file = SharedFile::open_all(name)?;
         if file.size() != pages::size() {
             return refuse(AclError::RT_PARAM_INVALID, "the key is that of memory");
         }
@@ -55,7 +55,7 @@ impl SharedNumbers {
 
     /// Lets other processes open the numbers: all, or only those that are listed.
     pub(crate) fn export(&self, is_open: bool) -> Result<Name> {
-        self.foreign.map_or_else(|| self.file.export(is_open), Ok)
+        self.foreign.map_or_else(|| self.file.export_all(is_open), Ok)
     }
 
     /// Lets the listed processes open the numbers.

@@ -119,7 +119,7 @@ impl VirtualMemory {
         // Memory of another process keeps its number there.
         let number = match memory.number.get() {
             Some(number) if !Name::of_number(*number).is_own() => *number,
-            _ => memory.file.export(flags == 1)?.to_number(),
+            _ => memory.file.export_all(flags == 1)?.to_number(),
         };
         let number = *memory.number.get_or_init(|| number);
         let mut layout = self.layout();
@@ -150,7 +150,7 @@ impl VirtualMemory {
         expect_virtual_memory(state)?;
         let location = MemLocation { id: device, r#type: MemLocationType::DEVICE };
         let memory = Arc::new(PhysicalMemory {
-            file: Arc::new(SharedFile::open(name)?),
+            file: Arc::new(SharedFile::open_all(name)?),
             prop: PhysicalMemProp {
                 handle_type: MemHandleType::NONE,
                 allocation_type: MemAllocationType::PINNED,

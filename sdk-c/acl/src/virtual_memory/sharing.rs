@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,12 @@ impl Key {
         format!("tenon-{}-{:x}-{:x}", self.name, self.offset, self.size)
     }
 
+    /// Returns the range; `None` if it is empty or ends beyond all memory.
+    fn range(&self) -> Option<Range<usize>> {
+        let end = self.offset.checked_add(self.size)?;
+        (self.size > 0).then_some(self.offset..end)
+    }
+
     fn parse(key: &CStr) -> Option<Self> {
         let text = key.to_str().ok()?.strip_prefix("tenon-")?;
         let (text, size) = text.rsplit_once('-')?;
@@ -97,7 +104,7 @@ impl SharedMemory {
             Some(mapped) => mapped,
             None => (share(state, &block)?, address - block.base),
         };
-        let key = Key { name: file.export(flags == 1)?, offset, size };
+        let key = Key { name: file.export(offset..offset + size, flags == 1)?, offset, size };
         let key = write_key(buffer, &key.to_text())?;
         let mut shared = self.lock();
         // Keys of freed memory are removed here.
@@ -132,7 +139,8 @@ impl SharedMemory {
             );
         }
         let file = SharedFile::open(foreign.name)?;
-        if foreign.offset.checked_add(foreign.size).is_none_or(|end| end > file.size()) {
+        // A key is text, which a process may have changed.
+        if !foreign.range().is_some_and(|range| file.has_exported(&range)) {
             return Err(unknown_key());
         }
         let mapping = Mapping::of(&file)?;
@@ -162,7 +170,11 @@ impl SharedMemory {
         };
         match last {
             None => Ok(()),
-            Some(Share { file: Some(file), .. }) => file.upgrade().map_or(Ok(()), |file| file.withdraw()),
+            Some(Share { file: Some(file), .. }) => {
+                // All keys here are those that `export` has written.
+                let range = Key::parse(key).and_then(|key| key.range()).unwrap_or_default();
+                file.upgrade().map_or(Ok(()), |file| file.withdraw_range(&range))
+            }
             Some(share) => {
                 if let Some(block) = share.block.upgrade() {
                     state.synchronize_device(&block.lease.device, None)?;

@@ -191,6 +191,27 @@ fn fills_write_bytes_and_words() {
 }
 
 #[test]
+fn batch_has_at_most_4096_copies() {
+    let world = ready_world();
+    let memory = world.rt_malloc(4097, MemMallocPolicy::HUGE_FIRST).unwrap();
+    let host = vec![7_u8; 4097];
+    let start = AnyPtr::from_ptr(host.as_ptr().cast_mut());
+    let device = MemLocation { id: 0, r#type: MemLocationType::DEVICE };
+    let of_host = MemLocation { id: 0, r#type: MemLocationType::HOST };
+    let attrs = [MemcpyBatchAttr { dst_loc: device, src_loc: of_host, rsv: [0; 16] }];
+    for (copies, status) in [(4096, None), (4097, Some(AclError::RT_PARAM_INVALID))] {
+        let places = |start: usize| (0..copies).map(|at| AnyPtr::from_addr(start + at)).collect::<Vec<_>>();
+        let (dsts, srcs, sizes) = (places(memory.addr()), places(start.addr()), vec![1; copies]);
+        let mut failed = [0];
+        let done = world.rt_memcpy_batch(&dsts, &sizes, &srcs, &sizes, &attrs, &[0], &mut failed);
+        assert_eq!(done.err().map(|error| error.status), status, "{copies} copies");
+        assert_eq!(failed, [if status.is_some() { usize::MAX } else { 0 }]);
+    }
+    world.rt_free(memory).unwrap();
+    world.reset_and_end();
+}
+
+#[test]
 fn batch_copy_reports_the_failed_one() {
     let world = ready_world();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
