@@ -5,7 +5,7 @@ mod build;
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Compiles a program and runs it; it says `done` when all was as it should be.
 fn passes(source: &str, prepare: impl FnOnce(&mut Command)) -> String {
@@ -140,13 +140,38 @@ fn the_end_of_host_memory_is_a_status() {
 
 /// Runs a program with a plugin that throws. Returns what it wrote to the standard error before the abort.
 fn throws(folder: &str, flags: &[&str]) -> String {
+    let output = ends(folder, flags);
+    assert_eq!(output.status.signal(), Some(6), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a program with a plugin that ends it.
+fn ends(folder: &str, flags: &[&str]) -> Output {
     let folder = build::scratch(folder);
     let (library, program) = (folder.join("libthrowing.so"), folder.join("program"));
     build::throwing_plugin(&library, flags);
     build::program("throwing.c", &program);
-    let output = Command::new(program).arg(library).output().unwrap();
-    assert_eq!(output.status.signal(), Some(6), "{output:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    Command::new(program).arg(library).output().unwrap()
+}
+
+#[test]
+fn a_plugin_that_calls_exit_is_named_and_is_no_success() {
+    let flags = ["-Wno-unused-function", "-Wno-unreachable-code"];
+    let function = "in the function `synchronize_device` of the plugin libthrowing (";
+    for (status, ended, text) in [("0", 1, "exit status 0"), ("5", 5, "exit status 5")] {
+        let flag = format!("-DEXIT_STATUS={status}");
+        let output = ends(&format!("exiting_{status}"), &[&flag, flags[0], flags[1]]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(text) && said.contains(function), "{said}");
+        assert_eq!(output.status.code(), Some(ended), "{said}");
+    }
+    let output = ends("exiting_at_load", &["-DEXIT_AT_LOAD", flags[0], flags[1]]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("in the function `InitPlugin` of the plugin ") && said.contains("libthrowing.so"),
+        "{said}"
+    );
+    assert_eq!(output.status.code(), Some(1), "{said}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ minimal!(tenon::device => Rich {
     }
 });
 
-unsafe extern "C" fn last_error() -> *const c_char {
+unsafe extern "C-unwind" fn last_error() -> *const c_char {
     tenon::last_error(|message| message.map_or(std::ptr::null(), CStr::as_ptr))
 }
 
@@ -273,4 +273,12 @@ fn extension_is_read_as_far_as_both_sides_know_it() {
     // SAFETY: null is allowed.
     let none = unsafe { loaded(Release::NEWEST, true).with_extension(std::ptr::null()) };
     assert!(!none.has(Function::AsyncMemoryFill));
+}
+
+#[test]
+fn functions_of_a_plugin_may_unwind_so_that_their_caller_can_say_so() {
+    // With `extern "C"` the compiler may leave out the code that names the function.
+    fn unwinds(_: unsafe extern "C-unwind" fn(ffi::C_Device) -> Status) {}
+    let _: fn(signature::SynchronizeDeviceFn) = unwinds;
+    let _: fn(signature::SetDeviceFn) = unwinds;
 }

@@ -19,11 +19,11 @@ fn register(params: *const c_void, operators: *const c_void) -> (Status, String)
     }
 }
 
-unsafe extern "C" fn get_device(_: C_Device) -> Status {
+unsafe extern "C-unwind" fn get_device(_: C_Device) -> Status {
     Status::SUCCESS
 }
 
-unsafe extern "C" fn copy(_: C_Device, _: *mut c_void, _: *const c_void, _: usize) -> Status {
+unsafe extern "C-unwind" fn copy(_: C_Device, _: *mut c_void, _: *const c_void, _: usize) -> Status {
     Status::SUCCESS
 }
 

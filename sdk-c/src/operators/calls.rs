@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use tenon::device::ffi::C_Device_st;
 use tenon::device::{DataType, DeviceId, Error, Status, Stream};
 use tenon::operators::by_name::{Argument, Call, Calls, RawLaunch, SYMBOL, Shape};
+use tenon::support::guard;
 
 use super::cpu;
 use crate::devices::table::DeviceGuard;
@@ -42,7 +43,8 @@ pub(super) fn of(device: &DeviceGuard) -> Result<Calls, Failure> {
 pub(super) unsafe fn run(device: &DeviceGuard, request: Request<'_>) -> Result<(), Failure> {
     let calls = of(device)?;
     // SAFETY: the function of a plugin takes any string.
-    if !unsafe { (calls.provides)(request.method.as_ptr(), request.data_type) } {
+    let provides = || unsafe { (calls.provides)(request.method.as_ptr(), request.data_type) };
+    if !guard(Some(device.plugin.name()), "tenon_operator_calls", provides) {
         let data_type = format!("{:?}", request.data_type).to_lowercase();
         let method = request.method.to_string_lossy();
         return Err(unsupported(format!("the device has no operator `{method}` for {data_type}")));
@@ -51,7 +53,10 @@ pub(super) unsafe fn run(device: &DeviceGuard, request: Request<'_>) -> Result<(
         // SAFETY: the caller's promise.
         Some(cpu) => unsafe { cpu::run(cpu, device.id, calls, request) },
         // SAFETY: the caller's promise.
-        None => unsafe { call(calls, device.id, request.stream, request) }.map_err(failure),
+        None => guard(Some(device.plugin.name()), "tenon_operator_calls", || unsafe {
+            call(calls, device.id, request.stream, request)
+        })
+        .map_err(failure),
     }
 }
 

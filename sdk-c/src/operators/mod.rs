@@ -10,6 +10,7 @@ use std::ptr;
 
 use tenon::device::{DataType, Stream, ffi};
 use tenon::operators::by_name;
+use tenon::support::guard;
 use tenon::support::has_room;
 
 use crate::call::export_on;
@@ -107,7 +108,9 @@ pub unsafe extern "C" fn tenon_operator_supported(
         let supported = place("supported", supported)?;
         let found = calls::of(open).is_ok_and(|calls| {
             // SAFETY: the function of a plugin takes any string.
-            unsafe { (calls.provides)(method.as_ptr(), DataType(data_type)) }
+            guard(Some(open.plugin.name()), "tenon_operator_calls", || unsafe {
+                (calls.provides)(method.as_ptr(), DataType(data_type))
+            })
         });
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { supported.write(found) };

@@ -38,6 +38,7 @@
 
 mod elf;
 mod error;
+mod exit;
 mod library;
 mod load;
 mod manifest;

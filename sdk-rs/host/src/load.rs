@@ -10,6 +10,7 @@ use tenon::reflect::Need;
 
 use crate::elf;
 use crate::error::{LONGEST_NAME, LoadError};
+use crate::exit;
 use crate::library::Library;
 use crate::manifest::Manifest;
 use crate::negotiate::{self, Memory, Question};
@@ -40,6 +41,7 @@ pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, Lo
         return load(&manifest.library, &manifest.options(options));
     }
     elf::check_length(path)?;
+    exit::watch();
     let mut library = Library::open(path, options.binding)?;
     let entry = library.entry(path)?;
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);

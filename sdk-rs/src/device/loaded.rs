@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Returns the message of the last failed call on the calling thread; null if there is none.
-pub type LastError = unsafe extern "C" fn() -> *const c_char;
+pub type LastError = unsafe extern "C-unwind" fn() -> *const c_char;
 
 /// A plugin in another library, with the table that it filled.
 ///
@@ -152,7 +152,8 @@ impl Loaded {
             .last_error
             .map(|last_error| {
                 // SAFETY: the creator of this object promised that the function may be called.
-                unsafe { last_error() }
+                let __call = || unsafe { last_error() };
+                support::guard(self.name.as_deref(), "tenon_last_error", __call)
             });
         // SAFETY: the function returns null or a string that lives until the thread's next failure.
         unsafe { support::answered(function, status, message) }
@@ -2224,8 +2225,10 @@ impl Device for Loaded {
 impl Loaded {
     /// Returns the plugin's message about the last failed call on this thread, if it has one.
     pub fn last_error(&self) -> Option<String> {
+        let last_error = self.last_error?;
         // SAFETY: the creator of this object promised that the function may be called.
-        let text = unsafe { self.last_error?() };
+        let __call = || unsafe { last_error() };
+        let text = support::guard(self.name.as_deref(), "tenon_last_error", __call);
         if text.is_null() {
             return None;
         }
@@ -2260,888 +2263,1379 @@ impl Loaded {
             Some(
                 match function {
                     Function::Initialize => {
-                        support::function::<signature::InitializeFn>(slot)()
+                        support::guard(
+                            self.name.as_deref(),
+                            "initialize",
+                            || support::function::<signature::InitializeFn>(slot)(),
+                        )
                     }
                     Function::Finalize => {
-                        support::function::<signature::FinalizeFn>(slot)()
+                        support::guard(
+                            self.name.as_deref(),
+                            "finalize",
+                            || support::function::<signature::FinalizeFn>(slot)(),
+                        )
                     }
                     Function::InitDevice => {
-                        support::function::<
-                            signature::InitDeviceFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "init_device",
+                            || support::function::<
+                                signature::InitDeviceFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::DeinitDevice => {
-                        support::function::<
-                            signature::DeinitDeviceFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "deinit_device",
+                            || support::function::<
+                                signature::DeinitDeviceFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::SetDevice => {
-                        support::function::<
-                            signature::SetDeviceFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "set_device",
+                            || support::function::<
+                                signature::SetDeviceFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::GetDevice => {
-                        support::function::<
-                            signature::GetDeviceFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "get_device",
+                            || support::function::<
+                                signature::GetDeviceFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::SynchronizeDevice => {
-                        support::function::<
-                            signature::SynchronizeDeviceFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "synchronize_device",
+                            || support::function::<
+                                signature::SynchronizeDeviceFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::GetDeviceCount => {
-                        support::function::<
-                            signature::GetDeviceCountFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "get_device_count",
+                            || support::function::<
+                                signature::GetDeviceCountFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::GetDeviceList => {
-                        support::function::<
-                            signature::GetDeviceListFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "get_device_list",
+                            || support::function::<
+                                signature::GetDeviceListFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::GetComputeCapability => {
                         if self.release <= Release::V3_0 {
-                            support::function::<
-                                signature::GetComputeCapabilityFnUntilV3_0,
-                            >(slot)(support::pointer(arguments[1]))
+                            support::guard(
+                                self.name.as_deref(),
+                                "get_compute_capability",
+                                || support::function::<
+                                    signature::GetComputeCapabilityFnUntilV3_0,
+                                >(slot)(support::pointer(arguments[1])),
+                            )
                         } else {
-                            support::function::<
-                                signature::GetComputeCapabilityFn,
-                            >(
-                                slot,
-                            )(
-                                support::pointer(arguments[0]),
-                                support::pointer(arguments[1]),
+                            support::guard(
+                                self.name.as_deref(),
+                                "get_compute_capability",
+                                || support::function::<
+                                    signature::GetComputeCapabilityFn,
+                                >(
+                                    slot,
+                                )(
+                                    support::pointer(arguments[0]),
+                                    support::pointer(arguments[1]),
+                                ),
                             )
                         }
                     }
                     Function::GetRuntimeVersion => {
                         if self.release <= Release::V3_0 {
-                            support::function::<
-                                signature::GetRuntimeVersionFnUntilV3_0,
-                            >(slot)(support::pointer(arguments[1]))
+                            support::guard(
+                                self.name.as_deref(),
+                                "get_runtime_version",
+                                || support::function::<
+                                    signature::GetRuntimeVersionFnUntilV3_0,
+                                >(slot)(support::pointer(arguments[1])),
+                            )
                         } else {
-                            support::function::<
-                                signature::GetRuntimeVersionFn,
-                            >(
-                                slot,
-                            )(
-                                support::pointer(arguments[0]),
-                                support::pointer(arguments[1]),
+                            support::guard(
+                                self.name.as_deref(),
+                                "get_runtime_version",
+                                || support::function::<
+                                    signature::GetRuntimeVersionFn,
+                                >(
+                                    slot,
+                                )(
+                                    support::pointer(arguments[0]),
+                                    support::pointer(arguments[1]),
+                                ),
                             )
                         }
                     }
                     Function::GetDriverVersion => {
                         if self.release <= Release::V3_0 {
-                            support::function::<
-                                signature::GetDriverVersionFnUntilV3_0,
-                            >(slot)(support::pointer(arguments[1]))
+                            support::guard(
+                                self.name.as_deref(),
+                                "get_driver_version",
+                                || support::function::<
+                                    signature::GetDriverVersionFnUntilV3_0,
+                                >(slot)(support::pointer(arguments[1])),
+                            )
                         } else {
-                            support::function::<
-                                signature::GetDriverVersionFn,
+                            support::guard(
+                                self.name.as_deref(),
+                                "get_driver_version",
+                                || support::function::<
+                                    signature::GetDriverVersionFn,
+                                >(
+                                    slot,
+                                )(
+                                    support::pointer(arguments[0]),
+                                    support::pointer(arguments[1]),
+                                ),
+                            )
+                        }
+                    }
+                    Function::DeviceMemoryAllocate => {
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_memory_allocate",
+                            || support::function::<
+                                signature::DeviceMemoryAllocateFn,
                             >(
                                 slot,
                             )(
                                 support::pointer(arguments[0]),
                                 support::pointer(arguments[1]),
-                            )
-                        }
-                    }
-                    Function::DeviceMemoryAllocate => {
-                        support::function::<
-                            signature::DeviceMemoryAllocateFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
+                                arguments[2] as _,
+                            ),
                         )
                     }
                     Function::DeviceMemoryDeallocate => {
-                        support::function::<
-                            signature::DeviceMemoryDeallocateFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_memory_deallocate",
+                            || support::function::<
+                                signature::DeviceMemoryDeallocateFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                            ),
                         )
                     }
                     Function::DeviceMemorySet => {
-                        support::function::<
-                            signature::DeviceMemorySetFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
-                            arguments[3] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_memory_set",
+                            || support::function::<
+                                signature::DeviceMemorySetFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                                arguments[3] as _,
+                            ),
                         )
                     }
                     Function::HostMemoryAllocate => {
-                        support::function::<
-                            signature::HostMemoryAllocateFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "host_memory_allocate",
+                            || support::function::<
+                                signature::HostMemoryAllocateFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                            ),
                         )
                     }
                     Function::HostMemoryDeallocate => {
-                        support::function::<
-                            signature::HostMemoryDeallocateFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "host_memory_deallocate",
+                            || support::function::<
+                                signature::HostMemoryDeallocateFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                            ),
                         )
                     }
                     Function::UnifiedMemoryAllocate => {
-                        support::function::<
-                            signature::UnifiedMemoryAllocateFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "unified_memory_allocate",
+                            || support::function::<
+                                signature::UnifiedMemoryAllocateFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                            ),
                         )
                     }
                     Function::UnifiedMemoryDeallocate => {
-                        support::function::<
-                            signature::UnifiedMemoryDeallocateFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "unified_memory_deallocate",
+                            || support::function::<
+                                signature::UnifiedMemoryDeallocateFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                            ),
                         )
                     }
                     Function::MemoryCopyH2d => {
-                        support::function::<
-                            signature::MemoryCopyH2dFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            arguments[3] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "memory_copy_h2d",
+                            || support::function::<
+                                signature::MemoryCopyH2dFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                arguments[3] as _,
+                            ),
                         )
                     }
                     Function::MemoryCopyD2h => {
-                        support::function::<
-                            signature::MemoryCopyD2hFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            arguments[3] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "memory_copy_d2h",
+                            || support::function::<
+                                signature::MemoryCopyD2hFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                arguments[3] as _,
+                            ),
                         )
                     }
                     Function::MemoryCopyD2d => {
-                        support::function::<
-                            signature::MemoryCopyD2dFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            arguments[3] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "memory_copy_d2d",
+                            || support::function::<
+                                signature::MemoryCopyD2dFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                arguments[3] as _,
+                            ),
                         )
                     }
                     Function::MemoryCopyP2p => {
-                        support::function::<
-                            signature::MemoryCopyP2pFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
-                            arguments[4] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "memory_copy_p2p",
+                            || support::function::<
+                                signature::MemoryCopyP2pFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                                arguments[4] as _,
+                            ),
                         )
                     }
                     Function::AsyncMemoryCopyH2d => {
-                        support::function::<
-                            signature::AsyncMemoryCopyH2dFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
-                            arguments[4] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "async_memory_copy_h2d",
+                            || support::function::<
+                                signature::AsyncMemoryCopyH2dFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                                arguments[4] as _,
+                            ),
                         )
                     }
                     Function::AsyncMemoryCopyD2h => {
-                        support::function::<
-                            signature::AsyncMemoryCopyD2hFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
-                            arguments[4] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "async_memory_copy_d2h",
+                            || support::function::<
+                                signature::AsyncMemoryCopyD2hFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                                arguments[4] as _,
+                            ),
                         )
                     }
                     Function::AsyncMemoryCopyD2d => {
-                        support::function::<
-                            signature::AsyncMemoryCopyD2dFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
-                            arguments[4] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "async_memory_copy_d2d",
+                            || support::function::<
+                                signature::AsyncMemoryCopyD2dFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                                arguments[4] as _,
+                            ),
                         )
                     }
                     Function::AsyncMemoryCopyP2p => {
-                        support::function::<
-                            signature::AsyncMemoryCopyP2pFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
-                            support::pointer(arguments[4]),
-                            arguments[5] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "async_memory_copy_p2p",
+                            || support::function::<
+                                signature::AsyncMemoryCopyP2pFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                                support::pointer(arguments[4]),
+                                arguments[5] as _,
+                            ),
                         )
                     }
                     Function::DeviceMemoryStats => {
-                        support::function::<
-                            signature::DeviceMemoryStatsFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_memory_stats",
+                            || support::function::<
+                                signature::DeviceMemoryStatsFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                            ),
                         )
                     }
                     Function::AsyncMemoryFill => {
-                        support::function::<
-                            signature::AsyncMemoryFillFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
-                            arguments[4] as _,
-                            arguments[5] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "async_memory_fill",
+                            || support::function::<
+                                signature::AsyncMemoryFillFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                                arguments[4] as _,
+                                arguments[5] as _,
+                            ),
                         )
                     }
                     Function::DeviceMinChunkSize => {
-                        support::function::<
-                            signature::DeviceMinChunkSizeFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_min_chunk_size",
+                            || support::function::<
+                                signature::DeviceMinChunkSizeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::DeviceMaxChunkSize => {
-                        support::function::<
-                            signature::DeviceMaxChunkSizeFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_max_chunk_size",
+                            || support::function::<
+                                signature::DeviceMaxChunkSizeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::DeviceMaxAllocSize => {
-                        support::function::<
-                            signature::DeviceMaxAllocSizeFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_max_alloc_size",
+                            || support::function::<
+                                signature::DeviceMaxAllocSizeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::DeviceExtraPaddingSize => {
-                        support::function::<
-                            signature::DeviceExtraPaddingSizeFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_extra_padding_size",
+                            || support::function::<
+                                signature::DeviceExtraPaddingSizeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::DeviceInitAllocSize => {
-                        support::function::<
-                            signature::DeviceInitAllocSizeFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_init_alloc_size",
+                            || support::function::<
+                                signature::DeviceInitAllocSizeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::DeviceReallocSize => {
-                        support::function::<
-                            signature::DeviceReallocSizeFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "device_realloc_size",
+                            || support::function::<
+                                signature::DeviceReallocSizeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::CreateStream => {
-                        support::function::<
-                            signature::CreateStreamFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "create_stream",
+                            || support::function::<
+                                signature::CreateStreamFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::DestroyStream => {
-                        support::function::<
-                            signature::DestroyStreamFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "destroy_stream",
+                            || support::function::<
+                                signature::DestroyStreamFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::QueryStream => {
-                        support::function::<
-                            signature::QueryStreamFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "query_stream",
+                            || support::function::<
+                                signature::QueryStreamFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::SynchronizeStream => {
-                        support::function::<
-                            signature::SynchronizeStreamFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "synchronize_stream",
+                            || support::function::<
+                                signature::SynchronizeStreamFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::StreamAddCallback => {
-                        support::function::<
-                            signature::StreamAddCallbackFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::function(support::pointer(arguments[2])),
-                            support::pointer(arguments[3]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "stream_add_callback",
+                            || support::function::<
+                                signature::StreamAddCallbackFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::function(support::pointer(arguments[2])),
+                                support::pointer(arguments[3]),
+                            ),
                         )
                     }
                     Function::StreamWaitEvent => {
-                        support::function::<
-                            signature::StreamWaitEventFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "stream_wait_event",
+                            || support::function::<
+                                signature::StreamWaitEventFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                            ),
                         )
                     }
                     Function::CreateEvent => {
-                        support::function::<
-                            signature::CreateEventFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "create_event",
+                            || support::function::<
+                                signature::CreateEventFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::DestroyEvent => {
-                        support::function::<
-                            signature::DestroyEventFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "destroy_event",
+                            || support::function::<
+                                signature::DestroyEventFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::RecordEvent => {
-                        support::function::<
-                            signature::RecordEventFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "record_event",
+                            || support::function::<
+                                signature::RecordEventFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                            ),
                         )
                     }
                     Function::QueryEvent => {
-                        support::function::<
-                            signature::QueryEventFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "query_event",
+                            || support::function::<
+                                signature::QueryEventFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::SynchronizeEvent => {
-                        support::function::<
-                            signature::SynchronizeEventFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "synchronize_event",
+                            || support::function::<
+                                signature::SynchronizeEventFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::EventElapsedTime => {
-                        support::function::<
-                            signature::EventElapsedTimeFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "event_elapsed_time",
+                            || support::function::<
+                                signature::EventElapsedTimeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                            ),
                         )
                     }
                     Function::GetDeviceProperties => {
-                        support::function::<
-                            signature::GetDevicePropertiesFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "get_device_properties",
+                            || support::function::<
+                                signature::GetDevicePropertiesFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::GetMultiProcess => {
-                        support::function::<
-                            signature::GetMultiProcessFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "get_multi_process",
+                            || support::function::<
+                                signature::GetMultiProcessFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::GetMaxThreadsPerMp => {
-                        support::function::<
-                            signature::GetMaxThreadsPerMpFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "get_max_threads_per_mp",
+                            || support::function::<
+                                signature::GetMaxThreadsPerMpFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::GetMaxThreadsPerBlock => {
-                        support::function::<
-                            signature::GetMaxThreadsPerBlockFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "get_max_threads_per_block",
+                            || support::function::<
+                                signature::GetMaxThreadsPerBlockFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::GetMaxGridDimSize => {
-                        support::function::<
-                            signature::GetMaxGridDimSizeFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "get_max_grid_dim_size",
+                            || support::function::<
+                                signature::GetMaxGridDimSizeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::IsFloat16Supported => {
-                        support::function::<
-                            signature::IsFloat16SupportedFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "is_float16_supported",
+                            || support::function::<
+                                signature::IsFloat16SupportedFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::IsBfloat16Supported => {
-                        support::function::<
-                            signature::IsBfloat16SupportedFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "is_bfloat16_supported",
+                            || support::function::<
+                                signature::IsBfloat16SupportedFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::IsDnnSupported => {
-                        support::function::<
-                            signature::IsDnnSupportedFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "is_dnn_supported",
+                            || support::function::<
+                                signature::IsDnnSupportedFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::InitEigenDevice => {
-                        support::function::<
-                            signature::InitEigenDeviceFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "init_eigen_device",
+                            || support::function::<
+                                signature::InitEigenDeviceFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                            ),
                         )
                     }
                     Function::DestroyEigenDevice => {
-                        support::function::<
-                            signature::DestroyEigenDeviceFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "destroy_eigen_device",
+                            || support::function::<
+                                signature::DestroyEigenDeviceFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::XcclGetCommName => {
-                        support::function::<
-                            signature::XcclGetCommNameFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_get_comm_name",
+                            || support::function::<
+                                signature::XcclGetCommNameFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::XcclGetUniqueIdSize => {
-                        support::function::<
-                            signature::XcclGetUniqueIdSizeFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_get_unique_id_size",
+                            || support::function::<
+                                signature::XcclGetUniqueIdSizeFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::XcclGetUniqueId => {
-                        support::function::<
-                            signature::XcclGetUniqueIdFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_get_unique_id",
+                            || support::function::<
+                                signature::XcclGetUniqueIdFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::XcclCommInitRank => {
-                        support::function::<
-                            signature::XcclCommInitRankFn,
-                        >(
-                            slot,
-                        )(
-                            arguments[0] as _,
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
-                            support::pointer(arguments[3]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_comm_init_rank",
+                            || support::function::<
+                                signature::XcclCommInitRankFn,
+                            >(
+                                slot,
+                            )(
+                                arguments[0] as _,
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                                support::pointer(arguments[3]),
+                            ),
                         )
                     }
                     Function::XcclDestroyComm => {
-                        support::function::<
-                            signature::XcclDestroyCommFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_destroy_comm",
+                            || support::function::<
+                                signature::XcclDestroyCommFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::XcclAllReduce => {
-                        support::function::<
-                            signature::XcclAllReduceFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
-                            DataType(arguments[3] as _),
-                            ReduceOp(arguments[4] as _),
-                            support::pointer(arguments[5]),
-                            support::pointer(arguments[6]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_all_reduce",
+                            || support::function::<
+                                signature::XcclAllReduceFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                                DataType(arguments[3] as _),
+                                ReduceOp(arguments[4] as _),
+                                support::pointer(arguments[5]),
+                                support::pointer(arguments[6]),
+                            ),
                         )
                     }
                     Function::XcclBroadcast => {
-                        support::function::<
-                            signature::XcclBroadcastFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            arguments[1] as _,
-                            DataType(arguments[2] as _),
-                            arguments[3] as _,
-                            support::pointer(arguments[4]),
-                            support::pointer(arguments[5]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_broadcast",
+                            || support::function::<
+                                signature::XcclBroadcastFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                arguments[1] as _,
+                                DataType(arguments[2] as _),
+                                arguments[3] as _,
+                                support::pointer(arguments[4]),
+                                support::pointer(arguments[5]),
+                            ),
                         )
                     }
                     Function::XcclReduce => {
-                        support::function::<
-                            signature::XcclReduceFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
-                            DataType(arguments[3] as _),
-                            ReduceOp(arguments[4] as _),
-                            arguments[5] as _,
-                            support::pointer(arguments[6]),
-                            support::pointer(arguments[7]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_reduce",
+                            || support::function::<
+                                signature::XcclReduceFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                                DataType(arguments[3] as _),
+                                ReduceOp(arguments[4] as _),
+                                arguments[5] as _,
+                                support::pointer(arguments[6]),
+                                support::pointer(arguments[7]),
+                            ),
                         )
                     }
                     Function::XcclAllGather => {
-                        support::function::<
-                            signature::XcclAllGatherFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
-                            DataType(arguments[3] as _),
-                            support::pointer(arguments[4]),
-                            support::pointer(arguments[5]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_all_gather",
+                            || support::function::<
+                                signature::XcclAllGatherFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                                DataType(arguments[3] as _),
+                                support::pointer(arguments[4]),
+                                support::pointer(arguments[5]),
+                            ),
                         )
                     }
                     Function::XcclReduceScatter => {
-                        support::function::<
-                            signature::XcclReduceScatterFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
-                            DataType(arguments[3] as _),
-                            ReduceOp(arguments[4] as _),
-                            support::pointer(arguments[5]),
-                            support::pointer(arguments[6]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_reduce_scatter",
+                            || support::function::<
+                                signature::XcclReduceScatterFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                                DataType(arguments[3] as _),
+                                ReduceOp(arguments[4] as _),
+                                support::pointer(arguments[5]),
+                                support::pointer(arguments[6]),
+                            ),
                         )
                     }
                     Function::XcclGroupStart => {
-                        support::function::<signature::XcclGroupStartFn>(slot)()
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_group_start",
+                            || support::function::<signature::XcclGroupStartFn>(slot)(),
+                        )
                     }
                     Function::XcclGroupEnd => {
-                        support::function::<signature::XcclGroupEndFn>(slot)()
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_group_end",
+                            || support::function::<signature::XcclGroupEndFn>(slot)(),
+                        )
                     }
                     Function::XcclSend => {
-                        support::function::<
-                            signature::XcclSendFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            arguments[1] as _,
-                            DataType(arguments[2] as _),
-                            arguments[3] as _,
-                            support::pointer(arguments[4]),
-                            support::pointer(arguments[5]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_send",
+                            || support::function::<
+                                signature::XcclSendFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                arguments[1] as _,
+                                DataType(arguments[2] as _),
+                                arguments[3] as _,
+                                support::pointer(arguments[4]),
+                                support::pointer(arguments[5]),
+                            ),
                         )
                     }
                     Function::XcclRecv => {
-                        support::function::<
-                            signature::XcclRecvFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            arguments[1] as _,
-                            DataType(arguments[2] as _),
-                            arguments[3] as _,
-                            support::pointer(arguments[4]),
-                            support::pointer(arguments[5]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_recv",
+                            || support::function::<
+                                signature::XcclRecvFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                arguments[1] as _,
+                                DataType(arguments[2] as _),
+                                arguments[3] as _,
+                                support::pointer(arguments[4]),
+                                support::pointer(arguments[5]),
+                            ),
                         )
                     }
                     Function::XcclAllToAll => {
-                        support::function::<
-                            signature::XcclAllToAllFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
-                            support::pointer(arguments[4]),
-                            support::pointer(arguments[5]),
-                            arguments[6] as _,
-                            arguments[7] as _,
-                            support::pointer(arguments[8]),
-                            support::pointer(arguments[9]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "xccl_all_to_all",
+                            || support::function::<
+                                signature::XcclAllToAllFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                                support::pointer(arguments[4]),
+                                support::pointer(arguments[5]),
+                                arguments[6] as _,
+                                arguments[7] as _,
+                                support::pointer(arguments[8]),
+                                support::pointer(arguments[9]),
+                            ),
                         )
                     }
                     Function::ProfilerInitialize => {
-                        support::function::<
-                            signature::ProfilerInitializeFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "profiler_initialize",
+                            || support::function::<
+                                signature::ProfilerInitializeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::ProfilerFinalize => {
-                        support::function::<
-                            signature::ProfilerFinalizeFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "profiler_finalize",
+                            || support::function::<
+                                signature::ProfilerFinalizeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::ProfilerPrepareTracing => {
-                        support::function::<
-                            signature::ProfilerPrepareTracingFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "profiler_prepare_tracing",
+                            || support::function::<
+                                signature::ProfilerPrepareTracingFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::ProfilerStartTracing => {
-                        support::function::<
-                            signature::ProfilerStartTracingFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "profiler_start_tracing",
+                            || support::function::<
+                                signature::ProfilerStartTracingFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::ProfilerStopTracing => {
-                        support::function::<
-                            signature::ProfilerStopTracingFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "profiler_stop_tracing",
+                            || support::function::<
+                                signature::ProfilerStopTracingFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::ProfilerCollectTraceData => {
-                        support::function::<
-                            signature::ProfilerCollectTraceDataFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            arguments[1] as _,
-                            support::pointer(arguments[2]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "profiler_collect_trace_data",
+                            || support::function::<
+                                signature::ProfilerCollectTraceDataFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                arguments[1] as _,
+                                support::pointer(arguments[2]),
+                            ),
                         )
                     }
                     Function::InitBlasHandle => {
-                        support::function::<
-                            signature::InitBlasHandleFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "init_blas_handle",
+                            || support::function::<
+                                signature::InitBlasHandleFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                            ),
                         )
                     }
                     Function::BlasSetMathMode => {
-                        support::function::<
-                            signature::BlasSetMathModeFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "blas_set_math_mode",
+                            || support::function::<
+                                signature::BlasSetMathModeFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                            ),
                         )
                     }
                     Function::InitBlasltHandle => {
-                        support::function::<
-                            signature::InitBlasltHandleFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "init_blaslt_handle",
+                            || support::function::<
+                                signature::InitBlasltHandleFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::DestroyBlasHandle => {
-                        support::function::<
-                            signature::DestroyBlasHandleFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "destroy_blas_handle",
+                            || support::function::<
+                                signature::DestroyBlasHandleFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::DestroyBlasltHandle => {
-                        support::function::<
-                            signature::DestroyBlasltHandleFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "destroy_blaslt_handle",
+                            || support::function::<
+                                signature::DestroyBlasltHandleFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::BlasAxpby => {
-                        support::function::<
-                            signature::BlasAxpbyFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            DataType(arguments[2] as _),
-                            arguments[3] as _,
-                            f64::from_bits(arguments[4]) as f32,
-                            support::pointer(arguments[5]),
-                            f64::from_bits(arguments[6]) as f32,
-                            support::pointer(arguments[7]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "blas_axpby",
+                            || support::function::<
+                                signature::BlasAxpbyFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                DataType(arguments[2] as _),
+                                arguments[3] as _,
+                                f64::from_bits(arguments[4]) as f32,
+                                support::pointer(arguments[5]),
+                                f64::from_bits(arguments[6]) as f32,
+                                support::pointer(arguments[7]),
+                            ),
                         )
                     }
                     Function::CudaStreamBeginCapture => {
-                        support::function::<
-                            signature::CudaStreamBeginCaptureFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            CaptureMode(arguments[2] as _),
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_stream_begin_capture",
+                            || support::function::<
+                                signature::CudaStreamBeginCaptureFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                CaptureMode(arguments[2] as _),
+                            ),
                         )
                     }
                     Function::CudaStreamEndCapture => {
-                        support::function::<
-                            signature::CudaStreamEndCaptureFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_stream_end_capture",
+                            || support::function::<
+                                signature::CudaStreamEndCaptureFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                            ),
                         )
                     }
                     Function::CudaGraphLaunch => {
-                        support::function::<
-                            signature::CudaGraphLaunchFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_graph_launch",
+                            || support::function::<
+                                signature::CudaGraphLaunchFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                            ),
                         )
                     }
                     Function::CudaGraphDestroy => {
-                        support::function::<
-                            signature::CudaGraphDestroyFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_graph_destroy",
+                            || support::function::<
+                                signature::CudaGraphDestroyFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::CudaGraphExecDestroy => {
-                        support::function::<
-                            signature::CudaGraphExecDestroyFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_graph_exec_destroy",
+                            || support::function::<
+                                signature::CudaGraphExecDestroyFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                     Function::CudaGraphInstantiate => {
-                        support::function::<
-                            signature::CudaGraphInstantiateFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
-                            arguments[4] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_graph_instantiate",
+                            || support::function::<
+                                signature::CudaGraphInstantiateFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                                arguments[4] as _,
+                            ),
                         )
                     }
                     Function::CudaGraphGetNodes => {
-                        support::function::<
-                            signature::CudaGraphGetNodesFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_graph_get_nodes",
+                            || support::function::<
+                                signature::CudaGraphGetNodesFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                            ),
                         )
                     }
                     Function::CudaStreamCaptureInfo => {
-                        support::function::<
-                            signature::CudaStreamCaptureInfoFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            support::pointer(arguments[2]),
-                            support::pointer(arguments[3]),
-                            support::pointer(arguments[4]),
-                            support::pointer(arguments[5]),
-                            support::pointer(arguments[6]),
-                            support::pointer(arguments[7]),
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_stream_capture_info",
+                            || support::function::<
+                                signature::CudaStreamCaptureInfoFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                support::pointer(arguments[2]),
+                                support::pointer(arguments[3]),
+                                support::pointer(arguments[4]),
+                                support::pointer(arguments[5]),
+                                support::pointer(arguments[6]),
+                                support::pointer(arguments[7]),
+                            ),
                         )
                     }
                     Function::GetParameterSetterForExecGraph => {
-                        support::function::<
-                            signature::GetParameterSetterForExecGraphFn,
-                        >(
-                            slot,
-                        )(support::pointer(arguments[0]), support::pointer(arguments[1]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "get_parameter_setter_for_exec_graph",
+                            || support::function::<
+                                signature::GetParameterSetterForExecGraphFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                            ),
+                        )
                     }
                     Function::CudaGraphDebugDotPrint => {
-                        support::function::<
-                            signature::CudaGraphDebugDotPrintFn,
-                        >(
-                            slot,
-                        )(
-                            support::pointer(arguments[0]),
-                            support::pointer(arguments[1]),
-                            arguments[2] as _,
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_graph_debug_dot_print",
+                            || support::function::<
+                                signature::CudaGraphDebugDotPrintFn,
+                            >(
+                                slot,
+                            )(
+                                support::pointer(arguments[0]),
+                                support::pointer(arguments[1]),
+                                arguments[2] as _,
+                            ),
                         )
                     }
                     Function::CudaThreadExchangeStreamCaptureMode => {
-                        support::function::<
-                            signature::CudaThreadExchangeStreamCaptureModeFn,
-                        >(slot)(support::pointer(arguments[0]))
+                        support::guard(
+                            self.name.as_deref(),
+                            "cuda_thread_exchange_stream_capture_mode",
+                            || support::function::<
+                                signature::CudaThreadExchangeStreamCaptureModeFn,
+                            >(slot)(support::pointer(arguments[0])),
+                        )
                     }
                 },
             )

@@ -4,69 +4,79 @@ use core::ffi::{c_char, c_void};
 use super::{CaptureMode, CaptureStatus, DataType, ReduceOp, Status, ffi};
 
 /// `initialize`.
-pub type InitializeFn = unsafe extern "C" fn() -> Status;
+pub type InitializeFn = unsafe extern "C-unwind" fn() -> Status;
 
 /// `finalize`.
-pub type FinalizeFn = unsafe extern "C" fn() -> Status;
+pub type FinalizeFn = unsafe extern "C-unwind" fn() -> Status;
 
 /// `init_device`.
-pub type InitDeviceFn = unsafe extern "C" fn(ffi::C_Device) -> Status;
+pub type InitDeviceFn = unsafe extern "C-unwind" fn(ffi::C_Device) -> Status;
 
 /// `deinit_device`.
-pub type DeinitDeviceFn = unsafe extern "C" fn(ffi::C_Device) -> Status;
+pub type DeinitDeviceFn = unsafe extern "C-unwind" fn(ffi::C_Device) -> Status;
 
 /// `set_device`.
-pub type SetDeviceFn = unsafe extern "C" fn(ffi::C_Device) -> Status;
+pub type SetDeviceFn = unsafe extern "C-unwind" fn(ffi::C_Device) -> Status;
 
 /// `get_device`.
-pub type GetDeviceFn = unsafe extern "C" fn(ffi::C_Device) -> Status;
+pub type GetDeviceFn = unsafe extern "C-unwind" fn(ffi::C_Device) -> Status;
 
 /// `synchronize_device`.
-pub type SynchronizeDeviceFn = unsafe extern "C" fn(ffi::C_Device) -> Status;
+pub type SynchronizeDeviceFn = unsafe extern "C-unwind" fn(ffi::C_Device) -> Status;
 
 /// `get_device_count`.
-pub type GetDeviceCountFn = unsafe extern "C" fn(*mut usize) -> Status;
+pub type GetDeviceCountFn = unsafe extern "C-unwind" fn(*mut usize) -> Status;
 
 /// `get_device_list`.
-pub type GetDeviceListFn = unsafe extern "C" fn(*mut usize) -> Status;
+pub type GetDeviceListFn = unsafe extern "C-unwind" fn(*mut usize) -> Status;
 
 /// `get_compute_capability`.
-pub type GetComputeCapabilityFn = unsafe extern "C" fn(
+pub type GetComputeCapabilityFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut usize,
 ) -> Status;
 
 /// `get_compute_capability`.
-pub type GetComputeCapabilityFnUntilV3_0 = unsafe extern "C" fn(*mut usize) -> Status;
+pub type GetComputeCapabilityFnUntilV3_0 = unsafe extern "C-unwind" fn(
+    *mut usize,
+) -> Status;
 
 /// `get_runtime_version`.
-pub type GetRuntimeVersionFn = unsafe extern "C" fn(ffi::C_Device, *mut usize) -> Status;
+pub type GetRuntimeVersionFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    *mut usize,
+) -> Status;
 
 /// `get_runtime_version`.
-pub type GetRuntimeVersionFnUntilV3_0 = unsafe extern "C" fn(*mut usize) -> Status;
+pub type GetRuntimeVersionFnUntilV3_0 = unsafe extern "C-unwind" fn(
+    *mut usize,
+) -> Status;
 
 /// `get_driver_version`.
-pub type GetDriverVersionFn = unsafe extern "C" fn(ffi::C_Device, *mut usize) -> Status;
+pub type GetDriverVersionFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    *mut usize,
+) -> Status;
 
 /// `get_driver_version`.
-pub type GetDriverVersionFnUntilV3_0 = unsafe extern "C" fn(*mut usize) -> Status;
+pub type GetDriverVersionFnUntilV3_0 = unsafe extern "C-unwind" fn(*mut usize) -> Status;
 
 /// `device_memory_allocate`.
-pub type DeviceMemoryAllocateFn = unsafe extern "C" fn(
+pub type DeviceMemoryAllocateFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut *mut c_void,
     usize,
 ) -> Status;
 
 /// `device_memory_deallocate`.
-pub type DeviceMemoryDeallocateFn = unsafe extern "C" fn(
+pub type DeviceMemoryDeallocateFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut c_void,
     usize,
 ) -> Status;
 
 /// `device_memory_set`.
-pub type DeviceMemorySetFn = unsafe extern "C" fn(
+pub type DeviceMemorySetFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut c_void,
     u8,
@@ -74,35 +84,35 @@ pub type DeviceMemorySetFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `host_memory_allocate`.
-pub type HostMemoryAllocateFn = unsafe extern "C" fn(
+pub type HostMemoryAllocateFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut *mut c_void,
     usize,
 ) -> Status;
 
 /// `host_memory_deallocate`.
-pub type HostMemoryDeallocateFn = unsafe extern "C" fn(
+pub type HostMemoryDeallocateFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut c_void,
     usize,
 ) -> Status;
 
 /// `unified_memory_allocate`.
-pub type UnifiedMemoryAllocateFn = unsafe extern "C" fn(
+pub type UnifiedMemoryAllocateFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut *mut c_void,
     usize,
 ) -> Status;
 
 /// `unified_memory_deallocate`.
-pub type UnifiedMemoryDeallocateFn = unsafe extern "C" fn(
+pub type UnifiedMemoryDeallocateFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut c_void,
     usize,
 ) -> Status;
 
 /// `memory_copy_h2d`.
-pub type MemoryCopyH2dFn = unsafe extern "C" fn(
+pub type MemoryCopyH2dFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut c_void,
     *const c_void,
@@ -110,7 +120,7 @@ pub type MemoryCopyH2dFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `memory_copy_d2h`.
-pub type MemoryCopyD2hFn = unsafe extern "C" fn(
+pub type MemoryCopyD2hFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut c_void,
     *const c_void,
@@ -118,7 +128,7 @@ pub type MemoryCopyD2hFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `memory_copy_d2d`.
-pub type MemoryCopyD2dFn = unsafe extern "C" fn(
+pub type MemoryCopyD2dFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut c_void,
     *const c_void,
@@ -126,7 +136,7 @@ pub type MemoryCopyD2dFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `memory_copy_p2p`.
-pub type MemoryCopyP2pFn = unsafe extern "C" fn(
+pub type MemoryCopyP2pFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Device,
     *mut c_void,
@@ -135,7 +145,7 @@ pub type MemoryCopyP2pFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `async_memory_copy_h2d`.
-pub type AsyncMemoryCopyH2dFn = unsafe extern "C" fn(
+pub type AsyncMemoryCopyH2dFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     *mut c_void,
@@ -144,7 +154,7 @@ pub type AsyncMemoryCopyH2dFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `async_memory_copy_d2h`.
-pub type AsyncMemoryCopyD2hFn = unsafe extern "C" fn(
+pub type AsyncMemoryCopyD2hFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     *mut c_void,
@@ -153,7 +163,7 @@ pub type AsyncMemoryCopyD2hFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `async_memory_copy_d2d`.
-pub type AsyncMemoryCopyD2dFn = unsafe extern "C" fn(
+pub type AsyncMemoryCopyD2dFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     *mut c_void,
@@ -162,7 +172,7 @@ pub type AsyncMemoryCopyD2dFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `async_memory_copy_p2p`.
-pub type AsyncMemoryCopyP2pFn = unsafe extern "C" fn(
+pub type AsyncMemoryCopyP2pFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Device,
     ffi::C_Stream,
@@ -172,14 +182,14 @@ pub type AsyncMemoryCopyP2pFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `device_memory_stats`.
-pub type DeviceMemoryStatsFn = unsafe extern "C" fn(
+pub type DeviceMemoryStatsFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut usize,
     *mut usize,
 ) -> Status;
 
 /// `async_memory_fill`.
-pub type AsyncMemoryFillFn = unsafe extern "C" fn(
+pub type AsyncMemoryFillFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     *mut c_void,
@@ -189,58 +199,67 @@ pub type AsyncMemoryFillFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `device_min_chunk_size`.
-pub type DeviceMinChunkSizeFn = unsafe extern "C" fn(
+pub type DeviceMinChunkSizeFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut usize,
 ) -> Status;
 
 /// `device_max_chunk_size`.
-pub type DeviceMaxChunkSizeFn = unsafe extern "C" fn(
+pub type DeviceMaxChunkSizeFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut usize,
 ) -> Status;
 
 /// `device_max_alloc_size`.
-pub type DeviceMaxAllocSizeFn = unsafe extern "C" fn(
+pub type DeviceMaxAllocSizeFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut usize,
 ) -> Status;
 
 /// `device_extra_padding_size`.
-pub type DeviceExtraPaddingSizeFn = unsafe extern "C" fn(
+pub type DeviceExtraPaddingSizeFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut usize,
 ) -> Status;
 
 /// `device_init_alloc_size`.
-pub type DeviceInitAllocSizeFn = unsafe extern "C" fn(
+pub type DeviceInitAllocSizeFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut usize,
 ) -> Status;
 
 /// `device_realloc_size`.
-pub type DeviceReallocSizeFn = unsafe extern "C" fn(ffi::C_Device, *mut usize) -> Status;
+pub type DeviceReallocSizeFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    *mut usize,
+) -> Status;
 
 /// `create_stream`.
-pub type CreateStreamFn = unsafe extern "C" fn(
+pub type CreateStreamFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut ffi::C_Stream,
 ) -> Status;
 
 /// `destroy_stream`.
-pub type DestroyStreamFn = unsafe extern "C" fn(ffi::C_Device, ffi::C_Stream) -> Status;
+pub type DestroyStreamFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    ffi::C_Stream,
+) -> Status;
 
 /// `query_stream`.
-pub type QueryStreamFn = unsafe extern "C" fn(ffi::C_Device, ffi::C_Stream) -> Status;
+pub type QueryStreamFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    ffi::C_Stream,
+) -> Status;
 
 /// `synchronize_stream`.
-pub type SynchronizeStreamFn = unsafe extern "C" fn(
+pub type SynchronizeStreamFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
 ) -> Status;
 
 /// `stream_add_callback`.
-pub type StreamAddCallbackFn = unsafe extern "C" fn(
+pub type StreamAddCallbackFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     ffi::C_Callback,
@@ -248,39 +267,45 @@ pub type StreamAddCallbackFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `stream_wait_event`.
-pub type StreamWaitEventFn = unsafe extern "C" fn(
+pub type StreamWaitEventFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     ffi::C_Event,
 ) -> Status;
 
 /// `create_event`.
-pub type CreateEventFn = unsafe extern "C" fn(
+pub type CreateEventFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut ffi::C_Event,
 ) -> Status;
 
 /// `destroy_event`.
-pub type DestroyEventFn = unsafe extern "C" fn(ffi::C_Device, ffi::C_Event) -> Status;
+pub type DestroyEventFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    ffi::C_Event,
+) -> Status;
 
 /// `record_event`.
-pub type RecordEventFn = unsafe extern "C" fn(
+pub type RecordEventFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     ffi::C_Event,
 ) -> Status;
 
 /// `query_event`.
-pub type QueryEventFn = unsafe extern "C" fn(ffi::C_Device, ffi::C_Event) -> Status;
+pub type QueryEventFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    ffi::C_Event,
+) -> Status;
 
 /// `synchronize_event`.
-pub type SynchronizeEventFn = unsafe extern "C" fn(
+pub type SynchronizeEventFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Event,
 ) -> Status;
 
 /// `event_elapsed_time`.
-pub type EventElapsedTimeFn = unsafe extern "C" fn(
+pub type EventElapsedTimeFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Event,
     ffi::C_Event,
@@ -288,43 +313,55 @@ pub type EventElapsedTimeFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `get_device_properties`.
-pub type GetDevicePropertiesFn = unsafe extern "C" fn(
+pub type GetDevicePropertiesFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut c_void,
 ) -> Status;
 
 /// `get_multi_process`.
-pub type GetMultiProcessFn = unsafe extern "C" fn(ffi::C_Device, *mut usize) -> Status;
+pub type GetMultiProcessFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    *mut usize,
+) -> Status;
 
 /// `get_max_threads_per_mp`.
-pub type GetMaxThreadsPerMpFn = unsafe extern "C" fn(
+pub type GetMaxThreadsPerMpFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut usize,
 ) -> Status;
 
 /// `get_max_threads_per_block`.
-pub type GetMaxThreadsPerBlockFn = unsafe extern "C" fn(
+pub type GetMaxThreadsPerBlockFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut usize,
 ) -> Status;
 
 /// `get_max_grid_dim_size`.
-pub type GetMaxGridDimSizeFn = unsafe extern "C" fn(ffi::C_Device, *mut u32) -> Status;
+pub type GetMaxGridDimSizeFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    *mut u32,
+) -> Status;
 
 /// `is_float16_supported`.
-pub type IsFloat16SupportedFn = unsafe extern "C" fn(ffi::C_Device, *mut bool) -> Status;
+pub type IsFloat16SupportedFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    *mut bool,
+) -> Status;
 
 /// `is_bfloat16_supported`.
-pub type IsBfloat16SupportedFn = unsafe extern "C" fn(
+pub type IsBfloat16SupportedFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut bool,
 ) -> Status;
 
 /// `is_dnn_supported`.
-pub type IsDnnSupportedFn = unsafe extern "C" fn(ffi::C_Device, *mut bool) -> Status;
+pub type IsDnnSupportedFn = unsafe extern "C-unwind" fn(
+    ffi::C_Device,
+    *mut bool,
+) -> Status;
 
 /// `init_eigen_device`.
-pub type InitEigenDeviceFn = unsafe extern "C" fn(
+pub type InitEigenDeviceFn = unsafe extern "C-unwind" fn(
     ffi::C_Place,
     *mut ffi::C_EigenDevice,
     ffi::C_Stream,
@@ -332,22 +369,27 @@ pub type InitEigenDeviceFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `destroy_eigen_device`.
-pub type DestroyEigenDeviceFn = unsafe extern "C" fn(
+pub type DestroyEigenDeviceFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut ffi::C_EigenDevice,
 ) -> Status;
 
 /// `xccl_get_comm_name`.
-pub type XcclGetCommNameFn = unsafe extern "C" fn(ffi::C_CCLComm, *mut c_char) -> Status;
+pub type XcclGetCommNameFn = unsafe extern "C-unwind" fn(
+    ffi::C_CCLComm,
+    *mut c_char,
+) -> Status;
 
 /// `xccl_get_unique_id_size`.
-pub type XcclGetUniqueIdSizeFn = unsafe extern "C" fn(*mut usize) -> Status;
+pub type XcclGetUniqueIdSizeFn = unsafe extern "C-unwind" fn(*mut usize) -> Status;
 
 /// `xccl_get_unique_id`.
-pub type XcclGetUniqueIdFn = unsafe extern "C" fn(*mut ffi::C_CCLRootId) -> Status;
+pub type XcclGetUniqueIdFn = unsafe extern "C-unwind" fn(
+    *mut ffi::C_CCLRootId,
+) -> Status;
 
 /// `xccl_comm_init_rank`.
-pub type XcclCommInitRankFn = unsafe extern "C" fn(
+pub type XcclCommInitRankFn = unsafe extern "C-unwind" fn(
     usize,
     *mut ffi::C_CCLRootId,
     usize,
@@ -355,10 +397,10 @@ pub type XcclCommInitRankFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `xccl_destroy_comm`.
-pub type XcclDestroyCommFn = unsafe extern "C" fn(ffi::C_CCLComm) -> Status;
+pub type XcclDestroyCommFn = unsafe extern "C-unwind" fn(ffi::C_CCLComm) -> Status;
 
 /// `xccl_all_reduce`.
-pub type XcclAllReduceFn = unsafe extern "C" fn(
+pub type XcclAllReduceFn = unsafe extern "C-unwind" fn(
     *mut c_void,
     *mut c_void,
     usize,
@@ -369,7 +411,7 @@ pub type XcclAllReduceFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `xccl_broadcast`.
-pub type XcclBroadcastFn = unsafe extern "C" fn(
+pub type XcclBroadcastFn = unsafe extern "C-unwind" fn(
     *mut c_void,
     usize,
     DataType,
@@ -379,7 +421,7 @@ pub type XcclBroadcastFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `xccl_reduce`.
-pub type XcclReduceFn = unsafe extern "C" fn(
+pub type XcclReduceFn = unsafe extern "C-unwind" fn(
     *mut c_void,
     *mut c_void,
     usize,
@@ -391,7 +433,7 @@ pub type XcclReduceFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `xccl_all_gather`.
-pub type XcclAllGatherFn = unsafe extern "C" fn(
+pub type XcclAllGatherFn = unsafe extern "C-unwind" fn(
     *mut c_void,
     *mut c_void,
     usize,
@@ -401,7 +443,7 @@ pub type XcclAllGatherFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `xccl_reduce_scatter`.
-pub type XcclReduceScatterFn = unsafe extern "C" fn(
+pub type XcclReduceScatterFn = unsafe extern "C-unwind" fn(
     *mut c_void,
     *mut c_void,
     usize,
@@ -412,13 +454,13 @@ pub type XcclReduceScatterFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `xccl_group_start`.
-pub type XcclGroupStartFn = unsafe extern "C" fn() -> Status;
+pub type XcclGroupStartFn = unsafe extern "C-unwind" fn() -> Status;
 
 /// `xccl_group_end`.
-pub type XcclGroupEndFn = unsafe extern "C" fn() -> Status;
+pub type XcclGroupEndFn = unsafe extern "C-unwind" fn() -> Status;
 
 /// `xccl_send`.
-pub type XcclSendFn = unsafe extern "C" fn(
+pub type XcclSendFn = unsafe extern "C-unwind" fn(
     *mut c_void,
     usize,
     DataType,
@@ -428,7 +470,7 @@ pub type XcclSendFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `xccl_recv`.
-pub type XcclRecvFn = unsafe extern "C" fn(
+pub type XcclRecvFn = unsafe extern "C-unwind" fn(
     *mut c_void,
     usize,
     DataType,
@@ -438,7 +480,7 @@ pub type XcclRecvFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `xccl_all_to_all`.
-pub type XcclAllToAllFn = unsafe extern "C" fn(
+pub type XcclAllToAllFn = unsafe extern "C-unwind" fn(
     *const *const c_void,
     *const usize,
     *const DataType,
@@ -452,76 +494,76 @@ pub type XcclAllToAllFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `profiler_initialize`.
-pub type ProfilerInitializeFn = unsafe extern "C" fn(
+pub type ProfilerInitializeFn = unsafe extern "C-unwind" fn(
     ffi::C_Profiler,
     *mut *mut c_void,
 ) -> Status;
 
 /// `profiler_finalize`.
-pub type ProfilerFinalizeFn = unsafe extern "C" fn(
+pub type ProfilerFinalizeFn = unsafe extern "C-unwind" fn(
     ffi::C_Profiler,
     *mut c_void,
 ) -> Status;
 
 /// `profiler_prepare_tracing`.
-pub type ProfilerPrepareTracingFn = unsafe extern "C" fn(
+pub type ProfilerPrepareTracingFn = unsafe extern "C-unwind" fn(
     ffi::C_Profiler,
     *mut c_void,
 ) -> Status;
 
 /// `profiler_start_tracing`.
-pub type ProfilerStartTracingFn = unsafe extern "C" fn(
+pub type ProfilerStartTracingFn = unsafe extern "C-unwind" fn(
     ffi::C_Profiler,
     *mut c_void,
 ) -> Status;
 
 /// `profiler_stop_tracing`.
-pub type ProfilerStopTracingFn = unsafe extern "C" fn(
+pub type ProfilerStopTracingFn = unsafe extern "C-unwind" fn(
     ffi::C_Profiler,
     *mut c_void,
 ) -> Status;
 
 /// `profiler_collect_trace_data`.
-pub type ProfilerCollectTraceDataFn = unsafe extern "C" fn(
+pub type ProfilerCollectTraceDataFn = unsafe extern "C-unwind" fn(
     ffi::C_Profiler,
     u64,
     *mut c_void,
 ) -> Status;
 
 /// `init_blas_handle`.
-pub type InitBlasHandleFn = unsafe extern "C" fn(
+pub type InitBlasHandleFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut ffi::C_BLASHandle,
     ffi::C_Stream,
 ) -> Status;
 
 /// `blas_set_math_mode`.
-pub type BlasSetMathModeFn = unsafe extern "C" fn(
+pub type BlasSetMathModeFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_BLASHandle,
     i32,
 ) -> Status;
 
 /// `init_blaslt_handle`.
-pub type InitBlasltHandleFn = unsafe extern "C" fn(
+pub type InitBlasltHandleFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     *mut ffi::C_BLASLtHandle,
 ) -> Status;
 
 /// `destroy_blas_handle`.
-pub type DestroyBlasHandleFn = unsafe extern "C" fn(
+pub type DestroyBlasHandleFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_BLASHandle,
 ) -> Status;
 
 /// `destroy_blaslt_handle`.
-pub type DestroyBlasltHandleFn = unsafe extern "C" fn(
+pub type DestroyBlasltHandleFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_BLASLtHandle,
 ) -> Status;
 
 /// `blas_axpby`.
-pub type BlasAxpbyFn = unsafe extern "C" fn(
+pub type BlasAxpbyFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     DataType,
@@ -533,34 +575,36 @@ pub type BlasAxpbyFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `cuda_stream_begin_capture`.
-pub type CudaStreamBeginCaptureFn = unsafe extern "C" fn(
+pub type CudaStreamBeginCaptureFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     CaptureMode,
 ) -> Status;
 
 /// `cuda_stream_end_capture`.
-pub type CudaStreamEndCaptureFn = unsafe extern "C" fn(
+pub type CudaStreamEndCaptureFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     *mut ffi::C_CudaGraph,
 ) -> Status;
 
 /// `cuda_graph_launch`.
-pub type CudaGraphLaunchFn = unsafe extern "C" fn(
+pub type CudaGraphLaunchFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_GraphExec,
     ffi::C_Stream,
 ) -> Status;
 
 /// `cuda_graph_destroy`.
-pub type CudaGraphDestroyFn = unsafe extern "C" fn(ffi::C_CudaGraph) -> Status;
+pub type CudaGraphDestroyFn = unsafe extern "C-unwind" fn(ffi::C_CudaGraph) -> Status;
 
 /// `cuda_graph_exec_destroy`.
-pub type CudaGraphExecDestroyFn = unsafe extern "C" fn(ffi::C_GraphExec) -> Status;
+pub type CudaGraphExecDestroyFn = unsafe extern "C-unwind" fn(
+    ffi::C_GraphExec,
+) -> Status;
 
 /// `cuda_graph_instantiate`.
-pub type CudaGraphInstantiateFn = unsafe extern "C" fn(
+pub type CudaGraphInstantiateFn = unsafe extern "C-unwind" fn(
     *mut ffi::C_GraphExec,
     *mut ffi::C_CudaGraph,
     *mut *mut c_void,
@@ -569,14 +613,14 @@ pub type CudaGraphInstantiateFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `cuda_graph_get_nodes`.
-pub type CudaGraphGetNodesFn = unsafe extern "C" fn(
+pub type CudaGraphGetNodesFn = unsafe extern "C-unwind" fn(
     ffi::C_CudaGraph,
     *mut ffi::C_CudaGraphNode,
     *mut usize,
 ) -> Status;
 
 /// `cuda_stream_capture_info`.
-pub type CudaStreamCaptureInfoFn = unsafe extern "C" fn(
+pub type CudaStreamCaptureInfoFn = unsafe extern "C-unwind" fn(
     ffi::C_Device,
     ffi::C_Stream,
     *mut CaptureStatus,
@@ -588,19 +632,19 @@ pub type CudaStreamCaptureInfoFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// `get_parameter_setter_for_exec_graph`.
-pub type GetParameterSetterForExecGraphFn = unsafe extern "C" fn(
+pub type GetParameterSetterForExecGraphFn = unsafe extern "C-unwind" fn(
     ffi::C_CudaGraph,
     *mut ffi::C_GraphHookManager,
 ) -> Status;
 
 /// `cuda_graph_debug_dot_print`.
-pub type CudaGraphDebugDotPrintFn = unsafe extern "C" fn(
+pub type CudaGraphDebugDotPrintFn = unsafe extern "C-unwind" fn(
     ffi::C_CudaGraph,
     *const c_char,
     u32,
 ) -> Status;
 
 /// `cuda_thread_exchange_stream_capture_mode`.
-pub type CudaThreadExchangeStreamCaptureModeFn = unsafe extern "C" fn(
+pub type CudaThreadExchangeStreamCaptureModeFn = unsafe extern "C-unwind" fn(
     *mut CaptureMode,
 ) -> Status;

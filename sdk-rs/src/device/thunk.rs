@@ -8,17 +8,19 @@ use super::{
     Plugin, Profiler, ReduceOp, Status, Stream, StreamCallback, ffi,
 };
 
-pub(super) unsafe extern "C" fn initialize<D: Plugin>() -> Status {
+pub(super) unsafe extern "C-unwind" fn initialize<D: Plugin>() -> Status {
     let body = || { Device::initialize(&D::whole()) };
     support::call_lifecycle("initialize", body)
 }
 
-pub(super) unsafe extern "C" fn finalize<D: Plugin>() -> Status {
+pub(super) unsafe extern "C-unwind" fn finalize<D: Plugin>() -> Status {
     let body = || { Device::finalize(&D::whole()) };
     support::call_lifecycle("finalize", body)
 }
 
-pub(super) unsafe extern "C" fn init_device<D: Plugin>(device: ffi::C_Device) -> Status {
+pub(super) unsafe extern "C-unwind" fn init_device<D: Plugin>(
+    device: ffi::C_Device,
+) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let device = DeviceId((*support::non_null("device", device)?).id);
@@ -27,7 +29,7 @@ pub(super) unsafe extern "C" fn init_device<D: Plugin>(device: ffi::C_Device) ->
     support::call_lifecycle("init_device", body)
 }
 
-pub(super) unsafe extern "C" fn deinit_device<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn deinit_device<D: Plugin>(
     device: ffi::C_Device,
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
@@ -38,7 +40,9 @@ pub(super) unsafe extern "C" fn deinit_device<D: Plugin>(
     support::call_lifecycle("deinit_device", body)
 }
 
-pub(super) unsafe extern "C" fn set_device<D: Plugin>(device: ffi::C_Device) -> Status {
+pub(super) unsafe extern "C-unwind" fn set_device<D: Plugin>(
+    device: ffi::C_Device,
+) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let device = DeviceId((*support::non_null("device", device)?).id);
@@ -47,7 +51,9 @@ pub(super) unsafe extern "C" fn set_device<D: Plugin>(device: ffi::C_Device) -> 
     support::call("set_device", body)
 }
 
-pub(super) unsafe extern "C" fn get_device<D: Plugin>(device: ffi::C_Device) -> Status {
+pub(super) unsafe extern "C-unwind" fn get_device<D: Plugin>(
+    device: ffi::C_Device,
+) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("device", device)?;
@@ -60,7 +66,7 @@ pub(super) unsafe extern "C" fn get_device<D: Plugin>(device: ffi::C_Device) -> 
     support::call("get_device", body)
 }
 
-pub(super) unsafe extern "C" fn synchronize_device<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn synchronize_device<D: Plugin>(
     device: ffi::C_Device,
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
@@ -71,7 +77,7 @@ pub(super) unsafe extern "C" fn synchronize_device<D: Plugin>(
     support::call("synchronize_device", body)
 }
 
-pub(super) unsafe extern "C" fn get_device_count<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_device_count<D: Plugin>(
     count: *mut usize,
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
@@ -83,7 +89,7 @@ pub(super) unsafe extern "C" fn get_device_count<D: Plugin>(
     support::call("get_device_count", body)
 }
 
-pub(super) unsafe extern "C" fn get_device_list<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_device_list<D: Plugin>(
     devices: *mut usize,
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
@@ -102,7 +108,7 @@ pub(super) unsafe extern "C" fn get_device_list<D: Plugin>(
     support::call("get_device_list", body)
 }
 
-pub(super) unsafe extern "C" fn get_compute_capability<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_compute_capability<D: Plugin>(
     device: ffi::C_Device,
     compute_capability: *mut usize,
 ) -> Status {
@@ -116,7 +122,7 @@ pub(super) unsafe extern "C" fn get_compute_capability<D: Plugin>(
     support::call("get_compute_capability", body)
 }
 
-pub(super) unsafe extern "C" fn get_compute_capability_until_v3_0<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_compute_capability_until_v3_0<D: Plugin>(
     compute_capability: *mut usize,
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
@@ -129,7 +135,7 @@ pub(super) unsafe extern "C" fn get_compute_capability_until_v3_0<D: Plugin>(
     support::call("get_compute_capability", body)
 }
 
-pub(super) unsafe extern "C" fn get_runtime_version<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_runtime_version<D: Plugin>(
     device: ffi::C_Device,
     version: *mut usize,
 ) -> Status {
@@ -143,7 +149,7 @@ pub(super) unsafe extern "C" fn get_runtime_version<D: Plugin>(
     support::call("get_runtime_version", body)
 }
 
-pub(super) unsafe extern "C" fn get_runtime_version_until_v3_0<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_runtime_version_until_v3_0<D: Plugin>(
     version: *mut usize,
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
@@ -156,7 +162,7 @@ pub(super) unsafe extern "C" fn get_runtime_version_until_v3_0<D: Plugin>(
     support::call("get_runtime_version", body)
 }
 
-pub(super) unsafe extern "C" fn get_driver_version<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_driver_version<D: Plugin>(
     device: ffi::C_Device,
     version: *mut usize,
 ) -> Status {
@@ -170,7 +176,7 @@ pub(super) unsafe extern "C" fn get_driver_version<D: Plugin>(
     support::call("get_driver_version", body)
 }
 
-pub(super) unsafe extern "C" fn get_driver_version_until_v3_0<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_driver_version_until_v3_0<D: Plugin>(
     version: *mut usize,
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
@@ -183,7 +189,7 @@ pub(super) unsafe extern "C" fn get_driver_version_until_v3_0<D: Plugin>(
     support::call("get_driver_version", body)
 }
 
-pub(super) unsafe extern "C" fn device_memory_allocate<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_memory_allocate<D: Plugin>(
     device: ffi::C_Device,
     ptr: *mut *mut c_void,
     size: usize,
@@ -198,7 +204,7 @@ pub(super) unsafe extern "C" fn device_memory_allocate<D: Plugin>(
     support::call("device_memory_allocate", body)
 }
 
-pub(super) unsafe extern "C" fn device_memory_deallocate<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_memory_deallocate<D: Plugin>(
     device: ffi::C_Device,
     ptr: *mut c_void,
     size: usize,
@@ -212,7 +218,7 @@ pub(super) unsafe extern "C" fn device_memory_deallocate<D: Plugin>(
     support::call("device_memory_deallocate", body)
 }
 
-pub(super) unsafe extern "C" fn device_memory_set<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_memory_set<D: Plugin>(
     device: ffi::C_Device,
     ptr: *mut c_void,
     value: u8,
@@ -228,7 +234,7 @@ pub(super) unsafe extern "C" fn device_memory_set<D: Plugin>(
     support::call("device_memory_set", body)
 }
 
-pub(super) unsafe extern "C" fn host_memory_allocate<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn host_memory_allocate<D: Plugin>(
     device: ffi::C_Device,
     ptr: *mut *mut c_void,
     size: usize,
@@ -243,7 +249,7 @@ pub(super) unsafe extern "C" fn host_memory_allocate<D: Plugin>(
     support::call("host_memory_allocate", body)
 }
 
-pub(super) unsafe extern "C" fn host_memory_deallocate<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn host_memory_deallocate<D: Plugin>(
     device: ffi::C_Device,
     ptr: *mut c_void,
     size: usize,
@@ -257,7 +263,7 @@ pub(super) unsafe extern "C" fn host_memory_deallocate<D: Plugin>(
     support::call("host_memory_deallocate", body)
 }
 
-pub(super) unsafe extern "C" fn unified_memory_allocate<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn unified_memory_allocate<D: Plugin>(
     device: ffi::C_Device,
     ptr: *mut *mut c_void,
     size: usize,
@@ -272,7 +278,7 @@ pub(super) unsafe extern "C" fn unified_memory_allocate<D: Plugin>(
     support::call("unified_memory_allocate", body)
 }
 
-pub(super) unsafe extern "C" fn unified_memory_deallocate<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn unified_memory_deallocate<D: Plugin>(
     device: ffi::C_Device,
     ptr: *mut c_void,
     size: usize,
@@ -286,7 +292,7 @@ pub(super) unsafe extern "C" fn unified_memory_deallocate<D: Plugin>(
     support::call("unified_memory_deallocate", body)
 }
 
-pub(super) unsafe extern "C" fn memory_copy_h2d<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn memory_copy_h2d<D: Plugin>(
     device: ffi::C_Device,
     dst: *mut c_void,
     src: *const c_void,
@@ -303,7 +309,7 @@ pub(super) unsafe extern "C" fn memory_copy_h2d<D: Plugin>(
     support::call("memory_copy_h2d", body)
 }
 
-pub(super) unsafe extern "C" fn memory_copy_d2h<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn memory_copy_d2h<D: Plugin>(
     device: ffi::C_Device,
     dst: *mut c_void,
     src: *const c_void,
@@ -320,7 +326,7 @@ pub(super) unsafe extern "C" fn memory_copy_d2h<D: Plugin>(
     support::call("memory_copy_d2h", body)
 }
 
-pub(super) unsafe extern "C" fn memory_copy_d2d<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn memory_copy_d2d<D: Plugin>(
     device: ffi::C_Device,
     dst: *mut c_void,
     src: *const c_void,
@@ -338,7 +344,7 @@ pub(super) unsafe extern "C" fn memory_copy_d2d<D: Plugin>(
     support::call("memory_copy_d2d", body)
 }
 
-pub(super) unsafe extern "C" fn memory_copy_p2p<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn memory_copy_p2p<D: Plugin>(
     dst_device: ffi::C_Device,
     src_device: ffi::C_Device,
     dst: *mut c_void,
@@ -358,7 +364,7 @@ pub(super) unsafe extern "C" fn memory_copy_p2p<D: Plugin>(
     support::call("memory_copy_p2p", body)
 }
 
-pub(super) unsafe extern "C" fn async_memory_copy_h2d<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn async_memory_copy_h2d<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     dst: *mut c_void,
@@ -378,7 +384,7 @@ pub(super) unsafe extern "C" fn async_memory_copy_h2d<D: Plugin>(
     support::call("async_memory_copy_h2d", body)
 }
 
-pub(super) unsafe extern "C" fn async_memory_copy_d2h<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn async_memory_copy_d2h<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     dst: *mut c_void,
@@ -398,7 +404,7 @@ pub(super) unsafe extern "C" fn async_memory_copy_d2h<D: Plugin>(
     support::call("async_memory_copy_d2h", body)
 }
 
-pub(super) unsafe extern "C" fn async_memory_copy_d2d<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn async_memory_copy_d2d<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     dst: *mut c_void,
@@ -418,7 +424,7 @@ pub(super) unsafe extern "C" fn async_memory_copy_d2d<D: Plugin>(
     support::call("async_memory_copy_d2d", body)
 }
 
-pub(super) unsafe extern "C" fn async_memory_copy_p2p<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn async_memory_copy_p2p<D: Plugin>(
     dst_device: ffi::C_Device,
     src_device: ffi::C_Device,
     stream: ffi::C_Stream,
@@ -448,7 +454,7 @@ pub(super) unsafe extern "C" fn async_memory_copy_p2p<D: Plugin>(
     support::call("async_memory_copy_p2p", body)
 }
 
-pub(super) unsafe extern "C" fn device_memory_stats<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_memory_stats<D: Plugin>(
     device: ffi::C_Device,
     total_memory: *mut usize,
     free_memory: *mut usize,
@@ -466,7 +472,7 @@ pub(super) unsafe extern "C" fn device_memory_stats<D: Plugin>(
     support::call("device_memory_stats", body)
 }
 
-pub(super) unsafe extern "C" fn async_memory_fill<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn async_memory_fill<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     dst: *mut c_void,
@@ -486,7 +492,7 @@ pub(super) unsafe extern "C" fn async_memory_fill<D: Plugin>(
     support::call("async_memory_fill", body)
 }
 
-pub(super) unsafe extern "C" fn device_min_chunk_size<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_min_chunk_size<D: Plugin>(
     device: ffi::C_Device,
     count: *mut usize,
 ) -> Status {
@@ -500,7 +506,7 @@ pub(super) unsafe extern "C" fn device_min_chunk_size<D: Plugin>(
     support::call("device_min_chunk_size", body)
 }
 
-pub(super) unsafe extern "C" fn device_max_chunk_size<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_max_chunk_size<D: Plugin>(
     device: ffi::C_Device,
     count: *mut usize,
 ) -> Status {
@@ -514,7 +520,7 @@ pub(super) unsafe extern "C" fn device_max_chunk_size<D: Plugin>(
     support::call("device_max_chunk_size", body)
 }
 
-pub(super) unsafe extern "C" fn device_max_alloc_size<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_max_alloc_size<D: Plugin>(
     device: ffi::C_Device,
     count: *mut usize,
 ) -> Status {
@@ -528,7 +534,7 @@ pub(super) unsafe extern "C" fn device_max_alloc_size<D: Plugin>(
     support::call("device_max_alloc_size", body)
 }
 
-pub(super) unsafe extern "C" fn device_extra_padding_size<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_extra_padding_size<D: Plugin>(
     device: ffi::C_Device,
     size: *mut usize,
 ) -> Status {
@@ -542,7 +548,7 @@ pub(super) unsafe extern "C" fn device_extra_padding_size<D: Plugin>(
     support::call("device_extra_padding_size", body)
 }
 
-pub(super) unsafe extern "C" fn device_init_alloc_size<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_init_alloc_size<D: Plugin>(
     device: ffi::C_Device,
     size: *mut usize,
 ) -> Status {
@@ -556,7 +562,7 @@ pub(super) unsafe extern "C" fn device_init_alloc_size<D: Plugin>(
     support::call("device_init_alloc_size", body)
 }
 
-pub(super) unsafe extern "C" fn device_realloc_size<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn device_realloc_size<D: Plugin>(
     device: ffi::C_Device,
     size: *mut usize,
 ) -> Status {
@@ -570,7 +576,7 @@ pub(super) unsafe extern "C" fn device_realloc_size<D: Plugin>(
     support::call("device_realloc_size", body)
 }
 
-pub(super) unsafe extern "C" fn create_stream<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn create_stream<D: Plugin>(
     device: ffi::C_Device,
     stream: *mut ffi::C_Stream,
 ) -> Status {
@@ -584,7 +590,7 @@ pub(super) unsafe extern "C" fn create_stream<D: Plugin>(
     support::call("create_stream", body)
 }
 
-pub(super) unsafe extern "C" fn destroy_stream<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn destroy_stream<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
 ) -> Status {
@@ -597,7 +603,7 @@ pub(super) unsafe extern "C" fn destroy_stream<D: Plugin>(
     support::call("destroy_stream", body)
 }
 
-pub(super) unsafe extern "C" fn query_stream<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn query_stream<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
 ) -> Status {
@@ -611,7 +617,7 @@ pub(super) unsafe extern "C" fn query_stream<D: Plugin>(
     support::call_question("query_stream", body)
 }
 
-pub(super) unsafe extern "C" fn synchronize_stream<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn synchronize_stream<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
 ) -> Status {
@@ -624,7 +630,7 @@ pub(super) unsafe extern "C" fn synchronize_stream<D: Plugin>(
     support::call("synchronize_stream", body)
 }
 
-pub(super) unsafe extern "C" fn stream_add_callback<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn stream_add_callback<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     callback: ffi::C_Callback,
@@ -644,7 +650,7 @@ pub(super) unsafe extern "C" fn stream_add_callback<D: Plugin>(
     support::call("stream_add_callback", body)
 }
 
-pub(super) unsafe extern "C" fn stream_wait_event<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn stream_wait_event<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     event: ffi::C_Event,
@@ -660,7 +666,7 @@ pub(super) unsafe extern "C" fn stream_wait_event<D: Plugin>(
     support::call("stream_wait_event", body)
 }
 
-pub(super) unsafe extern "C" fn create_event<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn create_event<D: Plugin>(
     device: ffi::C_Device,
     event: *mut ffi::C_Event,
 ) -> Status {
@@ -674,7 +680,7 @@ pub(super) unsafe extern "C" fn create_event<D: Plugin>(
     support::call("create_event", body)
 }
 
-pub(super) unsafe extern "C" fn destroy_event<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn destroy_event<D: Plugin>(
     device: ffi::C_Device,
     event: ffi::C_Event,
 ) -> Status {
@@ -688,7 +694,7 @@ pub(super) unsafe extern "C" fn destroy_event<D: Plugin>(
     support::call("destroy_event", body)
 }
 
-pub(super) unsafe extern "C" fn record_event<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn record_event<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     event: ffi::C_Event,
@@ -704,7 +710,7 @@ pub(super) unsafe extern "C" fn record_event<D: Plugin>(
     support::call("record_event", body)
 }
 
-pub(super) unsafe extern "C" fn query_event<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn query_event<D: Plugin>(
     device: ffi::C_Device,
     event: ffi::C_Event,
 ) -> Status {
@@ -719,7 +725,7 @@ pub(super) unsafe extern "C" fn query_event<D: Plugin>(
     support::call_question("query_event", body)
 }
 
-pub(super) unsafe extern "C" fn synchronize_event<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn synchronize_event<D: Plugin>(
     device: ffi::C_Device,
     event: ffi::C_Event,
 ) -> Status {
@@ -733,7 +739,7 @@ pub(super) unsafe extern "C" fn synchronize_event<D: Plugin>(
     support::call("synchronize_event", body)
 }
 
-pub(super) unsafe extern "C" fn event_elapsed_time<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn event_elapsed_time<D: Plugin>(
     device: ffi::C_Device,
     start: ffi::C_Event,
     end: ffi::C_Event,
@@ -753,7 +759,7 @@ pub(super) unsafe extern "C" fn event_elapsed_time<D: Plugin>(
     support::call("event_elapsed_time", body)
 }
 
-pub(super) unsafe extern "C" fn get_device_properties<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_device_properties<D: Plugin>(
     device: ffi::C_Device,
     device_properties: *mut c_void,
 ) -> Status {
@@ -766,7 +772,7 @@ pub(super) unsafe extern "C" fn get_device_properties<D: Plugin>(
     support::call("get_device_properties", body)
 }
 
-pub(super) unsafe extern "C" fn get_multi_process<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_multi_process<D: Plugin>(
     device: ffi::C_Device,
     multi_process: *mut usize,
 ) -> Status {
@@ -780,7 +786,7 @@ pub(super) unsafe extern "C" fn get_multi_process<D: Plugin>(
     support::call("get_multi_process", body)
 }
 
-pub(super) unsafe extern "C" fn get_max_threads_per_mp<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_max_threads_per_mp<D: Plugin>(
     device: ffi::C_Device,
     threads_per_mp: *mut usize,
 ) -> Status {
@@ -794,7 +800,7 @@ pub(super) unsafe extern "C" fn get_max_threads_per_mp<D: Plugin>(
     support::call("get_max_threads_per_mp", body)
 }
 
-pub(super) unsafe extern "C" fn get_max_threads_per_block<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_max_threads_per_block<D: Plugin>(
     device: ffi::C_Device,
     threads_per_block: *mut usize,
 ) -> Status {
@@ -808,7 +814,7 @@ pub(super) unsafe extern "C" fn get_max_threads_per_block<D: Plugin>(
     support::call("get_max_threads_per_block", body)
 }
 
-pub(super) unsafe extern "C" fn get_max_grid_dim_size<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_max_grid_dim_size<D: Plugin>(
     device: ffi::C_Device,
     grid_dim_size: *mut u32,
 ) -> Status {
@@ -823,7 +829,7 @@ pub(super) unsafe extern "C" fn get_max_grid_dim_size<D: Plugin>(
     support::call("get_max_grid_dim_size", body)
 }
 
-pub(super) unsafe extern "C" fn is_float16_supported<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn is_float16_supported<D: Plugin>(
     device: ffi::C_Device,
     supported: *mut bool,
 ) -> Status {
@@ -837,7 +843,7 @@ pub(super) unsafe extern "C" fn is_float16_supported<D: Plugin>(
     support::call("is_float16_supported", body)
 }
 
-pub(super) unsafe extern "C" fn is_bfloat16_supported<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn is_bfloat16_supported<D: Plugin>(
     device: ffi::C_Device,
     supported: *mut bool,
 ) -> Status {
@@ -851,7 +857,7 @@ pub(super) unsafe extern "C" fn is_bfloat16_supported<D: Plugin>(
     support::call("is_bfloat16_supported", body)
 }
 
-pub(super) unsafe extern "C" fn is_dnn_supported<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn is_dnn_supported<D: Plugin>(
     device: ffi::C_Device,
     supported: *mut bool,
 ) -> Status {
@@ -865,7 +871,7 @@ pub(super) unsafe extern "C" fn is_dnn_supported<D: Plugin>(
     support::call("is_dnn_supported", body)
 }
 
-pub(super) unsafe extern "C" fn init_eigen_device<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn init_eigen_device<D: Plugin>(
     place: ffi::C_Place,
     eigen_device: *mut ffi::C_EigenDevice,
     stream: ffi::C_Stream,
@@ -889,7 +895,7 @@ pub(super) unsafe extern "C" fn init_eigen_device<D: Plugin>(
     support::call("init_eigen_device", body)
 }
 
-pub(super) unsafe extern "C" fn destroy_eigen_device<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn destroy_eigen_device<D: Plugin>(
     device: ffi::C_Device,
     eigen_device: *mut ffi::C_EigenDevice,
 ) -> Status {
@@ -905,7 +911,7 @@ pub(super) unsafe extern "C" fn destroy_eigen_device<D: Plugin>(
     support::call("destroy_eigen_device", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_get_comm_name<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_get_comm_name<D: Plugin>(
     comm: ffi::C_CCLComm,
     comm_name: *mut c_char,
 ) -> Status {
@@ -921,7 +927,7 @@ pub(super) unsafe extern "C" fn xccl_get_comm_name<D: Plugin>(
     support::call("xccl_get_comm_name", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_get_unique_id_size<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_get_unique_id_size<D: Plugin>(
     size: *mut usize,
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
@@ -933,7 +939,7 @@ pub(super) unsafe extern "C" fn xccl_get_unique_id_size<D: Plugin>(
     support::call("xccl_get_unique_id_size", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_get_unique_id<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_get_unique_id<D: Plugin>(
     unique_id: *mut ffi::C_CCLRootId,
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
@@ -949,7 +955,7 @@ pub(super) unsafe extern "C" fn xccl_get_unique_id<D: Plugin>(
     support::call("xccl_get_unique_id", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_comm_init_rank<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_comm_init_rank<D: Plugin>(
     ranks: usize,
     unique_id: *mut ffi::C_CCLRootId,
     rank: usize,
@@ -972,7 +978,7 @@ pub(super) unsafe extern "C" fn xccl_comm_init_rank<D: Plugin>(
     support::call("xccl_comm_init_rank", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_destroy_comm<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_destroy_comm<D: Plugin>(
     comm: ffi::C_CCLComm,
 ) -> Status {
     let body = || {
@@ -983,7 +989,7 @@ pub(super) unsafe extern "C" fn xccl_destroy_comm<D: Plugin>(
     support::call("xccl_destroy_comm", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_all_reduce<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_all_reduce<D: Plugin>(
     send_buf: *mut c_void,
     recv_buf: *mut c_void,
     count: usize,
@@ -1014,7 +1020,7 @@ pub(super) unsafe extern "C" fn xccl_all_reduce<D: Plugin>(
     support::call("xccl_all_reduce", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_broadcast<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_broadcast<D: Plugin>(
     buf: *mut c_void,
     count: usize,
     data_type: DataType,
@@ -1033,7 +1039,7 @@ pub(super) unsafe extern "C" fn xccl_broadcast<D: Plugin>(
     support::call("xccl_broadcast", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_reduce<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_reduce<D: Plugin>(
     send_buf: *mut c_void,
     recv_buf: *mut c_void,
     count: usize,
@@ -1066,7 +1072,7 @@ pub(super) unsafe extern "C" fn xccl_reduce<D: Plugin>(
     support::call("xccl_reduce", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_all_gather<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_all_gather<D: Plugin>(
     send_buf: *mut c_void,
     recv_buf: *mut c_void,
     count: usize,
@@ -1095,7 +1101,7 @@ pub(super) unsafe extern "C" fn xccl_all_gather<D: Plugin>(
     support::call("xccl_all_gather", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_reduce_scatter<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_reduce_scatter<D: Plugin>(
     send_buf: *mut c_void,
     recv_buf: *mut c_void,
     count: usize,
@@ -1126,17 +1132,17 @@ pub(super) unsafe extern "C" fn xccl_reduce_scatter<D: Plugin>(
     support::call("xccl_reduce_scatter", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_group_start<D: Plugin>() -> Status {
+pub(super) unsafe extern "C-unwind" fn xccl_group_start<D: Plugin>() -> Status {
     let body = || { Device::xccl_group_start(&D::whole()) };
     support::call("xccl_group_start", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_group_end<D: Plugin>() -> Status {
+pub(super) unsafe extern "C-unwind" fn xccl_group_end<D: Plugin>() -> Status {
     let body = || { Device::xccl_group_end(&D::whole()) };
     support::call("xccl_group_end", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_send<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_send<D: Plugin>(
     send_buf: *mut c_void,
     count: usize,
     data_type: DataType,
@@ -1163,7 +1169,7 @@ pub(super) unsafe extern "C" fn xccl_send<D: Plugin>(
     support::call("xccl_send", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_recv<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_recv<D: Plugin>(
     recv_buf: *mut c_void,
     count: usize,
     data_type: DataType,
@@ -1190,7 +1196,7 @@ pub(super) unsafe extern "C" fn xccl_recv<D: Plugin>(
     support::call("xccl_recv", body)
 }
 
-pub(super) unsafe extern "C" fn xccl_all_to_all<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn xccl_all_to_all<D: Plugin>(
     send_buf: *const *const c_void,
     send_count: *const usize,
     send_dtype: *const DataType,
@@ -1253,7 +1259,7 @@ pub(super) unsafe extern "C" fn xccl_all_to_all<D: Plugin>(
     support::call("xccl_all_to_all", body)
 }
 
-pub(super) unsafe extern "C" fn profiler_initialize<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn profiler_initialize<D: Plugin>(
     prof: ffi::C_Profiler,
     user_data: *mut *mut c_void,
 ) -> Status {
@@ -1268,7 +1274,7 @@ pub(super) unsafe extern "C" fn profiler_initialize<D: Plugin>(
     support::call("profiler_initialize", body)
 }
 
-pub(super) unsafe extern "C" fn profiler_finalize<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn profiler_finalize<D: Plugin>(
     prof: ffi::C_Profiler,
     user_data: *mut c_void,
 ) -> Status {
@@ -1281,7 +1287,7 @@ pub(super) unsafe extern "C" fn profiler_finalize<D: Plugin>(
     support::call("profiler_finalize", body)
 }
 
-pub(super) unsafe extern "C" fn profiler_prepare_tracing<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn profiler_prepare_tracing<D: Plugin>(
     prof: ffi::C_Profiler,
     user_data: *mut c_void,
 ) -> Status {
@@ -1294,7 +1300,7 @@ pub(super) unsafe extern "C" fn profiler_prepare_tracing<D: Plugin>(
     support::call("profiler_prepare_tracing", body)
 }
 
-pub(super) unsafe extern "C" fn profiler_start_tracing<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn profiler_start_tracing<D: Plugin>(
     prof: ffi::C_Profiler,
     user_data: *mut c_void,
 ) -> Status {
@@ -1307,7 +1313,7 @@ pub(super) unsafe extern "C" fn profiler_start_tracing<D: Plugin>(
     support::call("profiler_start_tracing", body)
 }
 
-pub(super) unsafe extern "C" fn profiler_stop_tracing<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn profiler_stop_tracing<D: Plugin>(
     prof: ffi::C_Profiler,
     user_data: *mut c_void,
 ) -> Status {
@@ -1320,7 +1326,7 @@ pub(super) unsafe extern "C" fn profiler_stop_tracing<D: Plugin>(
     support::call("profiler_stop_tracing", body)
 }
 
-pub(super) unsafe extern "C" fn profiler_collect_trace_data<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn profiler_collect_trace_data<D: Plugin>(
     prof: ffi::C_Profiler,
     start_ns: u64,
     user_data: *mut c_void,
@@ -1334,7 +1340,7 @@ pub(super) unsafe extern "C" fn profiler_collect_trace_data<D: Plugin>(
     support::call("profiler_collect_trace_data", body)
 }
 
-pub(super) unsafe extern "C" fn init_blas_handle<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn init_blas_handle<D: Plugin>(
     device: ffi::C_Device,
     blas_handle: *mut ffi::C_BLASHandle,
     stream: ffi::C_Stream,
@@ -1351,7 +1357,7 @@ pub(super) unsafe extern "C" fn init_blas_handle<D: Plugin>(
     support::call("init_blas_handle", body)
 }
 
-pub(super) unsafe extern "C" fn blas_set_math_mode<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn blas_set_math_mode<D: Plugin>(
     device: ffi::C_Device,
     blas_handle: ffi::C_BLASHandle,
     math_mode: i32,
@@ -1366,7 +1372,7 @@ pub(super) unsafe extern "C" fn blas_set_math_mode<D: Plugin>(
     support::call("blas_set_math_mode", body)
 }
 
-pub(super) unsafe extern "C" fn init_blaslt_handle<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn init_blaslt_handle<D: Plugin>(
     device: ffi::C_Device,
     blaslt_handle: *mut ffi::C_BLASLtHandle,
 ) -> Status {
@@ -1380,7 +1386,7 @@ pub(super) unsafe extern "C" fn init_blaslt_handle<D: Plugin>(
     support::call("init_blaslt_handle", body)
 }
 
-pub(super) unsafe extern "C" fn destroy_blas_handle<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn destroy_blas_handle<D: Plugin>(
     device: ffi::C_Device,
     blas_handle: ffi::C_BLASHandle,
 ) -> Status {
@@ -1394,7 +1400,7 @@ pub(super) unsafe extern "C" fn destroy_blas_handle<D: Plugin>(
     support::call("destroy_blas_handle", body)
 }
 
-pub(super) unsafe extern "C" fn destroy_blaslt_handle<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn destroy_blaslt_handle<D: Plugin>(
     device: ffi::C_Device,
     blaslt_handle: ffi::C_BLASLtHandle,
 ) -> Status {
@@ -1408,7 +1414,7 @@ pub(super) unsafe extern "C" fn destroy_blaslt_handle<D: Plugin>(
     support::call("destroy_blaslt_handle", body)
 }
 
-pub(super) unsafe extern "C" fn blas_axpby<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn blas_axpby<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     dtype: DataType,
@@ -1431,7 +1437,7 @@ pub(super) unsafe extern "C" fn blas_axpby<D: Plugin>(
     support::call("blas_axpby", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_stream_begin_capture<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn cuda_stream_begin_capture<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     mode: CaptureMode,
@@ -1445,7 +1451,7 @@ pub(super) unsafe extern "C" fn cuda_stream_begin_capture<D: Plugin>(
     support::call("cuda_stream_begin_capture", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_stream_end_capture<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn cuda_stream_end_capture<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     graph: *mut ffi::C_CudaGraph,
@@ -1464,7 +1470,7 @@ pub(super) unsafe extern "C" fn cuda_stream_end_capture<D: Plugin>(
     support::call("cuda_stream_end_capture", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_graph_launch<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn cuda_graph_launch<D: Plugin>(
     device: ffi::C_Device,
     exec: ffi::C_GraphExec,
     stream: ffi::C_Stream,
@@ -1480,7 +1486,7 @@ pub(super) unsafe extern "C" fn cuda_graph_launch<D: Plugin>(
     support::call("cuda_graph_launch", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_graph_destroy<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn cuda_graph_destroy<D: Plugin>(
     graph: ffi::C_CudaGraph,
 ) -> Status {
     let body = || {
@@ -1491,7 +1497,7 @@ pub(super) unsafe extern "C" fn cuda_graph_destroy<D: Plugin>(
     support::call("cuda_graph_destroy", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_graph_exec_destroy<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn cuda_graph_exec_destroy<D: Plugin>(
     exec: ffi::C_GraphExec,
 ) -> Status {
     let body = || {
@@ -1502,7 +1508,7 @@ pub(super) unsafe extern "C" fn cuda_graph_exec_destroy<D: Plugin>(
     support::call("cuda_graph_exec_destroy", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_graph_instantiate<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn cuda_graph_instantiate<D: Plugin>(
     exec: *mut ffi::C_GraphExec,
     graph: *mut ffi::C_CudaGraph,
     error_node: *mut *mut c_void,
@@ -1538,7 +1544,7 @@ pub(super) unsafe extern "C" fn cuda_graph_instantiate<D: Plugin>(
     support::call("cuda_graph_instantiate", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_graph_get_nodes<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn cuda_graph_get_nodes<D: Plugin>(
     graph: ffi::C_CudaGraph,
     nodes: *mut ffi::C_CudaGraphNode,
     num_nodes: *mut usize,
@@ -1564,7 +1570,7 @@ pub(super) unsafe extern "C" fn cuda_graph_get_nodes<D: Plugin>(
     support::call("cuda_graph_get_nodes", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_stream_capture_info<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn cuda_stream_capture_info<D: Plugin>(
     device: ffi::C_Device,
     stream: ffi::C_Stream,
     capture_status: *mut CaptureStatus,
@@ -1608,7 +1614,7 @@ pub(super) unsafe extern "C" fn cuda_stream_capture_info<D: Plugin>(
     support::call("cuda_stream_capture_info", body)
 }
 
-pub(super) unsafe extern "C" fn get_parameter_setter_for_exec_graph<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn get_parameter_setter_for_exec_graph<D: Plugin>(
     graph: ffi::C_CudaGraph,
     hook_manager: *mut ffi::C_GraphHookManager,
 ) -> Status {
@@ -1624,7 +1630,7 @@ pub(super) unsafe extern "C" fn get_parameter_setter_for_exec_graph<D: Plugin>(
     support::call("get_parameter_setter_for_exec_graph", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_graph_debug_dot_print<D: Plugin>(
+pub(super) unsafe extern "C-unwind" fn cuda_graph_debug_dot_print<D: Plugin>(
     graph: ffi::C_CudaGraph,
     path: *const c_char,
     flags: u32,
@@ -1639,9 +1645,9 @@ pub(super) unsafe extern "C" fn cuda_graph_debug_dot_print<D: Plugin>(
     support::call("cuda_graph_debug_dot_print", body)
 }
 
-pub(super) unsafe extern "C" fn cuda_thread_exchange_stream_capture_mode<D: Plugin>(
-    mode: *mut CaptureMode,
-) -> Status {
+pub(super) unsafe extern "C-unwind" fn cuda_thread_exchange_stream_capture_mode<
+    D: Plugin,
+>(mode: *mut CaptureMode) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let place_mode = support::place("mode", mode)?;

@@ -23,7 +23,7 @@ pub use serve::{call, provides};
 pub const SYMBOL: &str = "tenon_operator_calls";
 
 /// The type of that function. Its result lives as long as the library, and is null if there are no operators.
-pub type Export = unsafe extern "C" fn() -> *const Calls;
+pub type Export = unsafe extern "C-unwind" fn() -> *const Calls;
 
 /// The functions that call the operators of a plugin.
 #[repr(C)]
@@ -32,9 +32,9 @@ pub struct Calls {
     /// Size of this struct in bytes. A later version may append members.
     pub size: usize,
     /// Returns true if a method is implemented for elements of a type.
-    pub provides: unsafe extern "C" fn(*const c_char, DataType) -> bool,
+    pub provides: unsafe extern "C-unwind" fn(*const c_char, DataType) -> bool,
     /// Calls a method.
-    pub call: unsafe extern "C" fn(*const Call) -> Status,
+    pub call: unsafe extern "C-unwind" fn(*const Call) -> Status,
 }
 
 /// A call of a method.
@@ -161,7 +161,7 @@ macro_rules! export_operators {
                 OPERATORS.get_or_init(|| $make)
             }
 
-            unsafe extern "C" fn provides(
+            unsafe extern "C-unwind" fn provides(
                 method: *const ::core::ffi::c_char,
                 ty: $crate::device::DataType,
             ) -> bool {
@@ -169,7 +169,7 @@ macro_rules! export_operators {
                 unsafe { by_name::provides(operators(), method, ty) }
             }
 
-            unsafe extern "C" fn call(call: *const by_name::Call) -> $crate::device::Status {
+            unsafe extern "C-unwind" fn call(call: *const by_name::Call) -> $crate::device::Status {
                 // SAFETY: the caller's promise.
                 unsafe { by_name::call(operators(), call) }
             }
@@ -179,7 +179,7 @@ macro_rules! export_operators {
 
             /// Returns the functions that call the operators.
             #[unsafe(no_mangle)]
-            extern "C" fn tenon_operator_calls() -> *const by_name::Calls {
+            extern "C-unwind" fn tenon_operator_calls() -> *const by_name::Calls {
                 &raw const CALLS
             }
         };

@@ -1,32 +1,57 @@
 //! Calls of functions of a plugin or a library: arguments, results and errors.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
+use std::ptr::null;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, StatusCode};
 use crate::log::write_line;
 
+thread_local! {
+    /// The innermost call of a plugin on this thread. No destructor, so that it can be read while the process ends.
+    static RUNNING: Cell<*const Running<'static>> = const { Cell::new(null()) };
+}
+
 /// Calls a function of a plugin. If it throws an exception or panics, the process ends with a message that names the
-/// plugin, because nothing may unwind through C.
+/// plugin, because nothing may unwind through C. The function type must have the ABI `"C-unwind"`: with `"C"`, the
+/// compiler may assume that nothing unwinds.
 #[inline(always)]
 pub fn guard<T>(plugin: Option<&str>, function: &'static str, call: impl FnOnce() -> T) -> T {
-    let unwinding = Unwinding { plugin, function };
+    let running = Running { plugin, function, outer: RUNNING.get() };
+    // It is read only by this thread, and removed before it is moved or the borrows end.
+    RUNNING.set((&raw const running).cast());
     let result = call();
-    std::mem::forget(unwinding);
+    RUNNING.set(running.outer);
+    std::mem::forget(running);
     result
 }
 
-/// Reports the unwinding. It is dropped only while the stack unwinds.
-struct Unwinding<'a> {
-    plugin: Option<&'a str>,
-    function: &'static str,
+/// Passes the plugin and the function that this thread is calling to a function. Does nothing outside of calls.
+///
+/// For functions that run at the end of the process: a plugin that calls `exit` never returns.
+pub fn with_running_call(report: impl FnOnce(&str, &str)) {
+    let running = RUNNING.get();
+    // SAFETY: null, or the innermost call of this thread, whose stack frame lives: `guard` takes it away before it
+    // returns or unwinds.
+    if let Some(running) = unsafe { running.as_ref() } {
+        report(running.plugin.unwrap_or("without a name"), running.function);
+    }
 }
 
-impl Drop for Unwinding<'_> {
+/// A call of a plugin. It reports the unwinding: it is dropped only while the stack unwinds.
+struct Running<'a> {
+    plugin: Option<&'a str>,
+    function: &'static str,
+    outer: *const Running<'static>,
+}
+
+impl Drop for Running<'_> {
     #[cold]
     fn drop(&mut self) {
-        let Self { plugin, function } = self;
+        let Self { plugin, function, outer } = self;
+        RUNNING.set(*outer);
         let plugin = plugin.unwrap_or("without a name");
         write_line(format_args!(
             "an exception left the function `{function}` of the plugin {plugin}; the process ends"

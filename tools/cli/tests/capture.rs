@@ -178,3 +178,21 @@ fn a_list_shows_no_characters_that_a_terminal_obeys() {
     let text = said(&["capture", "list", capture.to_str().unwrap()], 0);
     assert!(text.starts_with(r"\u{1b}[2J\u{7}\u{d}\u{a}\u{1b}: 0 initialize()"), "{text:?}");
 }
+
+#[test]
+fn a_plugin_that_calls_exit_fails_the_replay() {
+    let plugin = common::compile("tools/conformance/tests/faulty/plugin.c", "faulty-replayed");
+    let output = Command::new(env!("CARGO_BIN_EXE_tenon"))
+        .env("FAULT", "exits-with-success")
+        .args(["replay", &record("exits.cap"), "--plugin", plugin.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let text = common::text(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains(
+            "ended with exit status 0 in the function `get_device_list` of the plugin faulty-replayed ("
+        ),
+        "{text}"
+    );
+}

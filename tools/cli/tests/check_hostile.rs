@@ -9,7 +9,7 @@ const HOSTILE: [(&str, &str, i32, &str); 14] = [
     ("hangs", "device.list", 1, "the process did not end within 2s"),
     ("ignores-signals", "device.list", 1, "the process did not end within 2s"),
     ("overflows-the-stack", "device.list", 1, "the process died of signal 11 (segmentation fault)"),
-    ("exits-with-success", "device.list", 1, "the process ended by itself with exit code 0"),
+    ("exits-with-success", "device.list", 1, "the process ended by itself with exit code 1"),
     ("leaves-at-once-with-success", "device.list", 1, "the process ended by itself with exit code 0"),
     ("closes-everything", "device.list", 1, "the process ended by itself with exit code 0"),
     ("kills-its-group", "device.list", 1, "the process died of signal 9 (killed)"),

@@ -12,6 +12,7 @@ use std::ptr::null;
 use libloading::os::unix::{self, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 use tenon::device::{Function, LastError};
 use tenon::operators::by_name::{Calls, Export};
+use tenon::support::guard;
 
 use crate::error::LoadError;
 use crate::negotiate::Entry;
@@ -24,10 +25,10 @@ pub use symbols::exports;
 const ENTRY: &str = "InitPlugin";
 
 /// Returns names separated by spaces.
-type Names = unsafe extern "C" fn() -> *const c_char;
+type Names = unsafe extern "C-unwind" fn() -> *const c_char;
 
 /// Returns a table that lives as long as the library, or null.
-type Extension = unsafe extern "C" fn() -> *const c_void;
+type Extension = unsafe extern "C-unwind" fn() -> *const c_void;
 
 /// The time at which the functions that a library imports are resolved. Imported data is always resolved when the
 /// library is opened.
@@ -48,6 +49,8 @@ pub enum Binding {
 #[derive(Debug)]
 pub(crate) struct Library {
     library: unix::Library,
+    /// The path, for messages.
+    name: String,
     /// PaddlePaddle functions that stayed unresolved.
     open: Vec<String>,
 }
@@ -68,8 +71,11 @@ impl Library {
 
     fn open_with(path: &Path, when: c_int) -> Result<Self, LoadError> {
         // SAFETY: opening a library runs its initialisers; the caller of `Plugin::load` trusts them.
-        let opened = unsafe { unix::Library::open(Some(path), when | RTLD_LOCAL) };
-        opened.map(|library| Library { library, open: Vec::new() }).map_err(|error| {
+        let opened = guard(Some(&path.to_string_lossy()), "dlopen", || unsafe {
+            unix::Library::open(Some(path), when | RTLD_LOCAL)
+        });
+        let name = path.to_string_lossy().into_owned();
+        opened.map(|library| Library { library, name, open: Vec::new() }).map_err(|error| {
             let reason = reason(path, &error);
             let mut help = unresolved::help(&reason, when == RTLD_LAZY, paddle::is_loaded());
             if help.is_empty() {
@@ -120,6 +126,11 @@ impl Library {
         self.find(symbol).filter(|address| beside.is_some() && base(*address) == beside)
     }
 
+    /// Calls a function of the library.
+    fn call<T>(&self, function: &'static str, call: impl FnOnce() -> T) -> T {
+        guard(Some(&self.name), function, call)
+    }
+
     pub(crate) fn entry(&self, path: &Path) -> Result<Entry, LoadError> {
         let found =
             self.find(c"InitPlugin").ok_or(LoadError::NoEntry { path: path.into(), symbol: ENTRY })?;
@@ -136,7 +147,8 @@ impl Library {
     pub(crate) fn fallbacks(&self, entry: Entry) -> Vec<Function> {
         let Some(found) = self.find_beside(entry, c"tenon_fallbacks") else { return Vec::new() };
         // SAFETY: a plugin that exports this name gives it this signature.
-        let names = unsafe { std::mem::transmute::<*mut c_void, Names>(found)() };
+        let names =
+            self.call("tenon_fallbacks", || unsafe { std::mem::transmute::<*mut c_void, Names>(found)() });
         if names.is_null() {
             return Vec::new();
         }
@@ -152,14 +164,17 @@ impl Library {
     pub(crate) fn extension(&self, entry: Entry) -> *const c_void {
         let Some(found) = self.find_beside(entry, c"tenon_device_extension") else { return null() };
         // SAFETY: a plugin that exports this name gives it this signature.
-        unsafe { std::mem::transmute::<*mut c_void, Extension>(found)() }
+        self.call("tenon_device_extension", || unsafe {
+            std::mem::transmute::<*mut c_void, Extension>(found)()
+        })
     }
 
     /// Returns the functions that call the plugin's operators, if it exports them.
     pub(crate) fn operators(&self, entry: Entry) -> Option<Calls> {
         let found = self.find_beside(entry, c"tenon_operator_calls")?;
         // SAFETY: a plugin that exports this name gives it this signature.
-        let calls = unsafe { std::mem::transmute::<*mut c_void, Export>(found)() };
+        let calls = self
+            .call("tenon_operator_calls", || unsafe { std::mem::transmute::<*mut c_void, Export>(found)() });
         // SAFETY: null, or a struct that lives as long as the library and begins with its size.
         let size = unsafe { calls.cast::<usize>().as_ref() }?;
         // SAFETY: the struct has all members by its size.

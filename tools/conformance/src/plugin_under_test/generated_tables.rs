@@ -35,7 +35,7 @@ fn table<P: Plugin>(plugin: &tenon_host::Plugin) -> Loaded {
     }
 }
 
-extern "C" fn last_error() -> *const std::ffi::c_char {
+extern "C-unwind" fn last_error() -> *const std::ffi::c_char {
     tenon::last_error(|text| text.map_or(std::ptr::null(), std::ffi::CStr::as_ptr))
 }
 

@@ -31,7 +31,8 @@ pub fn emit(context: Context) -> TokenStream {
             fn failure(&self, function: &'static str, status: #status) -> Error {
                 let message = self.last_error.map(|last_error| {
                     __comment!("SAFETY: the creator of this object promised that the function may be called.");
-                    unsafe { last_error() }
+                    let __call = || unsafe { last_error() };
+                    ::tenon::support::guard(self.name.as_deref(), "tenon_last_error", __call)
                 });
                 __comment!("SAFETY: the function returns null or a string that lives until the thread's next failure.");
                 unsafe { ::tenon::support::answered(function, status, message) }
@@ -62,7 +63,7 @@ pub fn emit(context: Context) -> TokenStream {
     let with_extension = extension.map(with_extension);
     quote! {
         /// Returns the message of the last failed call on the calling thread; null if there is none.
-        pub type LastError = unsafe extern "C" fn() -> *const ::core::ffi::c_char;
+        pub type LastError = unsafe extern "C-unwind" fn() -> *const ::core::ffi::c_char;
 
         /// A plugin in another library, with the table that it filled.
         ///

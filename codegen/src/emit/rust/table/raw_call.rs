@@ -39,8 +39,10 @@ pub fn emit(context: Context) -> TokenStream {
         impl Loaded {
             /// Returns the plugin's message about the last failed call on this thread, if it has one.
             pub fn last_error(&self) -> ::core::option::Option<::std::string::String> {
+                let last_error = self.last_error?;
                 __comment!("SAFETY: the creator of this object promised that the function may be called.");
-                let text = unsafe { self.last_error?() };
+                let __call = || unsafe { last_error() };
+                let text = ::tenon::support::guard(self.name.as_deref(), "tenon_last_error", __call);
                 if text.is_null() {
                     return ::core::option::Option::None;
                 }
@@ -81,7 +83,14 @@ fn call(context: Context, function: &Function) -> TokenStream {
         let passed = params.filter(|(_, param)| param.availability.is_in(release));
         let arguments = passed.map(|(index, param)| argument(context, index, param));
         let ty = signature::path(context, function, release);
-        quote! { ::tenon::support::function::<#ty>(slot)(#(#arguments),*) }
+        let name = &function.name.value;
+        quote! {
+            ::tenon::support::guard(
+                self.name.as_deref(),
+                #name,
+                || ::tenon::support::function::<#ty>(slot)(#(#arguments),*),
+            )
+        }
     })
 }
 

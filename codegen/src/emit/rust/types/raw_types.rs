@@ -28,9 +28,10 @@ pub fn raw_inputs(context: Context, function: &Function, release: Option<Release
     }
 }
 
-/// Returns `"C"`, or `"C-unwind"` if calls may throw C++ exceptions.
+/// Returns `"C"`, or `"C-unwind"` if calls may throw C++ exceptions. A plugin that fills a table may throw one although
+/// the interface forbids it: only with `"C-unwind"` can its caller say which function it was.
 pub fn convention(context: Context) -> &'static str {
-    if context.interface.unwinds { "C-unwind" } else { "C" }
+    if context.interface.unwinds || context.interface.table().is_some() { "C-unwind" } else { "C" }
 }
 
 /// Returns the return type of a function in the ABI, with its arrow.
