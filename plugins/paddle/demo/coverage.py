@@ -33,6 +33,9 @@ NAMES = (
     "bert",
     "gpt",
     "vit",
+    "detector",
+    "graph",
+    "transducer",
 )
 """The networks of `zoo`, whose import needs PaddlePaddle."""
 

@@ -15,6 +15,7 @@ import paddle.nn.functional as F
 from paddle import nn
 from paddle.vision import models
 
+import areas
 from models import LeNet
 
 Loss = Callable[[], Any]
@@ -207,5 +208,8 @@ NETWORKS: dict[str, Callable[[], tuple[Any, Loss]]] = {
     "bert": lambda: _classifier(Bert(), _classes(30, 2, 8), 30),
     "gpt": _gpt,
     "vit": lambda: _classifier(Vit(), _numbers(2, 3, 16, 16), 10),
+    "detector": lambda: areas.detector(_numbers(2, 3, 32, 32)),
+    "graph": lambda: areas.graph(_numbers(12, 6), _classes(3, 3, 1)),
+    "transducer": lambda: areas.transducer(_numbers(2, 5, 6), _classes(4, 2, 3) + 1),
 }
 """Each makes a network with its parameters on the current device, and its loss."""

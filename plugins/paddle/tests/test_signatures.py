@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from signatures import Signatures
 
-DEVICES_ONLY = {"sync_batch_norm", "sync_batch_norm_grad"}
+DEVICES_ONLY = {
+    "sync_batch_norm",
+    "sync_batch_norm_grad",
+    "fused_softmax_mask_upper_triangle_grad",
+}
 """Kernels that PaddlePaddle's CPU lacks, so that their arguments cannot be compared."""
 
 
@@ -14,7 +18,14 @@ def test_the_device_has_kernels(signatures: dict[str, Signatures]) -> None:
 
 
 def test_each_kernel_takes_the_arguments_of_the_hosts(signatures: dict[str, Signatures]) -> None:
-    host = signatures["host"]
+    # To plugins, a gradient of some rows is a tensor; kernels that take one only refuse.
+    host = {
+        name: {
+            tuple(argument.replace("12SelectedRowsE", "11DenseTensorE") for argument in arguments)
+            for arguments in forms
+        }
+        for name, forms in signatures["host"].items()
+    }
     different = {
         name: (own, host[name])
         for name, own in signatures["device"].items()

@@ -4,19 +4,22 @@
 //! exponentiation, so finite elements never overflow. NaN or positive infinity makes its whole line NaN.
 
 use crate::elements::accumulate::with_float;
+use crate::elements::dtype::Element;
 use crate::elements::float::Float;
-use crate::error::{Result, expect_shape};
+use crate::error::{Error, Result, expect_shape};
+use crate::formulas::arithmetic;
 use crate::loops::lines::{each_line, largest_number, sum, total};
 use crate::loops::simd::wide;
 use crate::loops::slices::with_slices;
 use crate::tensor::axis::{Around, axis_or_scalar};
+use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
 
 /// Computes `exp(x) / sum(exp(x))` along a dimension.
 ///
 /// # Errors
-/// [`Error::Axis`](crate::Error::Axis), [`Error::Shape`](crate::Error::Shape), and
-/// [`Error::Type`](crate::Error::Type) unless the input is floating-point.
+/// [`Error::Axis`], [`Error::Shape`], and
+/// [`Error::Type`] unless the input is floating-point.
 pub fn softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
     with_float!(x.dtype(), T => along::<T, 1>(out, [x], axis, |out, [x]| {
         softmax_line(out, x);
@@ -38,6 +41,42 @@ pub fn softmax_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, axis:
                 }
             },
         );
+    }))
+}
+
+/// Computes the softmax of the sum of `x` and a mask along the last dimension. The mask is broadcast.
+///
+/// # Errors
+/// As [`softmax`], and [`Error::Broadcast`].
+pub fn masked_softmax(out: &mut ViewMut<'_>, x: &View<'_>, mask: &View<'_>) -> Result<()> {
+    with_float!(x.dtype(), T => {
+        let mut sum = Buffer::new(<T as Element>::DTYPE, x.dims())?;
+        arithmetic::add(&mut sum.view_mut()?, x, mask)?;
+        softmax(out, &sum.view()?, -1)
+    })
+}
+
+/// Computes the softmax of the elements of each row up to the diagonal, for square matrices in the last two
+/// dimensions. The other elements are zero.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], and [`Error::Type`] unless the input is floating-point.
+pub fn causal_softmax(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    let &[.., rows, len] = x.dims() else { return Err(Error::Rank { dims: x.dims().len(), strides: 2 }) };
+    if rows != len {
+        let mut expected = x.dims().to_vec();
+        expected[x.dims().len() - 2] = len;
+        return Err(Error::Shape { expected, actual: x.dims().to_vec() });
+    }
+    expect_shape(x.dims(), out.dims())?;
+    with_float!(x.dtype(), T => with_slices::<T, 1, 1>([out.reborrow()], [x], |[out], [x]| {
+        // Without elements there is no row; the length of a row must not be zero.
+        for (n, (out, x)) in out.chunks_mut(len.max(1)).zip(x.chunks(len.max(1))).enumerate() {
+            let seen = n % len + 1;
+            softmax_line(&mut out[..seen], &x[..seen]);
+            out[seen..].fill(T::ZERO);
+        }
+        Ok(())
     }))
 }
 

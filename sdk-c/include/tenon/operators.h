@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xab7f9fcacea215b5)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0x90bc95bad8b24ca1)
 
 /**
  * @brief The operators of a device.
@@ -3724,6 +3724,46 @@ typedef struct TenonOperators {
   } weighted_sigmoid_cross_entropy_dx;
 
   /**
+   * @brief Computes the binary cross entropy of logits, divided by the number of labels on request.
+   *
+   * The kernel behind PaddlePaddle's `binary_cross_entropy_with_logits`: `sigmoid_cross_entropy` or, with a weight,
+   * `weighted_sigmoid_cross_entropy`. `normalize` divides the result by the number of labels that count. PaddlePaddle's CPU
+   * kernel of 2.6 has another value for negative logits with a weight, though the same gradient.
+   *
+   * @param[out] out The losses.
+   * @param[in] x The logits.
+   * @param[in] label The labels, from 0 to 1.
+   * @param[in] weight The weights of the logarithms. NULL if there is none.
+   * @param[in] normalize True to divide by the number of labels that count.
+   * @param[in] ignore_index A label that does not count.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* label, const TenonTensor* weight, bool normalize, int64_t ignore_index);
+    uint64_t data_types;
+  } sigmoid_cross_entropy_with_logits;
+
+  /**
+   * @brief Computes the gradient of `sigmoid_cross_entropy_with_logits` by the logits.
+   *
+   * @param[out] dx The gradient of the logits.
+   * @param[in] x The logits.
+   * @param[in] label The labels.
+   * @param[in] weight The weights of the logarithms. NULL if there is none.
+   * @param[in] dout The gradient of the losses.
+   * @param[in] normalize As for `sigmoid_cross_entropy_with_logits`.
+   * @param[in] ignore_index As for `sigmoid_cross_entropy_with_logits`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* label, const TenonTensor* weight, const TenonTensor* dout,
+        bool normalize, int64_t ignore_index);
+    uint64_t data_types;
+  } sigmoid_cross_entropy_with_logits_grad;
+
+  /**
    * @brief Computes the binary cross entropy of logits, with less weight for predictions that are
    * right.
    *
@@ -4887,6 +4927,36 @@ typedef struct TenonOperators {
         const TenonTensor* mask, const TenonTensor* dout, double scale, bool causal);
     uint64_t data_types;
   } attention_grad;
+
+  /**
+   * @brief Computes the softmax of the sum of scores and a mask.
+   *
+   * Along the last dimension. PaddlePaddle calls it `softmax_mask_fuse`. The gradient of the scores is that of `softmax`.
+   *
+   * @param[out] out The result.
+   * @param[in] x The scores.
+   * @param[in] mask The mask, broadcast to the shape of the scores.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* mask);
+    uint64_t data_types;
+  } masked_softmax;
+
+  /**
+   * @brief Computes the softmax of scores of keys that are not behind the query.
+   *
+   * Along the last dimension of square matrices: the row of a query has zeros to the right of the diagonal. PaddlePaddle calls it
+   * `softmax_mask_fuse_upper_triangle`, and computes it on GPUs only.
+   *
+   * @param[out] out The result.
+   * @param[in] x The scores, `[…, length, length]`.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } causal_softmax;
 
   /** @} */
 
@@ -10126,6 +10196,72 @@ typedef struct TenonOperators {
   } deformable_columns_grad;
 
   /**
+   * @brief Convolves images with windows whose elements are moved by offsets.
+   *
+   * The product of the weights with `deformable_columns`.
+   *
+   * @param[out] out The result, `[batch, output channels, rows, columns]`.
+   * @param[in] x The images, `[batch, channels, height, width]`.
+   * @param[in] offset The offsets, `[batch, groups of offsets * kernel height * kernel width *
+   *     2, rows, columns]`.
+   * @param[in] filter The weights, `[output channels, channels / groups, kernel height, kernel
+   *     width]`.
+   * @param[in] mask The factors, `[batch, groups of offsets * kernel height * kernel width,
+   *     rows, columns]`. NULL if there is none.
+   * @param[in] strides The distances of windows.
+   * @param[in] paddings The rows above the image, and the columns to its left, that windows
+   *     begin at.
+   * @param[in] dilations The distances of the elements of a window.
+   * @param[in] groups The number of groups of channels with their own weights.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* offset, const TenonTensor* filter, const TenonTensor* mask,
+        const int64_t* strides, size_t strides_count, const int64_t* paddings,
+        size_t paddings_count, const int64_t* dilations, size_t dilations_count, int64_t groups);
+    uint64_t data_types;
+  } deformable_conv;
+
+  /** @brief Computes the shape of an output of `deformable_conv`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* offset, const TenonTensor* filter, const TenonTensor* mask,
+        const int64_t* strides, size_t strides_count, const int64_t* paddings,
+        size_t paddings_count, const int64_t* dilations, size_t dilations_count, int64_t groups);
+    uint64_t data_types;
+  } deformable_conv_out_shape;
+
+  /**
+   * @brief Computes the gradients of `deformable_conv`.
+   *
+   * @param[out] dx The gradient of the images. NULL if the host does not want it.
+   * @param[out] doffset The gradient of the offsets. NULL if the host does not want it.
+   * @param[out] dfilter The gradient of the weights. NULL if the host does not want it.
+   * @param[out] dmask The gradient of the factors. NULL if the host does not want it.
+   * @param[in] x The images.
+   * @param[in] offset The offsets.
+   * @param[in] filter The weights.
+   * @param[in] mask The factors. NULL if there is none.
+   * @param[in] dout The gradient of the result.
+   * @param[in] strides As for `deformable_conv`.
+   * @param[in] paddings As for `deformable_conv`.
+   * @param[in] dilations As for `deformable_conv`.
+   * @param[in] groups As for `deformable_conv`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* doffset,
+        const TenonTensor* dfilter, const TenonTensor* dmask, const TenonTensor* x,
+        const TenonTensor* offset, const TenonTensor* filter, const TenonTensor* mask,
+        const TenonTensor* dout, const int64_t* strides, size_t strides_count,
+        const int64_t* paddings, size_t paddings_count, const int64_t* dilations,
+        size_t dilations_count, int64_t groups);
+    uint64_t data_types;
+  } deformable_conv_grad;
+
+  /**
    * @brief Sums weighted samples of images of several sizes.
    *
    * The attention of Zhu et al., "Deformable DETR", 2021. A place is `x, y`, with 0 and 1 for the edges of the image.
@@ -11195,8 +11331,1112 @@ typedef struct TenonOperators {
   } as_real;
 
   /** @} */
+
+  /**
+   * @name Graphs: Messages along the edges of graphs, and pools of segments.
+   *
+   * The rows of a tensor belong to the nodes of a graph. An edge goes from the node `src_index` to the node `dst_index`; an index
+   * out of range is an error.
+   *
+   * A pool is `SUM`, `MEAN`, `MAX` or `MIN`. A node without messages has zeros. Where several messages are the largest or the
+   * smallest, each gets the gradient. The mean of integers is rounded towards zero.
+   * @{
+   */
+
+  /**
+   * @brief Pools the rows of the nodes at the start of edges for the nodes at their end.
+   *
+   * @param[out] out The results, `[nodes, …]`.
+   * @param[out] dst_count The number of messages of each node.
+   * @param[in] x The nodes, `[nodes, …]`.
+   * @param[in] src_index The start of each edge.
+   * @param[in] dst_index The end of each edge.
+   * @param[in] reduce_op The pool.
+   * @param[in] out_size The number of results; that of the nodes if it is absent, 0 or less.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* dst_count,
+        const TenonTensor* x, const TenonTensor* src_index, const TenonTensor* dst_index,
+        const char* reduce_op, const int64_t* out_size, size_t out_size_count);
+    uint64_t data_types;
+  } send_u_recv;
+
+  /** @brief Computes the shape of an output of `send_u_recv`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* src_index, const TenonTensor* dst_index, const char* reduce_op,
+        const int64_t* out_size, size_t out_size_count);
+    uint64_t data_types;
+  } send_u_recv_out_shape;
+
+  /** @brief Computes the shape of an output of `send_u_recv`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* dst_count_shape, const TenonTensor* x,
+        const TenonTensor* src_index, const TenonTensor* dst_index, const char* reduce_op,
+        const int64_t* out_size, size_t out_size_count);
+    uint64_t data_types;
+  } send_u_recv_dst_count_shape;
+
+  /**
+   * @brief Computes the gradient of `send_u_recv` by the nodes.
+   *
+   * @param[out] dx The gradient of the nodes.
+   * @param[in] x The nodes.
+   * @param[in] src_index The start of each edge.
+   * @param[in] dst_index The end of each edge.
+   * @param[in] out The results, for `MAX` and `MIN`. NULL if there is none.
+   * @param[in] dout The gradient of the results.
+   * @param[in] reduce_op The pool.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* src_index, const TenonTensor* dst_index, const TenonTensor* out,
+        const TenonTensor* dout, const char* reduce_op);
+    uint64_t data_types;
+  } send_u_recv_grad;
+
+  /**
+   * @brief Combines the nodes at the start of edges with a row of each edge, and pools them for the
+   * nodes at their end.
+   *
+   * All dimensions of nodes and edges but the first are broadcast.
+   *
+   * @param[out] out The results, `[nodes, …]`.
+   * @param[out] dst_count The number of messages of each node.
+   * @param[in] x The nodes, `[nodes, …]`.
+   * @param[in] y The edges, `[edges, …]`.
+   * @param[in] src_index The start of each edge.
+   * @param[in] dst_index The end of each edge.
+   * @param[in] message_op `ADD` or `MUL`.
+   * @param[in] reduce_op The pool.
+   * @param[in] out_size The number of results; that of the nodes if it is absent, 0 or less.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* dst_count,
+        const TenonTensor* x, const TenonTensor* y, const TenonTensor* src_index,
+        const TenonTensor* dst_index, const char* message_op, const char* reduce_op,
+        const int64_t* out_size, size_t out_size_count);
+    uint64_t data_types;
+  } send_ue_recv;
+
+  /** @brief Computes the shape of an output of `send_ue_recv`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* y, const TenonTensor* src_index, const TenonTensor* dst_index,
+        const char* message_op, const char* reduce_op, const int64_t* out_size,
+        size_t out_size_count);
+    uint64_t data_types;
+  } send_ue_recv_out_shape;
+
+  /** @brief Computes the shape of an output of `send_ue_recv`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* dst_count_shape, const TenonTensor* x,
+        const TenonTensor* y, const TenonTensor* src_index, const TenonTensor* dst_index,
+        const char* message_op, const char* reduce_op, const int64_t* out_size,
+        size_t out_size_count);
+    uint64_t data_types;
+  } send_ue_recv_dst_count_shape;
+
+  /**
+   * @brief Computes the gradients of `send_ue_recv`.
+   *
+   * @param[out] dx The gradient of the nodes. NULL if the host does not want it.
+   * @param[out] dy The gradient of the edges. NULL if the host does not want it.
+   * @param[in] x The nodes.
+   * @param[in] y The edges.
+   * @param[in] src_index The start of each edge.
+   * @param[in] dst_index The end of each edge.
+   * @param[in] out The results, for `MAX` and `MIN`. NULL if there is none.
+   * @param[in] dout The gradient of the results.
+   * @param[in] message_op As for `send_ue_recv`.
+   * @param[in] reduce_op The pool.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dy,
+        const TenonTensor* x, const TenonTensor* y, const TenonTensor* src_index,
+        const TenonTensor* dst_index, const TenonTensor* out, const TenonTensor* dout,
+        const char* message_op, const char* reduce_op);
+    uint64_t data_types;
+  } send_ue_recv_grad;
+
+  /**
+   * @brief Combines the nodes at both ends of each edge.
+   *
+   * All dimensions but the first are broadcast.
+   *
+   * @param[out] out The messages, `[edges, …]`.
+   * @param[in] x The nodes at the start, `[nodes, …]`.
+   * @param[in] y The nodes at the end, `[nodes, …]`.
+   * @param[in] src_index The start of each edge.
+   * @param[in] dst_index The end of each edge.
+   * @param[in] message_op `ADD` or `MUL`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* y, const TenonTensor* src_index, const TenonTensor* dst_index,
+        const char* message_op);
+    uint64_t data_types;
+  } send_uv;
+
+  /** @brief Computes the shape of an output of `send_uv`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* y, const TenonTensor* src_index, const TenonTensor* dst_index,
+        const char* message_op);
+    uint64_t data_types;
+  } send_uv_out_shape;
+
+  /**
+   * @brief Computes the gradients of `send_uv`.
+   *
+   * @param[out] dx The gradient of the nodes at the start. NULL if the host does not want it.
+   * @param[out] dy The gradient of the nodes at the end. NULL if the host does not want it.
+   * @param[in] x The nodes at the start.
+   * @param[in] y The nodes at the end.
+   * @param[in] src_index The start of each edge.
+   * @param[in] dst_index The end of each edge.
+   * @param[in] dout The gradient of the messages.
+   * @param[in] message_op As for `send_uv`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dy,
+        const TenonTensor* x, const TenonTensor* y, const TenonTensor* src_index,
+        const TenonTensor* dst_index, const TenonTensor* dout, const char* message_op);
+    uint64_t data_types;
+  } send_uv_grad;
+
+  /**
+   * @brief Pools the rows of each segment.
+   *
+   * A row belongs to the segment that its number says. There are as many segments as the last number says; numbers do not descend.
+   *
+   * @param[out] out The results, `[segments, …]`.
+   * @param[out] summed_ids The number of rows of each segment, `[segments, 1]`.
+   * @param[in] x The rows, `[rows, …]`.
+   * @param[in] segment_ids The segment of each row, from 0.
+   * @param[in] pooltype The pool.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* summed_ids,
+        const TenonTensor* x, const TenonTensor* segment_ids, const char* pooltype);
+    uint64_t data_types;
+  } segment_pool;
+
+  /**
+   * @brief Computes the shape of an output of `segment_pool`, which depends on the elements of
+   * `segment_ids`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* segment_ids, const char* pooltype);
+    uint64_t data_types;
+  } segment_pool_out_shape;
+
+  /**
+   * @brief Computes the shape of an output of `segment_pool`, which depends on the elements of
+   * `segment_ids`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* summed_ids_shape, const TenonTensor* x,
+        const TenonTensor* segment_ids, const char* pooltype);
+    uint64_t data_types;
+  } segment_pool_summed_ids_shape;
+
+  /**
+   * @brief Computes the gradient of `segment_pool` by the rows.
+   *
+   * @param[out] dx The gradient of the rows.
+   * @param[in] x The rows.
+   * @param[in] segment_ids The segment of each row.
+   * @param[in] out The results.
+   * @param[in] dout The gradient of the results.
+   * @param[in] pooltype The pool.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* segment_ids, const TenonTensor* out, const TenonTensor* dout,
+        const char* pooltype);
+    uint64_t data_types;
+  } segment_pool_grad;
+
+  /** @} */
+
+  /**
+   * @name Quantisation: Numbers that are rounded to a few levels, as floats.
+   *
+   * A number is divided by a scale and multiplied by the largest level, `2 ** (bit_length - 1) - 1`, then rounded to an integer.
+   * With the round type 0 halves are rounded to even, and integers are limited to those of `bit_length` bits; with 1 numbers are
+   * first limited to the scale, and halves are rounded away from zero. A scale of zero counts as 1e-6.
+   *
+   * With a quantisation axis each index of that dimension has its own scale. These are PaddlePaddle's rules for training with
+   * simulated quantisation.
+   * @{
+   */
+
+  /**
+   * @brief Quantises numbers by the largest absolute value.
+   *
+   * @param[out] out The integers or the rounded numbers.
+   * @param[out] out_scale The scales.
+   * @param[in] x The numbers.
+   * @param[in] bit_length The number of bits, from 1 to 16.
+   * @param[in] round_type How to round: 0 or 1.
+   * @param[in] quant_axis The dimension with a scale for each index; a negative number stands
+   *     for one scale.
+   * @param[in] dequantize True to multiply the integers by the scale again.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* out_scale,
+        const TenonTensor* x, int64_t bit_length, int64_t round_type, int64_t quant_axis,
+        bool dequantize);
+    uint64_t data_types;
+  } fake_quantize_abs_max;
+
+  /**
+   * @brief Quantises numbers by a moving average of the largest absolute value.
+   *
+   * `state = rate * state + 1`, `accum = rate * accum + largest` and `scale = accum / state`. With `is_test` nothing is
+   * averaged, and the given scale is used.
+   *
+   * @param[out] out The integers or the rounded numbers.
+   * @param[out] out_scale The new scale. It may be the same memory as `in_scale`. NULL if the
+   *     host does not want it.
+   * @param[out] out_state The new sum of the weights. It may be the same memory as `in_state`.
+   *     NULL if the host does not want it.
+   * @param[out] out_accum The new sum of the largest values. It may be the same memory as
+   *     `in_accum`. NULL if the host does not want it.
+   * @param[in] x The numbers.
+   * @param[in] in_scale The scale.
+   * @param[in] in_accum The sum of the largest values. NULL if there is none.
+   * @param[in] in_state The sum of the weights. NULL if there is none.
+   * @param[in] moving_rate The weight of earlier values.
+   * @param[in] bit_length The number of bits, from 1 to 16.
+   * @param[in] is_test True to use the given scale.
+   * @param[in] round_type How to round: 0 or 1.
+   * @param[in] dequantize True to multiply the integers by the scale again.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* out_scale,
+        const TenonTensor* out_state, const TenonTensor* out_accum, const TenonTensor* x,
+        const TenonTensor* in_scale, const TenonTensor* in_accum, const TenonTensor* in_state,
+        double moving_rate, int64_t bit_length, bool is_test, int64_t round_type, bool dequantize);
+    uint64_t data_types;
+  } fake_quantize_moving_average;
+
+  /**
+   * @brief Computes a moving average of the largest absolute value.
+   *
+   * As `fake_quantize_moving_average`; the numbers stay as they are.
+   *
+   * @param[out] out The numbers. It may be the same memory as `x`. NULL if the host does not
+   *     want it.
+   * @param[out] out_scale The new scale. NULL if the host does not want it.
+   * @param[out] out_state The new sum of the weights. It may be the same memory as `in_state`.
+   *     NULL if the host does not want it.
+   * @param[out] out_accum The new sum of the largest values. It may be the same memory as
+   *     `in_accum`. NULL if the host does not want it.
+   * @param[in] x The numbers.
+   * @param[in] in_accum The sum of the largest values. NULL if there is none.
+   * @param[in] in_state The sum of the weights. NULL if there is none.
+   * @param[in] moving_rate The weight of earlier values.
+   * @param[in] is_test True to average nothing.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* out_scale,
+        const TenonTensor* out_state, const TenonTensor* out_accum, const TenonTensor* x,
+        const TenonTensor* in_accum, const TenonTensor* in_state, double moving_rate,
+        bool is_test);
+    uint64_t data_types;
+  } moving_average_abs_max_scale;
+
+  /**
+   * @brief Quantises numbers to levels, and updates scales in training.
+   *
+   * In training the scale is a moving average of the largest absolute value with the rate 0.9, or the largest one of each
+   * index of the axis. The largest levels 448 and 57344 with the round type 0 stand for the 8-bit floats E4M3 and E5M2.
+   *
+   * @param[out] out The integers.
+   * @param[out] out_state The new sum of the weights. It may be the same memory as `in_state`.
+   *     NULL if the host does not want it.
+   * @param[out] out_accum The new sum of the largest values. It may be the same memory as
+   *     `in_accum`. NULL if the host does not want it.
+   * @param[out] out_scale The new scales. It may be the same memory as `scale`. NULL if the host
+   *     does not want it.
+   * @param[in] x The numbers.
+   * @param[in] scale The scales. NULL if there is none.
+   * @param[in] in_accum The sum of the largest values. NULL if there is none.
+   * @param[in] in_state The sum of the weights. NULL if there is none.
+   * @param[in] quant_axis The dimension with a scale for each index; a negative number stands
+   *     for one scale.
+   * @param[in] qmax The largest level.
+   * @param[in] round_type How to round: 0 or 1.
+   * @param[in] is_test True to use the given scales.
+   * @param[in] only_observer True to leave the numbers as they are.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* out_state,
+        const TenonTensor* out_accum, const TenonTensor* out_scale, const TenonTensor* x,
+        const TenonTensor* scale, const TenonTensor* in_accum, const TenonTensor* in_state,
+        int64_t quant_axis, int64_t qmax, int64_t round_type, bool is_test, bool only_observer);
+    uint64_t data_types;
+  } quantize_linear;
+
+  /**
+   * @brief Quantises numbers to levels, and updates scales.
+   *
+   * As `quantize_linear` in training.
+   *
+   * @param[out] out The integers.
+   * @param[out] out_state The new sum of the weights. It may be the same memory as `in_state`.
+   *     NULL if the host does not want it.
+   * @param[out] out_accum The new sum of the largest values. It may be the same memory as
+   *     `in_accum`. NULL if the host does not want it.
+   * @param[out] out_scale The new scales. It may be the same memory as `scale`. NULL if the host
+   *     does not want it.
+   * @param[in] x The numbers.
+   * @param[in] scale The scales.
+   * @param[in] in_accum The sum of the largest values. NULL if there is none.
+   * @param[in] in_state The sum of the weights. NULL if there is none.
+   * @param[in] quant_axis The dimension with a scale for each index; a negative number stands
+   *     for one scale.
+   * @param[in] qmax The largest level.
+   * @param[in] round_type How to round: 0 or 1.
+   * @param[in] only_observer True to leave the numbers as they are.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* out_state,
+        const TenonTensor* out_accum, const TenonTensor* out_scale, const TenonTensor* x,
+        const TenonTensor* scale, const TenonTensor* in_accum, const TenonTensor* in_state,
+        int64_t quant_axis, int64_t qmax, int64_t round_type, bool only_observer);
+    uint64_t data_types;
+  } quantize_linear_training;
+
+  /**
+   * @brief Quantises numbers to levels.
+   *
+   * As `quantize_linear` with `is_test`.
+   *
+   * @param[out] out The integers.
+   * @param[in] x The numbers.
+   * @param[in] scale The scales.
+   * @param[in] quant_axis The dimension with a scale for each index; a negative number stands
+   *     for one scale.
+   * @param[in] qmax The largest level.
+   * @param[in] round_type How to round: 0 or 1.
+   * @param[in] only_observer True to leave the numbers as they are.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* scale, int64_t quant_axis, int64_t qmax, int64_t round_type,
+        bool only_observer);
+    uint64_t data_types;
+  } quantize_by_scale;
+
+  /**
+   * @brief Multiplies integers by a scale, and divides them by the largest level.
+   *
+   * @param[out] out The numbers.
+   * @param[in] x The integers.
+   * @param[in] scale The scales.
+   * @param[in] quant_axis The dimension with a scale for each index; a negative number stands
+   *     for one scale.
+   * @param[in] bit_length The number of bits.
+   * @param[in] qmax The largest level; 0: that of `bit_length`.
+   * @param[in] only_observer True to leave the numbers as they are.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* scale, int64_t quant_axis, int64_t bit_length, double qmax,
+        bool only_observer);
+    uint64_t data_types;
+  } dequantize_by_scale;
+
+  /**
+   * @brief Multiplies integers by a scale, and divides them by the largest level.
+   *
+   * As `dequantize_by_scale`, for hosts whose scale is optional.
+   *
+   * @param[out] out The numbers.
+   * @param[in] x The integers.
+   * @param[in] scale The scales, which must be given. NULL if there is none.
+   * @param[in] quant_axis The dimension with a scale for each index; a negative number stands
+   *     for one scale.
+   * @param[in] bit_length The number of bits.
+   * @param[in] qmax The largest level; 0: that of `bit_length`.
+   * @param[in] only_observer True to leave the numbers as they are.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* scale, int64_t quant_axis, int64_t bit_length, double qmax,
+        bool only_observer);
+    uint64_t data_types;
+  } dequantize_linear;
+
+  /**
+   * @brief Multiplies integers by one or two scales, and divides them by the largest levels.
+   *
+   * One scale has a number for each index of `quant_axis`. Of two, the first has a number for each index of the dimension
+   * `x_num_col_dims`, and the second has one number.
+   *
+   * @param[out] out The numbers.
+   * @param[in] x The integers.
+   * @param[in] scales The scales.
+   * @param[in] quant_bits The number of bits of each scale.
+   * @param[in] quant_axis The dimension of the only scale.
+   * @param[in] x_num_col_dims The dimension of the first of two scales.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* const* scales, size_t scales_count, const int64_t* quant_bits,
+        size_t quant_bits_count, int64_t quant_axis, int64_t x_num_col_dims);
+    uint64_t data_types;
+  } dequantize_channels;
+
+  /** @} */
+
+  /**
+   * @name Detection: Boxes of detectors, and pools of regions.
+   *
+   * A box is its corners `x1, y1, x2, y2`. Where corners are pixels, a box from 0 to 0 has the width 1; where they are normalised,
+   * its width is 0. Two boxes overlap by the area of their intersection divided by that of their union. These are PaddlePaddle's
+   * rules.
+   * @{
+   */
+
+  /**
+   * @brief Encodes boxes as offsets from prior boxes, or decodes them.
+   *
+   * An offset is the distance of the centres, divided by the size of the prior box, and the logarithms of the quotients of
+   * widths and of heights. Encoded offsets are divided by a variance, and multiplied by it before they are decoded.
+   *
+   * @param[out] out The offsets, `[targets, priors, 4]`, or the boxes.
+   * @param[in] prior_box The prior boxes, `[priors, 4]`.
+   * @param[in] prior_box_var The variances, `[priors, 4]`. NULL if there is none.
+   * @param[in] target_box The boxes, `[targets, 4]`, or the offsets, `[rows, columns, 4]`.
+   * @param[in] code_type `encode_center_size` or `decode_center_size`.
+   * @param[in] box_normalized True if corners are normalised.
+   * @param[in] axis The dimension of the offsets without prior boxes: 0 or 1.
+   * @param[in] variance Four variances for all boxes; none stands for 1.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* prior_box,
+        const TenonTensor* prior_box_var, const TenonTensor* target_box, const char* code_type,
+        bool box_normalized, int64_t axis, const double* variance, size_t variance_count);
+    uint64_t data_types;
+  } box_coder;
+
+  /** @brief Computes the shape of an output of `box_coder`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* prior_box,
+        const TenonTensor* prior_box_var, const TenonTensor* target_box, const char* code_type,
+        bool box_normalized, int64_t axis, const double* variance, size_t variance_count);
+    uint64_t data_types;
+  } box_coder_out_shape;
+
+  /**
+   * @brief Creates the prior boxes of the pixels of a feature map.
+   *
+   * The prior boxes of Liu et al., "SSD", 2016: for each size a box of each ratio, and one of the geometric mean of the size and
+   * the largest size. Corners are divided by the size of the image.
+   *
+   * @param[out] out The boxes, `[height, width, priors, 4]`.
+   * @param[out] var The variances.
+   * @param[in] input The feature map, `[batch, channels, height, width]`.
+   * @param[in] image The images, `[batch, channels, height, width]`.
+   * @param[in] min_sizes The sizes.
+   * @param[in] max_sizes The largest size for each size.
+   * @param[in] aspect_ratios The ratios of width and height, besides 1.
+   * @param[in] variances Four variances.
+   * @param[in] flip True to add the reciprocals of ratios.
+   * @param[in] clip True to limit corners to the image.
+   * @param[in] step_w The distance of boxes; 0: that of pixels.
+   * @param[in] step_h The distance of boxes; 0: that of pixels.
+   * @param[in] offset The centre of a box, in distances from its pixel.
+   * @param[in] min_max_aspect_ratios_order True if the largest size comes before the ratios.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* var,
+        const TenonTensor* input, const TenonTensor* image, const double* min_sizes,
+        size_t min_sizes_count, const double* max_sizes, size_t max_sizes_count,
+        const double* aspect_ratios, size_t aspect_ratios_count, const double* variances,
+        size_t variances_count, bool flip, bool clip, double step_w, double step_h, double offset,
+        bool min_max_aspect_ratios_order);
+    uint64_t data_types;
+  } prior_box;
+
+  /** @brief Computes the shape of an output of `prior_box`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* input,
+        const TenonTensor* image, const double* min_sizes, size_t min_sizes_count,
+        const double* max_sizes, size_t max_sizes_count, const double* aspect_ratios,
+        size_t aspect_ratios_count, const double* variances, size_t variances_count, bool flip,
+        bool clip, double step_w, double step_h, double offset, bool min_max_aspect_ratios_order);
+    uint64_t data_types;
+  } prior_box_out_shape;
+
+  /** @brief Computes the shape of an output of `prior_box`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* var_shape, const TenonTensor* input,
+        const TenonTensor* image, const double* min_sizes, size_t min_sizes_count,
+        const double* max_sizes, size_t max_sizes_count, const double* aspect_ratios,
+        size_t aspect_ratios_count, const double* variances, size_t variances_count, bool flip,
+        bool clip, double step_w, double step_h, double offset, bool min_max_aspect_ratios_order);
+    uint64_t data_types;
+  } prior_box_var_shape;
+
+  /**
+   * @brief Computes the boxes and the scores of an output of YOLOv3.
+   *
+   * Each pixel has a box for each anchor: Redmon and Farhadi, "YOLOv3", 2018. A box whose confidence is less than `conf_thresh`
+   * is zeros, and so are its scores.
+   *
+   * @param[out] boxes The boxes, `[batch, anchors * height * width, 4]`.
+   * @param[out] scores The scores, `[batch, anchors * height * width, classes]`.
+   * @param[in] x The output, `[batch, anchors * (5 + classes), height, width]`.
+   * @param[in] img_size The height and the width of each image, `[batch, 2]`.
+   * @param[in] anchors The widths and heights of anchors.
+   * @param[in] class_num The number of classes.
+   * @param[in] conf_thresh The least confidence.
+   * @param[in] downsample_ratio The size of a pixel.
+   * @param[in] clip_bbox True to limit corners to the image.
+   * @param[in] scale_x_y The factor of centres.
+   * @param[in] iou_aware True if channels for overlaps come first.
+   * @param[in] iou_aware_factor The exponent of overlaps in the confidence.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* boxes, const TenonTensor* scores,
+        const TenonTensor* x, const TenonTensor* img_size, const int64_t* anchors,
+        size_t anchors_count, int64_t class_num, double conf_thresh, int64_t downsample_ratio,
+        bool clip_bbox, double scale_x_y, bool iou_aware, double iou_aware_factor);
+    uint64_t data_types;
+  } yolo_box;
+
+  /** @brief Computes the shape of an output of `yolo_box`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* boxes_shape, const TenonTensor* x,
+        const TenonTensor* img_size, const int64_t* anchors, size_t anchors_count,
+        int64_t class_num, double conf_thresh, int64_t downsample_ratio, bool clip_bbox,
+        double scale_x_y, bool iou_aware, double iou_aware_factor);
+    uint64_t data_types;
+  } yolo_box_boxes_shape;
+
+  /** @brief Computes the shape of an output of `yolo_box`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* scores_shape, const TenonTensor* x,
+        const TenonTensor* img_size, const int64_t* anchors, size_t anchors_count,
+        int64_t class_num, double conf_thresh, int64_t downsample_ratio, bool clip_bbox,
+        double scale_x_y, bool iou_aware, double iou_aware_factor);
+    uint64_t data_types;
+  } yolo_box_scores_shape;
+
+  /**
+   * @brief Selects the best boxes of a region proposal network.
+   *
+   * Ren et al., "Faster R-CNN", 2015. Of each image the boxes with the best scores are decoded, limited to the image, and left out
+   * if they are too small or overlap a better one. An image without boxes has one of zeros.
+   *
+   * @param[out] rpn_rois The boxes, `[boxes, 4]`.
+   * @param[out] rpn_roi_probs Their scores, `[boxes, 1]`.
+   * @param[out] rpn_rois_num The number of boxes of each image.
+   * @param[in] scores The scores, `[batch, anchors, height, width]`.
+   * @param[in] bbox_deltas The offsets, `[batch, 4 * anchors, height, width]`.
+   * @param[in] im_shape The height and the width of each image, `[batch, 2]`.
+   * @param[in] anchors The anchors, `[height, width, anchors, 4]`.
+   * @param[in] variances The variances of the offsets.
+   * @param[in] pre_nms_top_n The number of boxes that are decoded; 0 or less: all.
+   * @param[in] post_nms_top_n The number of boxes that are selected; 0 or less: all.
+   * @param[in] nms_thresh The largest overlap; 0 or less: any.
+   * @param[in] min_size The least width and height, at least 1.
+   * @param[in] eta The factor of the largest overlap after each selected box, while it is above
+   *     0.5.
+   * @param[in] pixel_offset True if corners are pixels.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* rpn_rois, const TenonTensor* rpn_roi_probs,
+        const TenonTensor* rpn_rois_num, const TenonTensor* scores,
+        const TenonTensor* bbox_deltas, const TenonTensor* im_shape, const TenonTensor* anchors,
+        const TenonTensor* variances, int64_t pre_nms_top_n, int64_t post_nms_top_n,
+        double nms_thresh, double min_size, double eta, bool pixel_offset);
+    uint64_t data_types;
+  } generate_proposals;
+
+  /**
+   * @brief Computes the shape of an output of `generate_proposals`, which depends on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* rpn_rois_shape, const TenonTensor* scores,
+        const TenonTensor* bbox_deltas, const TenonTensor* im_shape, const TenonTensor* anchors,
+        const TenonTensor* variances, int64_t pre_nms_top_n, int64_t post_nms_top_n,
+        double nms_thresh, double min_size, double eta, bool pixel_offset);
+    uint64_t data_types;
+  } generate_proposals_rpn_rois_shape;
+
+  /**
+   * @brief Computes the shape of an output of `generate_proposals`, which depends on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* rpn_roi_probs_shape, const TenonTensor* scores,
+        const TenonTensor* bbox_deltas, const TenonTensor* im_shape, const TenonTensor* anchors,
+        const TenonTensor* variances, int64_t pre_nms_top_n, int64_t post_nms_top_n,
+        double nms_thresh, double min_size, double eta, bool pixel_offset);
+    uint64_t data_types;
+  } generate_proposals_rpn_roi_probs_shape;
+
+  /**
+   * @brief Computes the shape of an output of `generate_proposals`, which depends on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* rpn_rois_num_shape, const TenonTensor* scores,
+        const TenonTensor* bbox_deltas, const TenonTensor* im_shape, const TenonTensor* anchors,
+        const TenonTensor* variances, int64_t pre_nms_top_n, int64_t post_nms_top_n,
+        double nms_thresh, double min_size, double eta, bool pixel_offset);
+    uint64_t data_types;
+  } generate_proposals_rpn_rois_num_shape;
+
+  /**
+   * @brief Selects boxes of each class that do not overlap a better one.
+   *
+   * Images have the same boxes for all classes, or each class has its own and `rois_num` says which image they belong to. A result is
+   * the class, the score and the box, ordered by image and class.
+   *
+   * @param[out] out The results, `[results, 6]`.
+   * @param[out] index Their indices among all boxes, `[results, 1]`.
+   * @param[out] nms_rois_num The number of results of each image.
+   * @param[in] bboxes The boxes, `[batch, boxes, 4]` or `[boxes, classes, 4]`.
+   * @param[in] scores The scores, `[batch, classes, boxes]` or `[boxes, classes]`.
+   * @param[in] rois_num The number of boxes of each image. NULL if there is none.
+   * @param[in] score_threshold Boxes with this score or less are left out.
+   * @param[in] nms_top_k The number of boxes of a class that are tried; -1: all.
+   * @param[in] keep_top_k The number of boxes of an image that are selected; -1: all.
+   * @param[in] nms_threshold The largest overlap.
+   * @param[in] normalized True if corners are normalised.
+   * @param[in] nms_eta The factor of the largest overlap after each selected box, while it is
+   *     above 0.5.
+   * @param[in] background_label The class that is left out.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* index,
+        const TenonTensor* nms_rois_num, const TenonTensor* bboxes, const TenonTensor* scores,
+        const TenonTensor* rois_num, double score_threshold, int64_t nms_top_k,
+        int64_t keep_top_k, double nms_threshold, bool normalized, double nms_eta,
+        int64_t background_label);
+    uint64_t data_types;
+  } multiclass_nms;
+
+  /**
+   * @brief Computes the shape of an output of `multiclass_nms`, which depends on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* bboxes,
+        const TenonTensor* scores, const TenonTensor* rois_num, double score_threshold,
+        int64_t nms_top_k, int64_t keep_top_k, double nms_threshold, bool normalized,
+        double nms_eta, int64_t background_label);
+    uint64_t data_types;
+  } multiclass_nms_out_shape;
+
+  /**
+   * @brief Computes the shape of an output of `multiclass_nms`, which depends on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* index_shape, const TenonTensor* bboxes,
+        const TenonTensor* scores, const TenonTensor* rois_num, double score_threshold,
+        int64_t nms_top_k, int64_t keep_top_k, double nms_threshold, bool normalized,
+        double nms_eta, int64_t background_label);
+    uint64_t data_types;
+  } multiclass_nms_index_shape;
+
+  /**
+   * @brief Computes the shape of an output of `multiclass_nms`, which depends on elements of the
+   * inputs.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* nms_rois_num_shape, const TenonTensor* bboxes,
+        const TenonTensor* scores, const TenonTensor* rois_num, double score_threshold,
+        int64_t nms_top_k, int64_t keep_top_k, double nms_threshold, bool normalized,
+        double nms_eta, int64_t background_label);
+    uint64_t data_types;
+  } multiclass_nms_nms_rois_num_shape;
+
+  /**
+   * @brief Lowers the scores of boxes of each class that overlap better ones, and selects the best.
+   *
+   * Wang et al., "SOLOv2", 2020. A result is the class, the score and the box, ordered by image and score.
+   *
+   * @param[out] out The results, `[results, 6]`.
+   * @param[out] index Their indices among all boxes, `[results, 1]`.
+   * @param[out] rois_num The number of results of each image.
+   * @param[in] bboxes The boxes, `[batch, boxes, 4]`.
+   * @param[in] scores The scores, `[batch, classes, boxes]`.
+   * @param[in] score_threshold Boxes with this score or less are left out.
+   * @param[in] nms_top_k The number of boxes of a class that are tried; -1: all.
+   * @param[in] keep_top_k The number of boxes of an image that are selected; -1: all.
+   * @param[in] post_threshold Boxes with this lowered score or less are left out.
+   * @param[in] use_gaussian True to lower scores by a Gaussian instead of a line.
+   * @param[in] gaussian_sigma The factor in its exponent.
+   * @param[in] background_label The class that is left out.
+   * @param[in] normalized True if corners are normalised.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* index,
+        const TenonTensor* rois_num, const TenonTensor* bboxes, const TenonTensor* scores,
+        double score_threshold, int64_t nms_top_k, int64_t keep_top_k, double post_threshold,
+        bool use_gaussian, double gaussian_sigma, int64_t background_label, bool normalized);
+    uint64_t data_types;
+  } matrix_nms;
+
+  /** @brief Computes the shape of an output of `matrix_nms`, which depends on elements of the inputs. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* bboxes,
+        const TenonTensor* scores, double score_threshold, int64_t nms_top_k, int64_t keep_top_k,
+        double post_threshold, bool use_gaussian, double gaussian_sigma, int64_t background_label,
+        bool normalized);
+    uint64_t data_types;
+  } matrix_nms_out_shape;
+
+  /** @brief Computes the shape of an output of `matrix_nms`, which depends on elements of the inputs. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* index_shape, const TenonTensor* bboxes,
+        const TenonTensor* scores, double score_threshold, int64_t nms_top_k, int64_t keep_top_k,
+        double post_threshold, bool use_gaussian, double gaussian_sigma, int64_t background_label,
+        bool normalized);
+    uint64_t data_types;
+  } matrix_nms_index_shape;
+
+  /** @brief Computes the shape of an output of `matrix_nms`, which depends on elements of the inputs. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* rois_num_shape, const TenonTensor* bboxes,
+        const TenonTensor* scores, double score_threshold, int64_t nms_top_k, int64_t keep_top_k,
+        double post_threshold, bool use_gaussian, double gaussian_sigma, int64_t background_label,
+        bool normalized);
+    uint64_t data_types;
+  } matrix_nms_rois_num_shape;
+
+  /**
+   * @brief Finds the largest pixel in each cell of regions whose corners are rounded.
+   *
+   * As `roi_pool`, with corners that are rounded to pixels, halves away from zero. A region has at least one pixel. A cell without
+   * pixels has the result 0 and the index -1.
+   *
+   * @param[out] out The pixels, `[regions, channels, pooled_height, pooled_width]`.
+   * @param[out] arg_max The indices of the pixels in their channel, row by row.
+   * @param[in] x The images, `[batch, channels, height, width]`.
+   * @param[in] boxes The regions, `[regions, 4]`.
+   * @param[in] boxes_num The number of regions of each image. NULL if there is none.
+   * @param[in] pooled_height The number of cells in a column.
+   * @param[in] pooled_width The number of cells in a row.
+   * @param[in] spatial_scale The factor from corners to pixels.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* arg_max,
+        const TenonTensor* x, const TenonTensor* boxes, const TenonTensor* boxes_num,
+        int64_t pooled_height, int64_t pooled_width, double spatial_scale);
+    uint64_t data_types;
+  } roi_max_pool;
+
+  /** @brief Computes the shape of an output of `roi_max_pool`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* boxes, const TenonTensor* boxes_num, int64_t pooled_height,
+        int64_t pooled_width, double spatial_scale);
+    uint64_t data_types;
+  } roi_max_pool_out_shape;
+
+  /** @brief Computes the shape of an output of `roi_max_pool`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* arg_max_shape, const TenonTensor* x,
+        const TenonTensor* boxes, const TenonTensor* boxes_num, int64_t pooled_height,
+        int64_t pooled_width, double spatial_scale);
+    uint64_t data_types;
+  } roi_max_pool_arg_max_shape;
+
+  /**
+   * @brief Computes the gradient of `roi_max_pool` by the images.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[in] x The images.
+   * @param[in] boxes_num The number of regions of each image. NULL if there is none.
+   * @param[in] arg_max The indices of the pixels.
+   * @param[in] dout The gradient of the result.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* boxes_num, const TenonTensor* arg_max, const TenonTensor* dout);
+    uint64_t data_types;
+  } roi_max_pool_grad;
+
+  /**
+   * @brief Computes the mean of pixels in each cell of regions, from a channel for each cell.
+   *
+   * Dai et al., "R-FCN", 2016. Corners are rounded, then scaled; the right and lower ones are first moved by a pixel. A region is at
+   * least 0.1 pixels wide and high. A cell without pixels has the result 0.
+   *
+   * @param[out] out The means, `[regions, output_channels, pooled_height, pooled_width]`.
+   * @param[in] x The images, `[batch, output_channels * pooled_height * pooled_width, height,
+   *     width]`.
+   * @param[in] boxes The regions, `[regions, 4]`.
+   * @param[in] boxes_num The number of regions of each image. NULL if there is none.
+   * @param[in] pooled_height The number of cells in a column.
+   * @param[in] pooled_width The number of cells in a row.
+   * @param[in] output_channels The number of channels of the result.
+   * @param[in] spatial_scale The factor from corners to pixels.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* boxes, const TenonTensor* boxes_num, int64_t pooled_height,
+        int64_t pooled_width, int64_t output_channels, double spatial_scale);
+    uint64_t data_types;
+  } psroi_pool;
+
+  /** @brief Computes the shape of an output of `psroi_pool`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* boxes, const TenonTensor* boxes_num, int64_t pooled_height,
+        int64_t pooled_width, int64_t output_channels, double spatial_scale);
+    uint64_t data_types;
+  } psroi_pool_out_shape;
+
+  /**
+   * @brief Computes the gradient of `psroi_pool` by the images.
+   *
+   * @param[out] dx The gradient of the images.
+   * @param[in] x The images.
+   * @param[in] boxes The regions.
+   * @param[in] boxes_num The number of regions of each image. NULL if there is none.
+   * @param[in] dout The gradient of the means.
+   * @param[in] pooled_height As for `psroi_pool`.
+   * @param[in] pooled_width As for `psroi_pool`.
+   * @param[in] output_channels As for `psroi_pool`.
+   * @param[in] spatial_scale As for `psroi_pool`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* boxes, const TenonTensor* boxes_num, const TenonTensor* dout,
+        int64_t pooled_height, int64_t pooled_width, int64_t output_channels,
+        double spatial_scale);
+    uint64_t data_types;
+  } psroi_pool_grad;
+
+  /** @} */
+
+  /**
+   * @name Sequences: Paths through sequences: beams, tags, alignments and edits.
+   * @{
+   */
+
+  /**
+   * @brief Follows the parents of the beams of a search back from the last step.
+   *
+   * A parent out of range is an error.
+   *
+   * @param[out] out The tokens of each whole beam.
+   * @param[in] ids The tokens, `[steps, batch, beams]`.
+   * @param[in] parents The beam of the step before that each token follows.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* ids,
+        const TenonTensor* parents);
+    uint64_t data_types;
+  } gather_tree;
+
+  /**
+   * @brief Finds the tags with the largest sum of scores and transitions.
+   *
+   * The algorithm of Viterbi, 1967. With `include_bos_eos_tag` the last tag stands for the start of a sequence, and the one before it
+   * for the end: the row of the last tag is added at the first time, and the row before it at the last time, as in PaddlePaddle.
+   * Of equal sums the first tag is found. Behind a sequence the path has zeros.
+   *
+   * @param[out] scores The largest sums.
+   * @param[out] path The tags, `[batch, longest length]`.
+   * @param[in] potentials The scores, `[batch, times, tags]`.
+   * @param[in] transition The transitions, `[tags, tags]`: from the row to the column.
+   * @param[in] lengths The number of times of each sequence.
+   * @param[in] include_bos_eos_tag True if two tags stand for the start and the end.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* scores, const TenonTensor* path,
+        const TenonTensor* potentials, const TenonTensor* transition, const TenonTensor* lengths,
+        bool include_bos_eos_tag);
+    uint64_t data_types;
+  } viterbi_decode;
+
+  /**
+   * @brief Computes the shape of an output of `viterbi_decode`, which depends on the elements of
+   * `lengths`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* scores_shape, const TenonTensor* potentials,
+        const TenonTensor* transition, const TenonTensor* lengths, bool include_bos_eos_tag);
+    uint64_t data_types;
+  } viterbi_decode_scores_shape;
+
+  /**
+   * @brief Computes the shape of an output of `viterbi_decode`, which depends on the elements of
+   * `lengths`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* path_shape, const TenonTensor* potentials,
+        const TenonTensor* transition, const TenonTensor* lengths, bool include_bos_eos_tag);
+    uint64_t data_types;
+  } viterbi_decode_path_shape;
+
+  /**
+   * @brief Counts the edits from one sequence to another.
+   *
+   * The distance of Levenshtein, 1966: the number of insertions, deletions and substitutions. `normalized` divides it by the length
+   * of the reference, which must not be zero.
+   *
+   * @param[out] sequencenum The number of sequences.
+   * @param[out] out The distances, `[batch, 1]`.
+   * @param[in] hyps The sequences, `[batch, length]`.
+   * @param[in] refs The references, `[batch, length]`.
+   * @param[in] hypslength The length of each sequence. NULL if there is none.
+   * @param[in] refslength The length of each reference. NULL if there is none.
+   * @param[in] normalized True to divide by the length of the reference.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* sequencenum, const TenonTensor* out,
+        const TenonTensor* hyps, const TenonTensor* refs, const TenonTensor* hypslength,
+        const TenonTensor* refslength, bool normalized);
+    uint64_t data_types;
+  } edit_distance;
+
+  /** @brief Computes the shape of an output of `edit_distance`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* sequencenum_shape, const TenonTensor* hyps,
+        const TenonTensor* refs, const TenonTensor* hypslength, const TenonTensor* refslength,
+        bool normalized);
+    uint64_t data_types;
+  } edit_distance_sequencenum_shape;
+
+  /** @brief Computes the shape of an output of `edit_distance`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* hyps,
+        const TenonTensor* refs, const TenonTensor* hypslength, const TenonTensor* refslength,
+        bool normalized);
+    uint64_t data_types;
+  } edit_distance_out_shape;
+
+  /**
+   * @brief Computes the loss of a recurrent neural network transducer, and its gradient.
+   *
+   * Graves, "Sequence Transduction with Recurrent Neural Networks", 2012. The inputs are logarithms of probabilities. The gradient of
+   * labels that are not blank is multiplied by `1 + fastemit_lambda`: Yu et al., "FastEmit", 2021.
+   *
+   * @param[out] loss The losses, `[batch]`.
+   * @param[out] gradient The gradient of each loss.
+   * @param[in] input The logarithms of the probabilities, `[batch, times, length + 1, labels]`.
+   * @param[in] label The labels of the targets, `[batch, length]`.
+   * @param[in] input_lengths The number of times of each sequence.
+   * @param[in] label_lengths The length of each target.
+   * @param[in] blank The label that stands for none.
+   * @param[in] fastemit_lambda The weight of FastEmit.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* loss, const TenonTensor* gradient,
+        const TenonTensor* input, const TenonTensor* label, const TenonTensor* input_lengths,
+        const TenonTensor* label_lengths, int64_t blank, double fastemit_lambda);
+    uint64_t data_types;
+  } rnnt_loss;
+
+  /** @brief Computes the shape of an output of `rnnt_loss`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* loss_shape, const TenonTensor* input,
+        const TenonTensor* label, const TenonTensor* input_lengths,
+        const TenonTensor* label_lengths, int64_t blank, double fastemit_lambda);
+    uint64_t data_types;
+  } rnnt_loss_loss_shape;
+
+  /** @brief Computes the shape of an output of `rnnt_loss`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* gradient_shape, const TenonTensor* input,
+        const TenonTensor* label, const TenonTensor* input_lengths,
+        const TenonTensor* label_lengths, int64_t blank, double fastemit_lambda);
+    uint64_t data_types;
+  } rnnt_loss_gradient_shape;
+
+  /**
+   * @brief Computes the gradient of `rnnt_loss`.
+   *
+   * @param[out] dinput The gradient of the logarithms.
+   * @param[in] gradient The gradient of each loss, from `rnnt_loss`.
+   * @param[in] dloss The gradient of the losses.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dinput, const TenonTensor* gradient,
+        const TenonTensor* dloss);
+    uint64_t data_types;
+  } rnnt_loss_grad;
+
+  /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 10208, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 11312, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

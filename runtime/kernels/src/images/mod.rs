@@ -17,7 +17,7 @@ pub use columns::{masked_col2im, masked_im2col, masked_im2col_shape};
 pub use correlation::{correlation, correlation_grad, correlation_shape};
 pub use overlaps::{box_overlaps, box_overlaps_shape};
 pub use psa_mask::{psa_mask, psa_mask_grad, psa_mask_shape};
-pub(crate) use roi_pool::image_of;
+pub(crate) use roi_pool::{image_of, top};
 pub use roi_pool::{roi_pool, roi_pool_grad, roi_pool_shape};
 pub use rotated_filters::{rotate_filters, rotate_filters_grad, rotate_filters_shape};
 pub use shift::shift_frames;

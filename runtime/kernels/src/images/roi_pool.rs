@@ -129,7 +129,13 @@ fn cells<T: Float>(from: T, to: T, scale: f64, count: usize, len: usize) -> Vec<
     (0..count).map(|n| inside(border(n).floor())..inside(border(n + 1).ceil())).collect()
 }
 
-fn top<T: Float>(pixels: &[T], width: usize, rows: Range<usize>, columns: Range<usize>) -> (T, i64) {
+/// Returns the largest pixel of a cell and its index; 0 and -1 if the cell has no pixels.
+pub(crate) fn top<T: Float>(
+    pixels: &[T],
+    width: usize,
+    rows: Range<usize>,
+    columns: Range<usize>,
+) -> (T, i64) {
     let places = rows.flat_map(|row| columns.clone().map(move |column| row * width + column));
     let mut best: Option<(T, usize)> = None;
     for place in places {

@@ -2,6 +2,7 @@
 
 mod cross_entropy;
 mod ctc;
+mod entropy;
 mod focal;
 mod likelihood;
 mod smoothing;
@@ -11,6 +12,7 @@ pub use ctc::{
     ctc_gradient_shape, ctc_loss, ctc_loss_grad, ctc_loss_of_logits, ctc_loss_of_logits_grad,
     ctc_loss_of_logits_shape,
 };
+pub use entropy::{sigmoid_cross_entropy_with_logits, sigmoid_cross_entropy_with_logits_grad};
 pub use focal::{softmax_focal_loss, softmax_focal_loss_grad, softmax_focal_loss_shape};
 pub use likelihood::{nll_loss, nll_loss_grad};
 pub use smoothing::label_smooth;

@@ -9,5 +9,5 @@ mod roi_align;
 pub use grid_sample::{grid_sample, grid_sample_grad};
 pub(crate) use nms::{by_score, suppress};
 pub use nms::{nms, nms_shape};
-pub(crate) use roi_align::samples_between;
+pub(crate) use roi_align::{images_of_counts, samples_between};
 pub use roi_align::{roi_align, roi_align_grad};

@@ -141,19 +141,7 @@ impl Rules {
             }
             return Ok(indices);
         };
-        expect_shape(&[self.batch], counts.dims())?;
-        let mut images = Vec::with_capacity(regions);
-        for (image, count) in integers(counts)?.into_iter().enumerate() {
-            let count = usize::try_from(count).ok().filter(|count| images.len() + count <= regions);
-            let count = count.ok_or(Error::Length {
-                what: "boxes",
-                expected: images.len() + count.unwrap_or(0),
-                actual: regions,
-            })?;
-            images.resize(images.len() + count, image);
-        }
-        crate::expect_length("boxes", images.len(), regions)?;
-        Ok(images)
+        images_of_counts(counts, self.batch, regions)
     }
 
     /// Calls a function for each cell of each channel with the number of the channel among those of all
@@ -228,6 +216,23 @@ impl Rules {
         }
         samples_between(start, size, samples, [-1.0, len as f64])
     }
+}
+
+/// Returns the image index of each region from the number of regions of each image.
+pub(crate) fn images_of_counts(counts: &View<'_>, batch: usize, regions: usize) -> Result<Vec<usize>> {
+    expect_shape(&[batch], counts.dims())?;
+    let mut images = Vec::with_capacity(regions);
+    for (image, count) in integers(counts)?.into_iter().enumerate() {
+        let count = usize::try_from(count).ok().filter(|count| images.len() + count <= regions);
+        let count = count.ok_or(Error::Length {
+            what: "boxes",
+            expected: images.len() + count.unwrap_or(0),
+            actual: regions,
+        })?;
+        images.resize(images.len() + count, image);
+    }
+    crate::expect_length("boxes", images.len(), regions)?;
+    Ok(images)
 }
 
 /// Returns the samples of a cell that may lie between two coordinates, so that the run time does not depend on

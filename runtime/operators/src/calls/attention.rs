@@ -81,4 +81,36 @@ impl Attention for CpuOperators {
             ),
         )
     }
+
+    fn masked_softmax(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        mask: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let mask = call.input(mask)?;
+        call.run(
+            "masked_softmax",
+            move || tenon_kernels::softmax::masked_softmax(&mut out, &x, &mask),
+        )
+    }
+
+    fn causal_softmax(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        call.run(
+            "causal_softmax",
+            move || tenon_kernels::softmax::causal_softmax(&mut out, &x),
+        )
+    }
 }

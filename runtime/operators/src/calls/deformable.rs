@@ -115,6 +115,121 @@ impl Deformable for CpuOperators {
         )
     }
 
+    fn deformable_conv(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let offset = call.input(offset)?;
+        let filter = call.input(filter)?;
+        let mask = call.optional(mask)?;
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let dilations = dilations.to_vec();
+        call.run(
+            "deformable_conv",
+            move || tenon_kernels::deformable::deformable_conv(
+                &mut out,
+                &x,
+                &offset,
+                &filter,
+                mask.as_ref(),
+                &strides,
+                &paddings,
+                &dilations,
+                groups,
+            ),
+        )
+    }
+
+    fn deformable_conv_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(
+            tenon_kernels::deformable::deformable_conv_shape(
+                meta(x)?,
+                meta(offset)?,
+                meta(filter)?,
+                optional_meta(mask)?,
+                strides,
+                paddings,
+                dilations,
+                groups,
+            ),
+        )
+    }
+
+    fn deformable_conv_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        doffset: Option<&mut TensorMut<'_>>,
+        dfilter: Option<&mut TensorMut<'_>>,
+        dmask: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        dout: &TensorRef<'_>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut doffset = call.optional_output(doffset)?;
+        let mut dfilter = call.optional_output(dfilter)?;
+        let mut dmask = call.optional_output(dmask)?;
+        let x = call.input(x)?;
+        let offset = call.input(offset)?;
+        let filter = call.input(filter)?;
+        let mask = call.optional(mask)?;
+        let dout = call.input(dout)?;
+        let strides = strides.to_vec();
+        let paddings = paddings.to_vec();
+        let dilations = dilations.to_vec();
+        call.run(
+            "deformable_conv_grad",
+            move || tenon_kernels::deformable::deformable_conv_grad(
+                dx.as_mut(),
+                doffset.as_mut(),
+                dfilter.as_mut(),
+                dmask.as_mut(),
+                &x,
+                &offset,
+                &filter,
+                mask.as_ref(),
+                &dout,
+                &strides,
+                &paddings,
+                &dilations,
+                groups,
+            ),
+        )
+    }
+
     fn deformable_attention(
         &self,
         launch: Launch,

@@ -428,6 +428,65 @@ impl Loss for CpuOperators {
         )
     }
 
+    fn sigmoid_cross_entropy_with_logits(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        normalize: bool,
+        ignore_index: i64,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let weight = call.optional(weight)?;
+        call.run(
+            "sigmoid_cross_entropy_with_logits",
+            move || tenon_kernels::loss::sigmoid_cross_entropy_with_logits(
+                &mut out,
+                &x,
+                &label,
+                weight.as_ref(),
+                normalize,
+                ignore_index,
+            ),
+        )
+    }
+
+    fn sigmoid_cross_entropy_with_logits_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        dout: &TensorRef<'_>,
+        normalize: bool,
+        ignore_index: i64,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.output(dx)?;
+        let x = call.input(x)?;
+        let label = call.input(label)?;
+        let weight = call.optional(weight)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "sigmoid_cross_entropy_with_logits_grad",
+            move || tenon_kernels::loss::sigmoid_cross_entropy_with_logits_grad(
+                &mut dx,
+                &x,
+                &label,
+                weight.as_ref(),
+                &dout,
+                normalize,
+                ignore_index,
+            ),
+        )
+    }
+
     fn sigmoid_focal_loss(
         &self,
         launch: Launch,

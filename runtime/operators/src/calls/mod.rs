@@ -41,3 +41,7 @@ mod regions;
 mod sparse;
 mod spectrum;
 mod complex_numbers;
+mod graph;
+mod quantization;
+mod detection;
+mod sequences;

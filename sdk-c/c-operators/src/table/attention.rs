@@ -39,6 +39,21 @@ pub(crate) struct Functions {
             bool,
         ) -> Status,
     >,
+    masked_softmax: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
+    causal_softmax: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
 }
 
 impl Attention for CTable {
@@ -128,6 +143,48 @@ impl Attention for CTable {
                         causal,
                     )
                 }
+            },
+        )
+    }
+
+    fn masked_softmax(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        mask: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self.functions().attention.masked_softmax.get("masked_softmax")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let mask = tensor(mask);
+        self.call(
+            "masked_softmax",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe { callee(launch, &raw const out, &raw const x, &raw const mask) }
+            },
+        )
+    }
+
+    fn causal_softmax(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self.functions().attention.causal_softmax.get("causal_softmax")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        self.call(
+            "causal_softmax",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe { callee(launch, &raw const out, &raw const x) }
             },
         )
     }

@@ -65,6 +65,61 @@ pub(crate) struct Functions {
             usize,
         ) -> Status,
     >,
+    deformable_conv: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            i64,
+        ) -> Status,
+    >,
+    deformable_conv_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            i64,
+        ) -> Status,
+    >,
+    deformable_conv_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            *const i64,
+            usize,
+            i64,
+        ) -> Status,
+    >,
     deformable_attention: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
@@ -249,6 +304,162 @@ impl Deformable for CTable {
                         paddings.len(),
                         dilations.as_ptr(),
                         dilations.len(),
+                    )
+                }
+            },
+        )
+    }
+
+    fn deformable_conv(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        let callee = self.functions().deformable.deformable_conv.get("deformable_conv")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let offset = tensor(offset);
+        let filter = tensor(filter);
+        let mask = optional(mask);
+        self.call(
+            "deformable_conv",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const x,
+                        &raw const offset,
+                        &raw const filter,
+                        mask.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        strides.as_ptr(),
+                        strides.len(),
+                        paddings.as_ptr(),
+                        paddings.len(),
+                        dilations.as_ptr(),
+                        dilations.len(),
+                        groups,
+                    )
+                }
+            },
+        )
+    }
+
+    fn deformable_conv_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .deformable
+            .deformable_conv_out_shape
+            .get("deformable_conv_out_shape")?;
+        let x = tensor(x);
+        let offset = tensor(offset);
+        let filter = tensor(filter);
+        let mask = optional(mask);
+        self.shape(
+            "deformable_conv_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        out_shape,
+                        &raw const x,
+                        &raw const offset,
+                        &raw const filter,
+                        mask.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        strides.as_ptr(),
+                        strides.len(),
+                        paddings.as_ptr(),
+                        paddings.len(),
+                        dilations.as_ptr(),
+                        dilations.len(),
+                        groups,
+                    )
+                }
+            },
+        )
+    }
+
+    fn deformable_conv_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        doffset: Option<&mut TensorMut<'_>>,
+        dfilter: Option<&mut TensorMut<'_>>,
+        dmask: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        dout: &TensorRef<'_>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .deformable
+            .deformable_conv_grad
+            .get("deformable_conv_grad")?;
+        let dx = optional(dx);
+        let doffset = optional(doffset);
+        let dfilter = optional(dfilter);
+        let dmask = optional(dmask);
+        let x = tensor(x);
+        let offset = tensor(offset);
+        let filter = tensor(filter);
+        let mask = optional(mask);
+        let dout = tensor(dout);
+        self.call(
+            "deformable_conv_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        dx.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        doffset.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        dfilter.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        dmask.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const x,
+                        &raw const offset,
+                        &raw const filter,
+                        mask.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const dout,
+                        strides.as_ptr(),
+                        strides.len(),
+                        paddings.as_ptr(),
+                        paddings.len(),
+                        dilations.as_ptr(),
+                        dilations.len(),
+                        groups,
                     )
                 }
             },

@@ -158,6 +158,29 @@ pub(crate) struct Functions {
             f64,
         ) -> Status,
     >,
+    sigmoid_cross_entropy_with_logits: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            bool,
+            i64,
+        ) -> Status,
+    >,
+    sigmoid_cross_entropy_with_logits_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            bool,
+            i64,
+        ) -> Status,
+    >,
     sigmoid_focal_loss: Slot<
         unsafe extern "C-unwind" fn(
             *const ffi::Launch,
@@ -910,6 +933,89 @@ impl Loss for CTable {
                         &raw const label,
                         &raw const weight,
                         &raw const dout,
+                        ignore_index,
+                    )
+                }
+            },
+        )
+    }
+
+    fn sigmoid_cross_entropy_with_logits(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        normalize: bool,
+        ignore_index: i64,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .loss
+            .sigmoid_cross_entropy_with_logits
+            .get("sigmoid_cross_entropy_with_logits")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let label = tensor(label);
+        let weight = optional(weight);
+        self.call(
+            "sigmoid_cross_entropy_with_logits",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const x,
+                        &raw const label,
+                        weight.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        normalize,
+                        ignore_index,
+                    )
+                }
+            },
+        )
+    }
+
+    fn sigmoid_cross_entropy_with_logits_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        dout: &TensorRef<'_>,
+        normalize: bool,
+        ignore_index: i64,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .loss
+            .sigmoid_cross_entropy_with_logits_grad
+            .get("sigmoid_cross_entropy_with_logits_grad")?;
+        let dx = tensor(dx);
+        let x = tensor(x);
+        let label = tensor(label);
+        let weight = optional(weight);
+        let dout = tensor(dout);
+        self.call(
+            "sigmoid_cross_entropy_with_logits_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const dx,
+                        &raw const x,
+                        &raw const label,
+                        weight.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const dout,
+                        normalize,
                         ignore_index,
                     )
                 }

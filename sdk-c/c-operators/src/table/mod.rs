@@ -41,6 +41,10 @@ mod regions;
 mod sparse;
 mod spectrum;
 mod complex_numbers;
+mod graph;
+mod quantization;
+mod detection;
+mod sequences;
 
 /// The table of a plugin.
 #[repr(C)]
@@ -86,9 +90,13 @@ pub struct TenonOperators {
     sparse: sparse::Functions,
     spectrum: spectrum::Functions,
     complex_numbers: complex_numbers::Functions,
+    graph: graph::Functions,
+    quantization: quantization::Functions,
+    detection: detection::Functions,
+    sequences: sequences::Functions,
 }
 
-const _: [(); 10208] = [(); size_of::<TenonOperators>()];
+const _: [(); 11312] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -332,6 +340,8 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("sigmoid_cross_entropy_dlabel", 3429100628528329288),
     ("weighted_sigmoid_cross_entropy", 7587159464896673857),
     ("weighted_sigmoid_cross_entropy_dx", 12887382787935349102),
+    ("sigmoid_cross_entropy_with_logits", 3389941113784711745),
+    ("sigmoid_cross_entropy_with_logits_grad", 8298431426433363914),
     ("sigmoid_focal_loss", 2277718577796144803),
     ("sigmoid_focal_loss_dx", 484164512474481044),
     ("log_loss", 5209240510742202207),
@@ -391,6 +401,8 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("batch_norm_grad", 1958872608293616791),
     ("attention", 532203123522258682),
     ("attention_grad", 11445797960276460875),
+    ("masked_softmax", 11159821746573734140),
+    ("causal_softmax", 10866268396810417478),
     ("conv", 6397627043370289430),
     ("conv_grad", 13430432964402689567),
     ("conv_transpose", 5172544239683380982),
@@ -663,6 +675,9 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("deformable_columns", 4531740634057409774),
     ("deformable_columns_out_shape", 6495637228154919330),
     ("deformable_columns_grad", 17510959667929295318),
+    ("deformable_conv", 4023923060916886106),
+    ("deformable_conv_out_shape", 5105882122351271504),
+    ("deformable_conv_grad", 7264484563192559254),
     ("deformable_attention", 11278816705043692783),
     ("deformable_attention_out_shape", 15274415890524054497),
     ("deformable_attention_grad", 15519285748288174348),
@@ -729,4 +744,66 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("complex_grad", 4819655686307231601),
     ("as_complex", 5584010755688214855),
     ("as_real", 6691342428517223879),
+    ("send_u_recv", 4619864098469930509),
+    ("send_u_recv_out_shape", 11790710571602503846),
+    ("send_u_recv_dst_count_shape", 10269787282044128798),
+    ("send_u_recv_grad", 2211189252337454278),
+    ("send_ue_recv", 1745163097714867061),
+    ("send_ue_recv_out_shape", 6804629013926410278),
+    ("send_ue_recv_dst_count_shape", 14218239707602884318),
+    ("send_ue_recv_grad", 16035432138360353379),
+    ("send_uv", 14886881650047898330),
+    ("send_uv_out_shape", 10022622635130835796),
+    ("send_uv_grad", 18119852575247203730),
+    ("segment_pool", 1299597434533144919),
+    ("segment_pool_out_shape", 5000338862752112237),
+    ("segment_pool_summed_ids_shape", 5464297287271132889),
+    ("segment_pool_grad", 2766394176164224434),
+    ("fake_quantize_abs_max", 6815247298086150106),
+    ("fake_quantize_moving_average", 13257672007561374207),
+    ("moving_average_abs_max_scale", 18034649295817008159),
+    ("quantize_linear", 13748054256047004299),
+    ("quantize_linear_training", 9081249958756179833),
+    ("quantize_by_scale", 5934346507066071666),
+    ("dequantize_by_scale", 16671152435069146271),
+    ("dequantize_linear", 12764081311063356944),
+    ("dequantize_channels", 7686702544813243334),
+    ("box_coder", 5139015220059410585),
+    ("box_coder_out_shape", 17328162945323259053),
+    ("prior_box", 2463543520954693660),
+    ("prior_box_out_shape", 8097997329745055221),
+    ("prior_box_var_shape", 332675107887234849),
+    ("yolo_box", 13526890744992814815),
+    ("yolo_box_boxes_shape", 4580333418179319667),
+    ("yolo_box_scores_shape", 14288433488833991701),
+    ("generate_proposals", 13723387677215685367),
+    ("generate_proposals_rpn_rois_shape", 12764046616199389566),
+    ("generate_proposals_rpn_roi_probs_shape", 15009438447177346682),
+    ("generate_proposals_rpn_rois_num_shape", 5074447867451884112),
+    ("multiclass_nms", 928474094153417824),
+    ("multiclass_nms_out_shape", 16886771935828861081),
+    ("multiclass_nms_index_shape", 5355416098012426977),
+    ("multiclass_nms_nms_rois_num_shape", 5313721491024576471),
+    ("matrix_nms", 968922089894869176),
+    ("matrix_nms_out_shape", 6942073261557957550),
+    ("matrix_nms_index_shape", 5364417879496871990),
+    ("matrix_nms_rois_num_shape", 9550628336976484618),
+    ("roi_max_pool", 4001034895690676757),
+    ("roi_max_pool_out_shape", 4381332063787357356),
+    ("roi_max_pool_arg_max_shape", 2221030473593812612),
+    ("roi_max_pool_grad", 3326044702586188948),
+    ("psroi_pool", 11622049651611557290),
+    ("psroi_pool_out_shape", 15169106779885320096),
+    ("psroi_pool_grad", 17283283202699573215),
+    ("gather_tree", 17471398689457480167),
+    ("viterbi_decode", 9822615672588980679),
+    ("viterbi_decode_scores_shape", 18084656859046337785),
+    ("viterbi_decode_path_shape", 17292116213184030253),
+    ("edit_distance", 2718599814672401178),
+    ("edit_distance_sequencenum_shape", 1304248715643008873),
+    ("edit_distance_out_shape", 16109061293147634197),
+    ("rnnt_loss", 5451394703281946741),
+    ("rnnt_loss_loss_shape", 14450781773074403164),
+    ("rnnt_loss_gradient_shape", 14437982405507481542),
+    ("rnnt_loss_grad", 8177957100668093520),
 ];

@@ -74,6 +74,7 @@ from tenon.ops.arithmetic import (
     trunc_divide,
 )
 from tenon.ops.assignment import index_add, put_along_axis, scatter, scatter_nd_add
+from tenon.ops.attention import causal_softmax, masked_softmax
 from tenon.ops.comparison import (
     equal,
     greater_equal,
@@ -89,7 +90,17 @@ from tenon.ops.comparison import (
 from tenon.ops.complex_numbers import complex_is_finite, complex_is_inf, complex_is_nan, conj
 from tenon.ops.conversion import cast
 from tenon.ops.creation import arange_tensor, linspace, logspace
-from tenon.ops.deformable import deformable_attention, deformable_columns
+from tenon.ops.deformable import deformable_attention, deformable_columns, deformable_conv
+from tenon.ops.detection import (
+    box_coder,
+    generate_proposals,
+    matrix_nms,
+    multiclass_nms,
+    prior_box,
+    psroi_pool,
+    roi_max_pool,
+    yolo_box,
+)
 from tenon.ops.diagonals import fill_diagonal, tril_triu
 from tenon.ops.elementary import (
     abs,
@@ -133,6 +144,7 @@ from tenon.ops.elementary import (
     trunc,
 )
 from tenon.ops.expansion import repeat_interleave
+from tenon.ops.graph import segment_pool, send_u_recv, send_ue_recv, send_uv
 from tenon.ops.images import (
     box_overlaps,
     carafe,
@@ -168,6 +180,7 @@ from tenon.ops.loss import (
     label_smooth,
     log_loss,
     sigmoid_cross_entropy,
+    sigmoid_cross_entropy_with_logits,
     sigmoid_focal_loss,
     smooth_l1_loss,
     softmax_focal_loss,
@@ -185,6 +198,14 @@ from tenon.ops.points import (
     voxel_coordinates,
 )
 from tenon.ops.polygons import enclosing_rectangles, polygon_nms, polygon_overlaps, sort_vertices
+from tenon.ops.quantization import (
+    dequantize_by_scale,
+    dequantize_linear,
+    fake_quantize_moving_average,
+    quantize_by_scale,
+    quantize_linear,
+    quantize_linear_training,
+)
 from tenon.ops.reduction import (
     all,
     any,
@@ -204,6 +225,7 @@ from tenon.ops.reduction import (
 )
 from tenon.ops.regions import border_align, deformable_roi_pool, max_roi_align, precise_roi_pool, rotated_roi_align
 from tenon.ops.scan import cummax, cummin, cumprod, cumsum, logcumsumexp
+from tenon.ops.sequences import edit_distance, gather_tree, rnnt_loss, viterbi_decode
 from tenon.ops.slicing import crop, flip, roll
 from tenon.ops.sorting import argsort, kthvalue, mode, searchsorted, topk, unique
 from tenon.ops.sparse import sparse_convolution, sparse_matmul, sparse_max_pool
@@ -241,9 +263,11 @@ __all__ = [
     "bitwise_right_shift_logical",
     "bitwise_xor",
     "border_align",
+    "box_coder",
     "box_overlaps",
     "carafe",
     "cast",
+    "causal_softmax",
     "ceil",
     "celu",
     "clip",
@@ -265,10 +289,14 @@ __all__ = [
     "cumsum",
     "deformable_attention",
     "deformable_columns",
+    "deformable_conv",
     "deformable_roi_pool",
+    "dequantize_by_scale",
+    "dequantize_linear",
     "digamma",
     "div_scale",
     "divide",
+    "edit_distance",
     "elementwise_pow",
     "elu",
     "enclosing_rectangles",
@@ -277,6 +305,7 @@ __all__ = [
     "erfinv",
     "exp",
     "expm1",
+    "fake_quantize_moving_average",
     "fft_c2c",
     "fill_diagonal",
     "flip",
@@ -286,7 +315,9 @@ __all__ = [
     "fmin",
     "fmod",
     "frobenius_norm",
+    "gather_tree",
     "gelu",
+    "generate_proposals",
     "greater_equal",
     "greater_than",
     "group_norm",
@@ -336,7 +367,9 @@ __all__ = [
     "masked_fill",
     "masked_im2col",
     "masked_select",
+    "masked_softmax",
     "matmul",
+    "matrix_nms",
     "max",
     "max_roi_align",
     "maximum",
@@ -345,6 +378,7 @@ __all__ = [
     "minimum",
     "mish",
     "mode",
+    "multiclass_nms",
     "multiply",
     "nansum",
     "nearest_points",
@@ -362,9 +396,14 @@ __all__ = [
     "pow",
     "precise_roi_pool",
     "prelu",
+    "prior_box",
     "prod",
     "psa_mask",
+    "psroi_pool",
     "put_along_axis",
+    "quantize_by_scale",
+    "quantize_linear",
+    "quantize_linear_training",
     "reciprocal",
     "relu",
     "relu6",
@@ -372,6 +411,8 @@ __all__ = [
     "renorm",
     "repeat_interleave",
     "rms_norm",
+    "rnnt_loss",
+    "roi_max_pool",
     "roi_pool",
     "roll",
     "rotate_filters",
@@ -382,10 +423,15 @@ __all__ = [
     "scatter",
     "scatter_nd_add",
     "searchsorted",
+    "segment_pool",
     "select",
     "selu",
+    "send_u_recv",
+    "send_ue_recv",
+    "send_uv",
     "sigmoid",
     "sigmoid_cross_entropy",
+    "sigmoid_cross_entropy_with_logits",
     "sigmoid_focal_loss",
     "sign",
     "silu",
@@ -421,6 +467,8 @@ __all__ = [
     "trunc_divide",
     "unique",
     "upfirdn",
+    "viterbi_decode",
     "voxel_coordinates",
     "weighted_sigmoid_cross_entropy",
+    "yolo_box",
 ]

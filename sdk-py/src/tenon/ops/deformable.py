@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tenon.stream import Stream
 
 _DEFORMABLE_COLUMNS = _compute.Operator("deformable_columns", "float", "0", "IIII", shapes="out")
+_DEFORMABLE_CONV = _compute.Operator("deformable_conv", "float", "0", "IIIi", shapes="out")
 _DEFORMABLE_ATTENTION = _compute.Operator("deformable_attention", "float", "0", "", shapes="out")
 
 
@@ -59,6 +60,46 @@ def deformable_columns(
         The samples, `[batch, channels * kernel height * kernel width, rows * columns]`.
     """
     return _DEFORMABLE_COLUMNS.one([x, offset, mask], [kernel, strides, paddings, dilations], None, None, out, stream)
+
+
+def deformable_conv(
+    x: Buffer,
+    offset: Buffer,
+    filter: Buffer,
+    mask: Buffer | None = None,
+    *,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    dilations: Sequence[int],
+    groups: int = 1,
+    out: Buffer | None = None,
+    stream: Stream | None = None,
+) -> Buffer:
+    """Convolves images with windows whose elements are moved by offsets.
+
+    The product of the weights with `deformable_columns`.
+
+    Args:
+        x: The images, `[batch, channels, height, width]`.
+        offset: The offsets, `[batch, groups of offsets * kernel height * kernel width * 2,
+            rows, columns]`.
+        filter: The weights, `[output channels, channels / groups, kernel height, kernel
+            width]`.
+        mask: The factors, `[batch, groups of offsets * kernel height * kernel width, rows,
+            columns]`.
+        strides: The distances of windows.
+        paddings: The rows above the image, and the columns to its left, that windows begin at.
+        dilations: The distances of the elements of a window.
+        groups: The number of groups of channels with their own weights.
+        out: The buffer for the result, which may be an input. None: a new one.
+        stream: The stream on which it is computed. None: the current stream of the device.
+
+    Returns:
+        The result, `[batch, output channels, rows, columns]`.
+    """
+    return _DEFORMABLE_CONV.one(
+        [x, offset, filter, mask], [strides, paddings, dilations, groups], None, None, out, stream
+    )
 
 
 def deformable_attention(

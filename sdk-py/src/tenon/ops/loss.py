@@ -24,6 +24,7 @@ _SMOOTH_L1_LOSS = _compute.Operator("smooth_l1_loss", "float", "elements", "f")
 _BCE_LOSS = _compute.Operator("bce_loss", "float", "elements", "")
 _SIGMOID_CROSS_ENTROPY = _compute.Operator("sigmoid_cross_entropy", "float", "elements", "f")
 _WEIGHTED_SIGMOID_CROSS_ENTROPY = _compute.Operator("weighted_sigmoid_cross_entropy", "float", "elements", "f")
+_SIGMOID_CROSS_ENTROPY_WITH_LOGITS = _compute.Operator("sigmoid_cross_entropy_with_logits", "float", "0", "bi")
 _SIGMOID_FOCAL_LOSS = _compute.Operator("sigmoid_focal_loss", "float", "elements", "ff")
 _LOG_LOSS = _compute.Operator("log_loss", "float", "elements", "f")
 _KLDIV_LOSS = _compute.Operator("kldiv_loss", "float", "elements", "b")
@@ -165,6 +166,40 @@ def weighted_sigmoid_cross_entropy(
         The result.
     """
     return _WEIGHTED_SIGMOID_CROSS_ENTROPY.elementwise([x, label, weight], [ignore_index], out, stream)
+
+
+def sigmoid_cross_entropy_with_logits(
+    x: Buffer,
+    label: Buffer,
+    weight: Buffer | None = None,
+    normalize: bool = False,
+    ignore_index: int = -100,
+    *,
+    out: Buffer | None = None,
+    stream: Stream | None = None,
+) -> Buffer:
+    """Computes the binary cross entropy of logits, divided by the number of labels on request.
+
+    The kernel behind PaddlePaddle's `binary_cross_entropy_with_logits`: `sigmoid_cross_entropy` or,
+    with a weight, `weighted_sigmoid_cross_entropy`. `normalize` divides the result by the number of
+    labels that count. PaddlePaddle's CPU kernel of 2.6 has another value for negative logits with a
+    weight, though the same gradient.
+
+    Args:
+        x: The logits.
+        label: The labels, from 0 to 1.
+        weight: The weights of the logarithms.
+        normalize: True to divide by the number of labels that count.
+        ignore_index: A label that does not count.
+        out: The buffer for the result, which may be an input. None: a new one.
+        stream: The stream on which it is computed. None: the current stream of the device.
+
+    Returns:
+        The losses.
+    """
+    return _SIGMOID_CROSS_ENTROPY_WITH_LOGITS.one(
+        [x, label, weight], [normalize, ignore_index], [_compute.same(x)], None, out, stream
+    )
 
 
 def sigmoid_focal_loss(

@@ -38,6 +38,14 @@ pub(super) fn register(registry: Registry) -> Result<()> {
             &[FLOATS],
         )?;
     registry.add_any::<WarpctcGrad<'static>>(&["ctc_loss_of_logits_grad"], &[FLOATS])?;
+    registry
+        .add_any::<
+            SigmoidCrossEntropyWithLogits<'static>,
+        >(&["sigmoid_cross_entropy_with_logits"], &[FLOATS])?;
+    registry
+        .add_any::<
+            SigmoidCrossEntropyWithLogitsGrad<'static>,
+        >(&["sigmoid_cross_entropy_with_logits_grad"], &[FLOATS])?;
     Ok(())
 }
 
@@ -423,6 +431,66 @@ impl Run<Any> for WarpctcGrad<'_> {
                     &gradient,
                     &dloss,
                     self.norm_by_times,
+                )
+        })
+    }
+}
+
+kernel! {
+    /// Computes the binary cross entropy of logits, divided by the number of labels on request.
+    struct SigmoidCrossEntropyWithLogits<'c> = c"sigmoid_cross_entropy_with_logits" {
+        inputs: { x: Tensor<'c>, label: Tensor<'c>, weight: Option<Tensor<'c>> },
+        attributes: { normalize: bool, ignore_index: i32 },
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for SigmoidCrossEntropyWithLogits<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let label = self.label.view()?;
+        let weight = self.weight.map(Tensor::view).transpose()?;
+        let mut out = self.out.view(outputs::like(&x))?;
+        call.run(|device, launch| {
+            device
+                .sigmoid_cross_entropy_with_logits(
+                    launch,
+                    &mut out,
+                    &x,
+                    &label,
+                    weight.as_ref(),
+                    self.normalize,
+                    i64::from(self.ignore_index),
+                )
+        })
+    }
+}
+
+kernel! {
+    /// Computes the gradient of `sigmoid_cross_entropy_with_logits` by the logits.
+    struct SigmoidCrossEntropyWithLogitsGrad<'c> = c"sigmoid_cross_entropy_with_logits_grad" {
+        inputs: { x: Tensor<'c>, label: Tensor<'c>, weight: Option<Tensor<'c>>, dout: Tensor<'c> },
+        attributes: { normalize: bool, ignore_index: i32 },
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for SigmoidCrossEntropyWithLogitsGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let label = self.label.view()?;
+        let weight = self.weight.map(Tensor::view).transpose()?;
+        let dout = self.dout.view()?;
+        let mut dx = self.dx.view(outputs::like(&x))?;
+        call.run(|device, launch| {
+            device
+                .sigmoid_cross_entropy_with_logits_grad(
+                    launch,
+                    &mut dx,
+                    &x,
+                    &label,
+                    weight.as_ref(),
+                    &dout,
+                    self.normalize,
+                    i64::from(self.ignore_index),
                 )
         })
     }

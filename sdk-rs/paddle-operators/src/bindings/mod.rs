@@ -33,6 +33,10 @@ mod special;
 mod vision;
 mod spectrum;
 mod complex_numbers;
+mod graph;
+mod quantization;
+mod detection;
+mod sequences;
 use crate::error::Result;
 use crate::kernel::Registry;
 
@@ -69,5 +73,9 @@ pub(crate) fn register(registry: Registry) -> Result<()> {
     vision::register(registry)?;
     spectrum::register(registry)?;
     complex_numbers::register(registry)?;
+    graph::register(registry)?;
+    quantization::register(registry)?;
+    detection::register(registry)?;
+    sequences::register(registry)?;
     Ok(())
 }

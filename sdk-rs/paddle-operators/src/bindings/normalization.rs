@@ -12,6 +12,16 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Softmax<'static>>(&["softmax"], &[FLOATS])?;
     registry.add_any::<SoftmaxGrad<'static>>(&["softmax_grad"], &[FLOATS])?;
+    registry.add_any::<FusedSoftmaxMask<'static>>(&["masked_softmax"], &[FLOATS])?;
+    registry.add_any::<FusedSoftmaxMaskGrad<'static>>(&["softmax_grad"], &[FLOATS])?;
+    registry
+        .add_any::<
+            FusedSoftmaxMaskUpperTriangle<'static>,
+        >(&["causal_softmax"], &[FLOATS])?;
+    registry
+        .add_any::<
+            FusedSoftmaxMaskUpperTriangleGrad<'static>,
+        >(&["softmax_grad"], &[FLOATS])?;
     registry.add_any::<LogSoftmax<'static>>(&["log_softmax"], &[FLOATS])?;
     registry.add_any::<LogSoftmaxGrad<'static>>(&["log_softmax_grad"], &[FLOATS])?;
     registry.add_any::<LayerNorm<'static>>(&["layer_norm"], &[FLOATS])?;
@@ -80,6 +90,73 @@ impl Run<Any> for SoftmaxGrad<'_> {
         call.run(|device, launch| {
             device.softmax_grad(launch, &mut dx, &out, &dout, i64::from(self.axis))
         })
+    }
+}
+
+kernel! {
+    /// Computes the softmax of the sum of scores and a mask.
+    struct FusedSoftmaxMask<'c> = c"fused_softmax_mask" {
+        inputs: { x: Tensor<'c>, mask: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for FusedSoftmaxMask<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let mask = self.mask.view()?;
+        let mut out = self.out.view(outputs::like(&x))?;
+        call.run(|device, launch| device.masked_softmax(launch, &mut out, &x, &mask))
+    }
+}
+
+kernel! {
+    /// Computes the gradient of `softmax`, from its result.
+    struct FusedSoftmaxMaskGrad<'c> = c"fused_softmax_mask_grad" {
+        inputs: { out: Tensor<'c>, dout: Tensor<'c> },
+        attributes: {},
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for FusedSoftmaxMaskGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let out = self.out.view()?;
+        let dout = self.dout.view()?;
+        let mut dx = self.dx.view(outputs::like(&out))?;
+        call.run(|device, launch| device.softmax_grad(launch, &mut dx, &out, &dout, -1))
+    }
+}
+
+kernel! {
+    /// Computes the softmax of scores of keys that are not behind the query.
+    struct FusedSoftmaxMaskUpperTriangle<'c> = c"fused_softmax_mask_upper_triangle" {
+        inputs: { x: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for FusedSoftmaxMaskUpperTriangle<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let mut out = self.out.view(outputs::like(&x))?;
+        call.run(|device, launch| device.causal_softmax(launch, &mut out, &x))
+    }
+}
+
+kernel! {
+    /// Computes the gradient of `softmax`, from its result.
+    struct FusedSoftmaxMaskUpperTriangleGrad<'c> = c"fused_softmax_mask_upper_triangle_grad" {
+        inputs: { out: Tensor<'c>, dout: Tensor<'c> },
+        attributes: {},
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for FusedSoftmaxMaskUpperTriangleGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let out = self.out.view()?;
+        let dout = self.dout.view()?;
+        let mut dx = self.dx.view(outputs::like(&out))?;
+        call.run(|device, launch| device.softmax_grad(launch, &mut dx, &out, &dout, -1))
     }
 }
 

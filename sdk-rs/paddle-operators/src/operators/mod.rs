@@ -20,6 +20,7 @@ mod release_2_6;
 mod set_value;
 mod shift;
 mod slice;
+mod sparse_gradients;
 mod unique;
 
 use std::ffi::CStr;
@@ -50,6 +51,7 @@ pub(crate) fn register(
         assign_value::register,
         shift::register,
         slice::register,
+        sparse_gradients::register,
         set_value::register,
         index_elementwise::register,
         identity::register,

@@ -47,6 +47,33 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "masked_softmax" => {
+            Entry::elements(
+                3,
+                |operators, launch, arguments| {
+                    operators
+                        .masked_softmax(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
+        "causal_softmax" => {
+            Entry::elements(
+                2,
+                |operators, launch, arguments| {
+                    operators
+                        .causal_softmax(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
         _ => None,
     }
 }

@@ -66,6 +66,69 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "deformable_conv" => {
+            Entry::elements(
+                9,
+                |operators, launch, arguments| {
+                    operators
+                        .deformable_conv(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.optional_input()?.as_ref(),
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integer()?,
+                        )
+                },
+            )
+        }
+        "deformable_conv_out_shape" => {
+            Entry::shape(
+                8,
+                |operators, launch, arguments| {
+                    operators
+                        .deformable_conv_out_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.optional_input()?.as_ref(),
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integer()?,
+                        )
+                },
+            )
+        }
+        "deformable_conv_grad" => {
+            Entry::elements(
+                13,
+                |operators, launch, arguments| {
+                    operators
+                        .deformable_conv_grad(
+                            launch,
+                            arguments.optional_output()?.as_mut(),
+                            arguments.optional_output()?.as_mut(),
+                            arguments.optional_output()?.as_mut(),
+                            arguments.optional_output()?.as_mut(),
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.optional_input()?.as_ref(),
+                            &arguments.input()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integers()?,
+                            arguments.integer()?,
+                        )
+                },
+            )
+        }
         "deformable_attention" => {
             Entry::elements(
                 6,

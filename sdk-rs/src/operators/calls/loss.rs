@@ -250,6 +250,41 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "sigmoid_cross_entropy_with_logits" => {
+            Entry::elements(
+                6,
+                |operators, launch, arguments| {
+                    operators
+                        .sigmoid_cross_entropy_with_logits(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.optional_input()?.as_ref(),
+                            arguments.boolean()?,
+                            arguments.integer()?,
+                        )
+                },
+            )
+        }
+        "sigmoid_cross_entropy_with_logits_grad" => {
+            Entry::elements(
+                7,
+                |operators, launch, arguments| {
+                    operators
+                        .sigmoid_cross_entropy_with_logits_grad(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.optional_input()?.as_ref(),
+                            &arguments.input()?,
+                            arguments.boolean()?,
+                            arguments.integer()?,
+                        )
+                },
+            )
+        }
         "sigmoid_focal_loss" => {
             Entry::elements(
                 5,

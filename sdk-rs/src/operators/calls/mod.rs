@@ -41,6 +41,10 @@ mod regions;
 mod sparse;
 mod spectrum;
 mod complex_numbers;
+mod graph;
+mod quantization;
+mod detection;
+mod sequences;
 use super::by_name::Entry;
 
 /// Returns the method with a name.
@@ -85,6 +89,10 @@ pub(super) fn find(method: &str) -> Option<Entry> {
         sparse::find,
         spectrum::find,
         complex_numbers::find,
+        graph::find,
+        quantization::find,
+        detection::find,
+        sequences::find,
     ];
     find.iter().find_map(|find| find(method))
 }

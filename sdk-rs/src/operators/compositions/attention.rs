@@ -3,7 +3,9 @@
 //! Scaled dot-product attention.
 
 use tenon::device::Result;
-use tenon::operators::{Attention, Launch, TensorMut, TensorRef};
+use tenon::operators::{
+    Attention, Arithmetic, Normalization, Launch, TensorMut, TensorRef,
+};
 use crate::operators::composed::Composed;
 
 impl Attention for Composed<'_> {
@@ -39,5 +41,34 @@ impl Attention for Composed<'_> {
         self.own(|own| {
             own.attention_grad(launch, dq, dk, dv, q, k, v, mask, dout, scale, causal)
         })
+    }
+
+    fn masked_softmax(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        mask: &TensorRef<'_>,
+    ) -> Result<()> {
+        let ty = Self::elements(&[x, mask]);
+        if !self.composes("masked_softmax", ty) {
+            return self.own(|own| own.masked_softmax(launch, out, x, mask));
+        }
+
+        // masked = add(x, mask)
+        let masked = self
+            .result(ty, &[x, mask], |result| self.add(launch, result, x, mask))?;
+        // out = softmax(masked, axis=-1)
+        self.softmax(launch, out, &masked, -1)?;
+        Ok(())
+    }
+
+    fn causal_softmax(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.own(|own| own.causal_softmax(launch, out, x))
     }
 }

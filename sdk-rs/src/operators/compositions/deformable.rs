@@ -95,6 +95,102 @@ impl Deformable for Composed<'_> {
         })
     }
 
+    fn deformable_conv(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .deformable_conv(
+                    launch,
+                    out,
+                    x,
+                    offset,
+                    filter,
+                    mask,
+                    strides,
+                    paddings,
+                    dilations,
+                    groups,
+                )
+        })
+    }
+
+    fn deformable_conv_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own
+                .deformable_conv_out_shape(
+                    launch,
+                    x,
+                    offset,
+                    filter,
+                    mask,
+                    strides,
+                    paddings,
+                    dilations,
+                    groups,
+                )
+        })
+    }
+
+    fn deformable_conv_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        doffset: Option<&mut TensorMut<'_>>,
+        dfilter: Option<&mut TensorMut<'_>>,
+        dmask: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        dout: &TensorRef<'_>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .deformable_conv_grad(
+                    launch,
+                    dx,
+                    doffset,
+                    dfilter,
+                    dmask,
+                    x,
+                    offset,
+                    filter,
+                    mask,
+                    dout,
+                    strides,
+                    paddings,
+                    dilations,
+                    groups,
+                )
+        })
+    }
+
     fn deformable_attention(
         &self,
         launch: Launch,

@@ -966,6 +966,56 @@ impl Loss for Composed<'_> {
         )
     }
 
+    fn sigmoid_cross_entropy_with_logits(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        normalize: bool,
+        ignore_index: i64,
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .sigmoid_cross_entropy_with_logits(
+                    launch,
+                    out,
+                    x,
+                    label,
+                    weight,
+                    normalize,
+                    ignore_index,
+                )
+        })
+    }
+
+    fn sigmoid_cross_entropy_with_logits_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        dout: &TensorRef<'_>,
+        normalize: bool,
+        ignore_index: i64,
+    ) -> Result<()> {
+        self.own(|own| {
+            own
+                .sigmoid_cross_entropy_with_logits_grad(
+                    launch,
+                    dx,
+                    x,
+                    label,
+                    weight,
+                    dout,
+                    normalize,
+                    ignore_index,
+                )
+        })
+    }
+
     fn sigmoid_focal_loss(
         &self,
         launch: Launch,

@@ -41,6 +41,10 @@ mod regions;
 mod sparse;
 mod spectrum;
 mod complex_numbers;
+mod graph;
+mod quantization;
+mod detection;
+mod sequences;
 
 /// A method that other methods can compute.
 pub(super) struct Composition {
@@ -1259,6 +1263,11 @@ pub(super) const COMPOSITIONS: &[Composition] = &[
     Composition {
         method: "rms_norm_grad",
         parts: &["copy", "mean", "multiply", "reduce_as", "subtract"],
+        tests: &[],
+    },
+    Composition {
+        method: "masked_softmax",
+        parts: &["add", "softmax"],
         tests: &[],
     },
     Composition {

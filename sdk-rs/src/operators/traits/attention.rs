@@ -67,4 +67,37 @@ pub trait Attention: Send + Sync {
     ) -> Result<()> {
         Err(Error::unsupported("attention_grad"))
     }
+
+    /// Computes the softmax of the sum of scores and a mask.
+    ///
+    /// Along the last dimension. PaddlePaddle calls it `softmax_mask_fuse`. The gradient of the scores is that of `softmax`.
+    ///
+    /// * `out`: The result.
+    /// * `x`: The scores.
+    /// * `mask`: The mask, broadcast to the shape of the scores.
+    fn masked_softmax(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        mask: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("masked_softmax"))
+    }
+
+    /// Computes the softmax of scores of keys that are not behind the query.
+    ///
+    /// Along the last dimension of square matrices: the row of a query has zeros to the right of the diagonal. PaddlePaddle calls it
+    /// `softmax_mask_fuse_upper_triangle`, and computes it on GPUs only.
+    ///
+    /// * `out`: The result.
+    /// * `x`: The scores, `[…, length, length]`.
+    fn causal_softmax(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("causal_softmax"))
+    }
 }

@@ -88,6 +88,86 @@ pub trait Deformable: Send + Sync {
         Err(Error::unsupported("deformable_columns_grad"))
     }
 
+    /// Convolves images with windows whose elements are moved by offsets.
+    ///
+    /// The product of the weights with `deformable_columns`.
+    ///
+    /// * `out`: The result, `[batch, output channels, rows, columns]`.
+    /// * `x`: The images, `[batch, channels, height, width]`.
+    /// * `offset`: The offsets, `[batch, groups of offsets * kernel height * kernel width * 2, rows, columns]`.
+    /// * `filter`: The weights, `[output channels, channels / groups, kernel height, kernel width]`.
+    /// * `mask`: The factors, `[batch, groups of offsets * kernel height * kernel width, rows, columns]`.
+    /// * `strides`: The distances of windows.
+    /// * `paddings`: The rows above the image, and the columns to its left, that windows begin at.
+    /// * `dilations`: The distances of the elements of a window.
+    /// * `groups`: The number of groups of channels with their own weights.
+    fn deformable_conv(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("deformable_conv"))
+    }
+
+    /// Computes the shape of an output of [`deformable_conv`](Self::deformable_conv).
+    fn deformable_conv_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("deformable_conv_out_shape"))
+    }
+
+    /// Computes the gradients of `deformable_conv`.
+    ///
+    /// * `dx`: The gradient of the images.
+    /// * `doffset`: The gradient of the offsets.
+    /// * `dfilter`: The gradient of the weights.
+    /// * `dmask`: The gradient of the factors.
+    /// * `x`: The images.
+    /// * `offset`: The offsets.
+    /// * `filter`: The weights.
+    /// * `mask`: The factors.
+    /// * `dout`: The gradient of the result.
+    /// * `strides`: As for `deformable_conv`.
+    /// * `paddings`: As for `deformable_conv`.
+    /// * `dilations`: As for `deformable_conv`.
+    /// * `groups`: As for `deformable_conv`.
+    fn deformable_conv_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        doffset: Option<&mut TensorMut<'_>>,
+        dfilter: Option<&mut TensorMut<'_>>,
+        dmask: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        offset: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        mask: Option<&TensorRef<'_>>,
+        dout: &TensorRef<'_>,
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("deformable_conv_grad"))
+    }
+
     /// Sums weighted samples of images of several sizes.
     ///
     /// The attention of Zhu et al., "Deformable DETR", 2021. A place is `x, y`, with 0 and 1 for the edges of the image.

@@ -294,6 +294,54 @@ pub trait Loss: Send + Sync {
         Err(Error::unsupported("weighted_sigmoid_cross_entropy_dx"))
     }
 
+    /// Computes the binary cross entropy of logits, divided by the number of labels on request.
+    ///
+    /// The kernel behind PaddlePaddle's `binary_cross_entropy_with_logits`: `sigmoid_cross_entropy` or, with a weight,
+    /// `weighted_sigmoid_cross_entropy`. `normalize` divides the result by the number of labels that count. PaddlePaddle's CPU
+    /// kernel of 2.6 has another value for negative logits with a weight, though the same gradient.
+    ///
+    /// * `out`: The losses.
+    /// * `x`: The logits.
+    /// * `label`: The labels, from 0 to 1.
+    /// * `weight`: The weights of the logarithms.
+    /// * `normalize`: True to divide by the number of labels that count.
+    /// * `ignore_index`: A label that does not count.
+    fn sigmoid_cross_entropy_with_logits(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        normalize: bool,
+        ignore_index: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("sigmoid_cross_entropy_with_logits"))
+    }
+
+    /// Computes the gradient of `sigmoid_cross_entropy_with_logits` by the logits.
+    ///
+    /// * `dx`: The gradient of the logits.
+    /// * `x`: The logits.
+    /// * `label`: The labels.
+    /// * `weight`: The weights of the logarithms.
+    /// * `dout`: The gradient of the losses.
+    /// * `normalize`: As for `sigmoid_cross_entropy_with_logits`.
+    /// * `ignore_index`: As for `sigmoid_cross_entropy_with_logits`.
+    fn sigmoid_cross_entropy_with_logits_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        label: &TensorRef<'_>,
+        weight: Option<&TensorRef<'_>>,
+        dout: &TensorRef<'_>,
+        normalize: bool,
+        ignore_index: i64,
+    ) -> Result<()> {
+        Err(Error::unsupported("sigmoid_cross_entropy_with_logits_grad"))
+    }
+
     /// Computes the binary cross entropy of logits, with less weight for predictions that are right.
     ///
     /// `out = weight * entropy * pow(q, gamma)`, where `p = sigmoid(x)` and `q = p * (1 - label) + (1 - p) * label` and `entropy = max(x, 0) - x * label + softplus(-abs(x))` and `weight = alpha * label + (1 - alpha) * (1 - label) if alpha >= 0 else 1`.

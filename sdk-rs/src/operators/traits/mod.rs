@@ -41,6 +41,10 @@ mod regions;
 mod sparse;
 mod spectrum;
 mod complex_numbers;
+mod graph;
+mod quantization;
+mod detection;
+mod sequences;
 pub use self::activation::Activation;
 pub use self::elementary::Elementary;
 pub use self::arithmetic::Arithmetic;
@@ -80,13 +84,17 @@ pub use self::regions::Regions;
 pub use self::sparse::Sparse;
 pub use self::spectrum::Spectrum;
 pub use self::complex_numbers::ComplexNumbers;
+pub use self::graph::Graph;
+pub use self::quantization::Quantization;
+pub use self::detection::Detection;
+pub use self::sequences::Sequences;
 use tenon::device::DataType;
 
 /// All operators of the spec.
 ///
 /// `#[tenon::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
 /// `impl` has. Hosts use these, and compute all other operators by themselves.
-pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points + Images + Deformable + Polygons + Regions + Sparse + Spectrum + ComplexNumbers {
+pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points + Images + Deformable + Polygons + Regions + Sparse + Spectrum + ComplexNumbers + Graph + Quantization + Detection + Sequences {
     /// Returns true if a method is implemented for elements of a type.
     fn provides(&self, method: &str, ty: DataType) -> bool;
 }
