@@ -294,7 +294,7 @@ def test_array_is_copied_to_a_device() -> None:
 def test_array_is_returned_once(versioned: bool) -> None:
     producer = Producer(versioned=versioned, offset=4)
     buffer = tenon.from_dlpack(producer)
-    assert (buffer.tolist()[0], buffer.readonly) == ([1, 2, 3, 4], False)
+    assert (buffer.tolist()[0], buffer.readonly) == ([1, 2, 3, 4], not versioned)
     view = buffer[1:]
     del buffer
     gc.collect()
@@ -324,6 +324,31 @@ def test_close_returns_the_array() -> None:
 def test_producer_without_a_deleter() -> None:
     buffer = tenon.from_dlpack(Producer(deleter=False))
     assert buffer.shape == (3, 4)
+
+
+def test_memory_of_an_exporter_without_versions_is_read_only_as_in_numpy() -> None:
+    class Exporter:
+        """An exporter from before DLPack 1.0, as JAX."""
+
+        def __init__(self, array: Any) -> None:
+            self.array = array
+
+        def __dlpack__(self, stream: object = None) -> object:
+            return self.array.__dlpack__()
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+    array = np.arange(3.0)
+    buffer = tenon.from_dlpack(Exporter(array))
+    assert buffer.readonly
+    assert not np.from_dlpack(Exporter(array)).flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        buffer.fill(7)
+    assert array.tolist() == [0, 1, 2]
+    copied = buffer.copy()
+    copied.fill(7)
+    assert (copied.tolist(), array.tolist()) == ([7] * 3, [0, 1, 2])
 
 
 def test_read_only_memory_is_not_written() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -196,3 +197,20 @@ def test_shutdown_is_refused_while_an_array_refers_to_memory(program: Program) -
         late = Late()
     """)
     assert silent(done, "arrays or views of other packages, such as NumPy, refer to device memory: drop them first\n7")
+
+
+def test_numpy_dtype_of_a_buffer_is_that_of_its_elements() -> None:
+    buffer = tenon.ones(3, "int16")
+    assert buffer.__numpy_dtype__ == np.dtype(buffer.dtype) == np.int16
+    if np.lib.NumpyVersion(np.__version__) >= "2.4.0":
+        assert np.dtype(buffer) == np.int16
+
+
+def test_jax_gets_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    # JAX calls the method from `jnp.asarray` and `jnp.array`. Here NumPy is in its place.
+    monkeypatch.setitem(sys.modules, "jax", types.ModuleType("jax"))
+    monkeypatch.setitem(sys.modules, "jax.numpy", np)
+    buffer = tenon.ones(3, "float32")
+    array = buffer.__jax_array__()
+    buffer.fill(2)
+    assert (array.dtype, array.tolist()) == (np.float32, [1, 1, 1])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -280,3 +281,11 @@ def test_missing_library_is_named(refused: Run, tmp_path: Path) -> None:
     assert f"{library.VARIABLE} is set to `{missing}`, which is not a file" in refused(library.VARIABLE, missing)
     (tmp_path / "text.so").write_text("no library")
     assert "cannot load" in refused(library.VARIABLE, str(tmp_path / "text.so"))
+
+
+def test_interpreter_without_its_lock_is_warned_about(program: Any) -> None:
+    source = "import sys\nsys._is_gil_enabled = lambda: {}\nimport tenon\nprint(tenon.version())"
+    with_lock, without = (program(source.format(is_on)) for is_on in (True, False))
+    assert (with_lock.returncode, with_lock.stderr) == (0, "")
+    assert without.returncode == 0
+    assert "RuntimeWarning: tenon does not support Python without the global interpreter lock" in without.stderr

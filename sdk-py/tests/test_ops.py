@@ -339,3 +339,19 @@ def test_operators_run_under_the_layers(program: Any) -> None:
         TENON_LAYERS="validate",
     )
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "6.0", "")
+
+
+FUNCTIONS = [name for name, function in vars(ops).items() if inspect.isfunction(function) and name != "supported"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_none_for_an_input_is_an_error_with_a_text(name: str) -> None:
+    function = getattr(ops, name)
+    required = [p for p in inspect.signature(function).parameters.values() if p.default is inspect.Parameter.empty]
+    arguments = {
+        p.name: None if "Buffer" in str(p.annotation) or "Operand" in str(p.annotation) else 1 for p in required
+    }
+    if None in arguments.values():
+        with pytest.raises((TypeError, ValueError, IndexError)) as error:
+            function(**arguments)
+        assert str(error.value), name

@@ -7,4 +7,5 @@ mod environment;
 mod manifests;
 mod packaging;
 mod page;
+mod security;
 mod tutorial;

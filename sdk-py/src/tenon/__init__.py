@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from tenon import ops
 from tenon._ending import shutdown
+from tenon._interpreter import warn_without_lock as _warn_without_lock
 from tenon._native.core import Availability
 from tenon._native.core import version_string as version
 from tenon._native.version import VERSION
@@ -117,3 +118,5 @@ __all__ = [
 ]
 
 __version__ = ".".join(map(str, VERSION))
+
+_warn_without_lock()

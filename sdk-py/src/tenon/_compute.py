@@ -152,6 +152,9 @@ class Operator:
         for value in inputs:
             if value is not None:
                 _arguments.expect(value, Buffer, f"an input of {self.name}")
+        # Optional inputs come after the first one, whose element type is that of the call.
+        if not inputs or inputs[0] is None:
+            raise TypeError(f"{self.name}: the first input must be a Buffer, not None")
         buffers = [value for value in inputs if value is not None]
         stream = self._stream_of(buffers, stream)
         of = buffers[0].dtype
@@ -163,7 +166,7 @@ class Operator:
 
     def _result(self, word: str, inputs: Sequence[Buffer | None], dtype: DTypeLike | None) -> DType:
         first = inputs[0]
-        assert first is not None
+        assert first is not None, "_computed checks it"
         if word == "any":
             return first.dtype if dtype is None else dtype_of(dtype)
         if word.isdigit():

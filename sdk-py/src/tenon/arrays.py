@@ -232,6 +232,9 @@ def unified(shape: ShapeLike, dtype: DTypeLike = "float32", device: Device | str
 def from_dlpack(array: Any, /, *, device: Device | str | None = None, copy: bool | None = None) -> Buffer:
     """Creates a buffer from an array of another framework, through DLPack.
 
+    The buffer is read-only if the array is, and if the framework cannot say, as before DLPack 1.0. `copy()` makes one
+    that can be written.
+
     Args:
         array: Any object with `__dlpack__` and `__dlpack_device__`.
         device: The device that is to hold the elements. An array on the host is copied to it. An array on a device

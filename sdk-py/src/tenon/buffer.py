@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -525,6 +526,16 @@ class Buffer(Arithmetic):
             BufferError: The host cannot access the memory, or NumPy does not have the element type.
         """
         return _shown.array_interface(self)
+
+    @property
+    def __numpy_dtype__(self) -> Any:
+        """The NumPy type of the elements, for `numpy.dtype(buffer)`. NumPy before 2.4 does not read it."""
+        return self._dtype.dtype
+
+    def __jax_array__(self) -> Any:
+        """Returns a JAX array with a copy of the elements: JAX's arrays never change, and a buffer may."""
+        jax = importlib.import_module("jax.numpy")
+        return jax.asarray(self.numpy())
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Returns the DLPack device: `kDLCPU` if the host can access the memory, otherwise `kDLExtDev`."""

@@ -253,16 +253,30 @@ def ask(array: Any, device: Device, *, on_device: bool) -> Buffer:
     except TypeError:
         # Producers before DLPack 1.0 do not have this parameter.
         capsule = array.__dlpack__()
-    return take(capsule, device, on_device=on_device)
+    return take(
+        capsule, device, on_device=on_device, writable=bool(_capsule_is(capsule, _UNVERSIONED)) and _is_writable(array)
+    )
 
 
-def take(capsule: Any, device: Device, *, on_device: bool) -> Buffer:
+def _is_writable(array: Any) -> bool:
+    """Returns True if an array says by another interface that its memory may be written."""
+    try:
+        interface = getattr(array, "__array_interface__", None)
+    except BufferError:
+        # The host cannot access the memory.
+        return False
+    data = interface.get("data") if isinstance(interface, dict) else None
+    return isinstance(data, tuple) and len(data) == 2 and data[1] is False
+
+
+def take(capsule: Any, device: Device, *, on_device: bool, writable: bool = False) -> Buffer:
     """Creates a buffer from a capsule, without a copy. Consumes the capsule.
 
     Args:
         capsule: The capsule.
         device: The device of the buffer.
         on_device: True: an array with device type `kDLExtDev` is in the memory of `device`.
+        writable: True: memory of a capsule before DLPack 1.0, which cannot say that it is read-only, may be written.
 
     Raises:
         BufferError: The array is neither on the host nor on that device, or its type or DLPack version is not
@@ -280,7 +294,7 @@ def take(capsule: Any, device: Device, *, on_device: bool) -> Buffer:
     if own is not None:
         # The capsule contains a buffer of this package, so it need not be consumed.
         return own.buffer[...]
-    buffer = _own(kind.from_address(address), device, on_device=on_device)
+    buffer = _own(kind.from_address(address), device, on_device=on_device, writable=writable)
     # From here on, the buffer calls the deleter.
     _capsule_rename(capsule, used)
     return buffer
@@ -301,9 +315,10 @@ def take_address(address: int, device: Device) -> Buffer:
     return buffer
 
 
-def _own(managed: Managed | ManagedVersioned, device: Device, *, on_device: bool) -> Buffer:
+def _own(managed: Managed | ManagedVersioned, device: Device, *, on_device: bool, writable: bool = False) -> Buffer:
     """Creates a buffer that calls the deleter of a DLPack structure. See `take`."""
-    flags = 0
+    # Without a version there are no flags. The memory may be that of an immutable array, as of JAX.
+    flags = 0 if writable else _READ_ONLY
     if isinstance(managed, ManagedVersioned):
         flags = managed.flags
         if managed.major != VERSION[0]:

@@ -26,6 +26,8 @@ pub struct Options {
 enum Target {
     /// The library for DIOPI: tensors of a hostile host
     Diopi,
+    /// The reader of manifests: made libraries
+    Elf,
     /// The C SDK: random calls, invalid handles
     Sdk,
     /// The generator: damaged specs
@@ -40,11 +42,12 @@ const INSTRUMENTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
 impl Target {
-    const ALL: [Target; 3] = [Target::Diopi, Target::Sdk, Target::Spec];
+    const ALL: [Target; 4] = [Target::Diopi, Target::Elf, Target::Sdk, Target::Spec];
 
     fn name(self) -> &'static str {
         match self {
             Target::Diopi => "diopi",
+            Target::Elf => "elf",
             Target::Sdk => "sdk",
             Target::Spec => "spec",
         }
@@ -56,6 +59,7 @@ impl Target {
             Target::Diopi => &["-max_len=1024", "-len_control=0", "-timeout=20"],
             // Inputs are short. Standard error is closed because the validation layer writes warnings to it.
             Target::Sdk => &["-max_len=1024", "-len_control=0", "-timeout=20", "-close_fd_mask=2"],
+            Target::Elf => &["-max_len=65536", "-timeout=20", "-rss_limit_mb=1024"],
             Target::Spec => &["-max_len=65536", "-timeout=20"],
         }
     }
