@@ -72,6 +72,10 @@ impl Norm {
     }
 }
 
+fn wide_number<T: Float>(number: T) -> f64 {
+    number.into()
+}
+
 /// Returns the absolute differences of two rows.
 #[inline(always)]
 fn pairs<T: Float>(x: &[T], y: &[T]) -> impl Iterator<Item = f64> {
@@ -208,7 +212,7 @@ pub fn pairwise_distance_grad(
             with_slices::<T, 0, 3>([], [&x, &y, dout], |[], [x, y, dout]| {
                 wide(|| {
                     plan.each_pair(x, y, #[inline(always)] |[row, other], x, y| {
-                        let factor: f64 = dout[row * plan.rows[1] + other % plan.rows[1]].into();
+                        let factor = wide_number(dout[row * plan.rows[1] + other % plan.rows[1]]);
                         let length = norm.of_difference(x, y);
                         let sums = &mut sums[row * plan.columns..][..plan.columns];
                         for ((sum, &x), &y) in sums.iter_mut().zip(x).zip(y) {

@@ -51,6 +51,7 @@ pub enum Fault {
 /// The state of a call.
 #[derive(Default)]
 struct State {
+    #[allow(clippy::vec_box, reason = "the library knows their addresses")]
     made: Vec<Box<HostTensor>>,
     fault: Fault,
 }
