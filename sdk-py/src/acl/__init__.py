@@ -32,20 +32,11 @@ them.
 
 from __future__ import annotations
 
-from ctypes import (
-    POINTER,
-    c_char_p,
-    c_float,
-    c_int32,
-    c_int64,
-    c_size_t,
-    c_uint16,
-    c_uint32,
-    c_uint64,
-    create_string_buffer,
-)
-from typing import Any
+import builtins as _B
+import ctypes as _C
+import typing as _T
 
+from . import _call as _Call
 from . import blas as blas
 from . import fv as fv
 from . import himpi as himpi
@@ -55,13 +46,12 @@ from . import op as op
 from . import prof as prof
 from . import rt as rt
 from . import util as util
-from ._call import REFUSED, absent, again, bind, contents, decoded, decoded_or_none, encoded, listed, unpacked
-from ._hand import acl as _hand
+from ._hand import acl as _Hand
 from ._structs import CannPackageVersion
 
 
 # Start and end
-def init(*args: Any) -> int:
+def init(*args: _T.Any) -> int:
     """init([config_path]) -> ret
 
     Initialises the library.
@@ -83,10 +73,10 @@ def init(*args: Any) -> int:
             no file that can be read. 207004 ``ACL_ERROR_RT_NO_DEVICE``: the plugin that the
             environment names cannot be loaded.
     """
-    return _hand.init(*args)
+    return _Hand.init(*args)
 
 
-def finalize(*args: Any) -> int:
+def finalize(*args: _T.Any) -> int:
     """finalize() -> ret
 
     Shuts the library down.
@@ -102,10 +92,10 @@ def finalize(*args: Any) -> int:
         ret: 0 on success. 100037 ``ACL_ERROR_REPEAT_FINALIZE``: the library is not initialised,
             or it was ended already.
     """
-    return _hand.finalize(*args)
+    return _Hand.finalize(*args)
 
 
-def finalize_reference(*args: Any) -> tuple[int, int]:
+def finalize_reference(*args: _T.Any) -> tuple[int, int]:
     """finalize_reference() -> (ref_count, ret)
 
     Releases one initialisation of the library.
@@ -117,10 +107,10 @@ def finalize_reference(*args: Any) -> tuple[int, int]:
         ref_count: The count after the call; 0 if the library is ended.
         ret: 0 on success. 100037 ``ACL_ERROR_REPEAT_FINALIZE``: the count is 0 already.
     """
-    return _hand.finalize_reference(*args)
+    return _Hand.finalize_reference(*args)
 
 
-def get_recent_err_msg(*args: Any) -> str | None:
+def get_recent_err_msg(*args: _T.Any) -> str | None:
     """get_recent_err_msg() -> str | None
 
     Gets the message of the last failure of the calling thread.
@@ -133,13 +123,13 @@ def get_recent_err_msg(*args: Any) -> str | None:
         The sentence, in UTF-8, or ``None`` if there is none. It stays valid until the same thread
         asks again or ends.
     """
-    return _hand.get_recent_err_msg(*args)
+    return _Hand.get_recent_err_msg(*args)
 
 
-_get_cann_attribute = bind("aclGetCannAttribute", c_int32, POINTER(c_int32))
+_get_cann_attribute = _Call.bind("aclGetCannAttribute", _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def get_cann_attribute(*args: Any) -> tuple[int, int]:
+def get_cann_attribute(*args: _T.Any) -> tuple[int, int]:
     """get_cann_attribute(cann_attr) -> (value, ret)
 
     Queries whether the software stack supports a feature.
@@ -158,17 +148,17 @@ def get_cann_attribute(*args: Any) -> tuple[int, int]:
     """
     try:
         (cann_attr,) = args
-        value = c_int32()
+        value = _C.c_int32()
         ret = _get_cann_attribute(cann_attr, value)
-    except REFUSED:
-        return again(get_cann_attribute, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_cann_attribute, 1, args)
     return value.value, ret
 
 
-_get_device_capability = bind("aclGetDeviceCapability", c_uint32, c_int32, POINTER(c_int64))
+_get_device_capability = _Call.bind("aclGetDeviceCapability", _C.c_uint32, _C.c_int32, _C.POINTER(_C.c_int64))
 
 
-def get_device_capability(*args: Any) -> tuple[int, int]:
+def get_device_capability(*args: _T.Any) -> tuple[int, int]:
     """get_device_capability(device_id, device_info) -> (value, ret)
 
     Gets an attribute of a device; older form of ``acl.rt.get_device_info``.
@@ -188,17 +178,17 @@ def get_device_capability(*args: Any) -> tuple[int, int]:
     """
     try:
         device_id, device_info = args
-        value = c_int64()
+        value = _C.c_int64()
         ret = _get_device_capability(device_id, device_info, value)
-    except REFUSED:
-        return again(get_device_capability, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_device_capability, 2, args)
     return value.value, ret
 
 
-_get_cann_version = bind("aclsysGetCANNVersion", c_int32, POINTER(CannPackageVersion))
+_get_cann_version = _Call.bind("aclsysGetCANNVersion", _C.c_int32, _C.POINTER(CannPackageVersion))
 
 
-def get_cann_version(*args: Any) -> tuple[dict[str, Any], int]:
+def get_cann_version(*args: _T.Any) -> tuple[dict[str, _T.Any], int]:
     """get_cann_version(name) -> (version, ret)
 
     Gets the version of a package of Ascend's stack.
@@ -220,15 +210,15 @@ def get_cann_version(*args: Any) -> tuple[dict[str, Any], int]:
         (name,) = args
         version = CannPackageVersion()
         ret = _get_cann_version(name, version)
-    except REFUSED:
-        return again(get_cann_version, 1, args)
-    return unpacked(version), ret
+    except _Call.REFUSED:
+        return _Call.again(get_cann_version, 1, args)
+    return _Call.unpacked(version), ret
 
 
-_get_version_str = bind("aclsysGetVersionStr", c_char_p, c_char_p)
+_get_version_str = _Call.bind("aclsysGetVersionStr", _C.c_char_p, _C.c_char_p)
 
 
-def get_version_str(*args: Any) -> tuple[str, int]:
+def get_version_str(*args: _T.Any) -> tuple[str, int]:
     """get_version_str(pkg_name) -> (version_str, ret)
 
     Gets the version of a package as text.
@@ -246,19 +236,19 @@ def get_version_str(*args: Any) -> tuple[str, int]:
     """
     try:
         (pkg_name,) = args
-        pkg_name = encoded(pkg_name)
-        version_str = create_string_buffer(128)
+        pkg_name = _Call.encoded(pkg_name)
+        version_str = _C.create_string_buffer(128)
         ret = _get_version_str(pkg_name, version_str)
-    except REFUSED:
-        return again(get_version_str, 1, args)
-    return decoded(version_str.value), ret
+    except _Call.REFUSED:
+        return _Call.again(get_version_str, 1, args)
+    return _Call.decoded(version_str.value), ret
 
 
 # Properties of devices
-_get_version = bind("aclrtGetVersion", POINTER(c_int32), POINTER(c_int32), POINTER(c_int32))
+_get_version = _Call.bind("aclrtGetVersion", _C.POINTER(_C.c_int32), _C.POINTER(_C.c_int32), _C.POINTER(_C.c_int32))
 
 
-def get_version(*args: Any) -> tuple[int, int, int, int]:
+def get_version(*args: _T.Any) -> tuple[int, int, int, int]:
     """get_version() -> (major_version, minor_version, patch_version, ret)
 
     Gets the version of the ACL interface.
@@ -273,18 +263,18 @@ def get_version(*args: Any) -> tuple[int, int, int, int]:
         ret: 0 on success.
     """
     if args:
-        return again(get_version, 0, args)
-    major_version = c_int32()
-    minor_version = c_int32()
-    patch_version = c_int32()
+        return _Call.again(get_version, 0, args)
+    major_version = _C.c_int32()
+    minor_version = _C.c_int32()
+    patch_version = _C.c_int32()
     ret = _get_version(major_version, minor_version, patch_version)
     return major_version.value, minor_version.value, patch_version.value, ret
 
 
-_get_soc_name = bind("aclrtGetSocName", restype=c_char_p)
+_get_soc_name = _Call.bind("aclrtGetSocName", restype=_C.c_char_p)
 
 
-def get_soc_name(*args: Any) -> str | None:
+def get_soc_name(*args: _T.Any) -> str | None:
     """get_soc_name() -> str | None
 
     Gets the name of the chip.
@@ -297,15 +287,15 @@ def get_soc_name(*args: Any) -> str | None:
         The name; it stays valid as long as the process. ``None`` if no device can be loaded.
     """
     if args:
-        return again(get_soc_name, 0, args)
-    return decoded_or_none(_get_soc_name())
+        return _Call.again(get_soc_name, 0, args)
+    return _Call.decoded_or_none(_get_soc_name())
 
 
 # Data buffers and tensor descriptions
-_float16_to_float = bind("aclFloat16ToFloat", c_uint16, restype=c_float)
+_float16_to_float = _Call.bind("aclFloat16ToFloat", _C.c_uint16, restype=_C.c_float)
 
 
-def float16_to_float(*args: Any) -> float:
+def float16_to_float(*args: _T.Any) -> float:
     """float16_to_float(value) -> float
 
     Converts a 16-bit floating point number to ``float``.
@@ -322,14 +312,14 @@ def float16_to_float(*args: Any) -> float:
     try:
         (value,) = args
         return _float16_to_float(value)
-    except REFUSED:
-        return again(float16_to_float, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(float16_to_float, 1, args)
 
 
-_float_to_float16 = bind("aclFloatToFloat16", c_float, restype=c_uint16)
+_float_to_float16 = _Call.bind("aclFloatToFloat16", _C.c_float, restype=_C.c_uint16)
 
 
-def float_to_float16(*args: Any) -> int:
+def float_to_float16(*args: _T.Any) -> int:
     """float_to_float16(value) -> int
 
     Rounds a ``float`` to a 16-bit floating point number.
@@ -347,14 +337,14 @@ def float_to_float16(*args: Any) -> int:
     try:
         (value,) = args
         return _float_to_float16(value)
-    except REFUSED:
-        return again(float_to_float16, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(float_to_float16, 1, args)
 
 
-_data_type_size = bind("aclDataTypeSize", c_int32, restype=c_size_t)
+_data_type_size = _Call.bind("aclDataTypeSize", _C.c_int32, restype=_C.c_size_t)
 
 
-def data_type_size(*args: Any) -> int:
+def data_type_size(*args: _T.Any) -> int:
     """data_type_size(data_type) -> int
 
     Gets the size of an element in bytes.
@@ -371,14 +361,14 @@ def data_type_size(*args: Any) -> int:
     try:
         (data_type,) = args
         return _data_type_size(data_type)
-    except REFUSED:
-        return again(data_type_size, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(data_type_size, 1, args)
 
 
-_create_data_buffer = bind("aclCreateDataBuffer", c_uint64, c_size_t, restype=c_uint64)
+_create_data_buffer = _Call.bind("aclCreateDataBuffer", _C.c_uint64, _C.c_size_t, restype=_C.c_uint64)
 
 
-def create_data_buffer(*args: Any) -> int:
+def create_data_buffer(*args: _T.Any) -> int:
     """create_data_buffer(data, size) -> int
 
     Creates a data buffer for an address and a length.
@@ -397,14 +387,14 @@ def create_data_buffer(*args: Any) -> int:
     try:
         data, size = args
         return _create_data_buffer(data, size)
-    except REFUSED:
-        return again(create_data_buffer, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(create_data_buffer, 2, args)
 
 
-_destroy_data_buffer = bind("aclDestroyDataBuffer", c_uint64)
+_destroy_data_buffer = _Call.bind("aclDestroyDataBuffer", _C.c_uint64)
 
 
-def destroy_data_buffer(*args: Any) -> int:
+def destroy_data_buffer(*args: _T.Any) -> int:
     """destroy_data_buffer(data_buffer) -> ret
 
     Destroys a data buffer.
@@ -421,14 +411,14 @@ def destroy_data_buffer(*args: Any) -> int:
     try:
         (data_buffer,) = args
         return _destroy_data_buffer(data_buffer)
-    except REFUSED:
-        return again(destroy_data_buffer, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_data_buffer, 1, args)
 
 
-_update_data_buffer = bind("aclUpdateDataBuffer", c_uint64, c_uint64, c_size_t)
+_update_data_buffer = _Call.bind("aclUpdateDataBuffer", _C.c_uint64, _C.c_uint64, _C.c_size_t)
 
 
-def update_data_buffer(*args: Any) -> int:
+def update_data_buffer(*args: _T.Any) -> int:
     """update_data_buffer(data_buffer, data, size) -> ret
 
     Replaces the address and the length of a data buffer.
@@ -447,14 +437,14 @@ def update_data_buffer(*args: Any) -> int:
     try:
         data_buffer, data, size = args
         return _update_data_buffer(data_buffer, data, size)
-    except REFUSED:
-        return again(update_data_buffer, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(update_data_buffer, 3, args)
 
 
-_get_data_buffer_addr = bind("aclGetDataBufferAddr", c_uint64, restype=c_uint64)
+_get_data_buffer_addr = _Call.bind("aclGetDataBufferAddr", _C.c_uint64, restype=_C.c_uint64)
 
 
-def get_data_buffer_addr(*args: Any) -> int:
+def get_data_buffer_addr(*args: _T.Any) -> int:
     """get_data_buffer_addr(data_buffer) -> int
 
     Gets the address of a data buffer.
@@ -470,14 +460,14 @@ def get_data_buffer_addr(*args: Any) -> int:
     try:
         (data_buffer,) = args
         return _get_data_buffer_addr(data_buffer)
-    except REFUSED:
-        return again(get_data_buffer_addr, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_data_buffer_addr, 1, args)
 
 
-_get_data_buffer_size = bind("aclGetDataBufferSize", c_uint64, restype=c_uint32)
+_get_data_buffer_size = _Call.bind("aclGetDataBufferSize", _C.c_uint64, restype=_C.c_uint32)
 
 
-def get_data_buffer_size(*args: Any) -> int:
+def get_data_buffer_size(*args: _T.Any) -> int:
     """get_data_buffer_size(data_buffer) -> int
 
     Gets the length of a data buffer, limited to 32 bits.
@@ -494,14 +484,14 @@ def get_data_buffer_size(*args: Any) -> int:
     try:
         (data_buffer,) = args
         return _get_data_buffer_size(data_buffer)
-    except REFUSED:
-        return again(get_data_buffer_size, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_data_buffer_size, 1, args)
 
 
-_get_data_buffer_size_v2 = bind("aclGetDataBufferSizeV2", c_uint64, restype=c_size_t)
+_get_data_buffer_size_v2 = _Call.bind("aclGetDataBufferSizeV2", _C.c_uint64, restype=_C.c_size_t)
 
 
-def get_data_buffer_size_v2(*args: Any) -> int:
+def get_data_buffer_size_v2(*args: _T.Any) -> int:
     """get_data_buffer_size_v2(data_buffer) -> int
 
     Gets the length of a data buffer in bytes.
@@ -517,14 +507,16 @@ def get_data_buffer_size_v2(*args: Any) -> int:
     try:
         (data_buffer,) = args
         return _get_data_buffer_size_v2(data_buffer)
-    except REFUSED:
-        return again(get_data_buffer_size_v2, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_data_buffer_size_v2, 1, args)
 
 
-_create_tensor_desc = bind("aclCreateTensorDesc", c_int32, c_int32, POINTER(c_int64), c_int32, restype=c_uint64)
+_create_tensor_desc = _Call.bind(
+    "aclCreateTensorDesc", _C.c_int32, _C.c_int32, _C.POINTER(_C.c_int64), _C.c_int32, restype=_C.c_uint64
+)
 
 
-def create_tensor_desc(*args: Any) -> int:
+def create_tensor_desc(*args: _T.Any) -> int:
     """create_tensor_desc(data_type, dims, format) -> int
 
     Creates a tensor description.
@@ -543,16 +535,16 @@ def create_tensor_desc(*args: Any) -> int:
     """
     try:
         data_type, dims, format = args
-        dims = listed(c_int64, dims)
-        return _create_tensor_desc(data_type, len(dims), dims, format)
-    except REFUSED:
-        return again(create_tensor_desc, 3, args)
+        dims = _Call.listed(_C.c_int64, dims)
+        return _create_tensor_desc(data_type, _B.len(dims), dims, format)
+    except _Call.REFUSED:
+        return _Call.again(create_tensor_desc, 3, args)
 
 
-_destroy_tensor_desc = bind("aclDestroyTensorDesc", c_uint64, restype=None)
+_destroy_tensor_desc = _Call.bind("aclDestroyTensorDesc", _C.c_uint64, restype=None)
 
 
-def destroy_tensor_desc(*args: Any) -> None:
+def destroy_tensor_desc(*args: _T.Any) -> None:
     """destroy_tensor_desc(desc) -> None
 
     Destroys a tensor description.
@@ -566,14 +558,14 @@ def destroy_tensor_desc(*args: Any) -> None:
     try:
         (desc,) = args
         _destroy_tensor_desc(desc)
-    except REFUSED:
-        return again(destroy_tensor_desc, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_tensor_desc, 1, args)
 
 
-_get_tensor_desc_type = bind("aclGetTensorDescType", c_uint64, restype=c_int32)
+_get_tensor_desc_type = _Call.bind("aclGetTensorDescType", _C.c_uint64, restype=_C.c_int32)
 
 
-def get_tensor_desc_type(*args: Any) -> int:
+def get_tensor_desc_type(*args: _T.Any) -> int:
     """get_tensor_desc_type(desc) -> int
 
     Gets the data type of a tensor.
@@ -589,14 +581,14 @@ def get_tensor_desc_type(*args: Any) -> int:
     try:
         (desc,) = args
         return _get_tensor_desc_type(desc)
-    except REFUSED:
-        return again(get_tensor_desc_type, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_type, 1, args)
 
 
-_get_tensor_desc_format = bind("aclGetTensorDescFormat", c_uint64, restype=c_int32)
+_get_tensor_desc_format = _Call.bind("aclGetTensorDescFormat", _C.c_uint64, restype=_C.c_int32)
 
 
-def get_tensor_desc_format(*args: Any) -> int:
+def get_tensor_desc_format(*args: _T.Any) -> int:
     """get_tensor_desc_format(desc) -> int
 
     Gets the format of a tensor.
@@ -613,14 +605,14 @@ def get_tensor_desc_format(*args: Any) -> int:
     try:
         (desc,) = args
         return _get_tensor_desc_format(desc)
-    except REFUSED:
-        return again(get_tensor_desc_format, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_format, 1, args)
 
 
-_get_tensor_desc_size = bind("aclGetTensorDescSize", c_uint64, restype=c_size_t)
+_get_tensor_desc_size = _Call.bind("aclGetTensorDescSize", _C.c_uint64, restype=_C.c_size_t)
 
 
-def get_tensor_desc_size(*args: Any) -> int:
+def get_tensor_desc_size(*args: _T.Any) -> int:
     """get_tensor_desc_size(desc) -> int
 
     Gets the size of a tensor in bytes.
@@ -637,14 +629,14 @@ def get_tensor_desc_size(*args: Any) -> int:
     try:
         (desc,) = args
         return _get_tensor_desc_size(desc)
-    except REFUSED:
-        return again(get_tensor_desc_size, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_size, 1, args)
 
 
-_get_tensor_desc_element_count = bind("aclGetTensorDescElementCount", c_uint64, restype=c_size_t)
+_get_tensor_desc_element_count = _Call.bind("aclGetTensorDescElementCount", _C.c_uint64, restype=_C.c_size_t)
 
 
-def get_tensor_desc_element_count(*args: Any) -> int:
+def get_tensor_desc_element_count(*args: _T.Any) -> int:
     """get_tensor_desc_element_count(desc) -> int
 
     Gets the number of elements of a tensor.
@@ -661,14 +653,14 @@ def get_tensor_desc_element_count(*args: Any) -> int:
     try:
         (desc,) = args
         return _get_tensor_desc_element_count(desc)
-    except REFUSED:
-        return again(get_tensor_desc_element_count, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_element_count, 1, args)
 
 
-_get_tensor_desc_num_dims = bind("aclGetTensorDescNumDims", c_uint64, restype=c_size_t)
+_get_tensor_desc_num_dims = _Call.bind("aclGetTensorDescNumDims", _C.c_uint64, restype=_C.c_size_t)
 
 
-def get_tensor_desc_num_dims(*args: Any) -> int:
+def get_tensor_desc_num_dims(*args: _T.Any) -> int:
     """get_tensor_desc_num_dims(desc) -> int
 
     Gets the number of dimensions of a tensor.
@@ -685,14 +677,14 @@ def get_tensor_desc_num_dims(*args: Any) -> int:
     try:
         (desc,) = args
         return _get_tensor_desc_num_dims(desc)
-    except REFUSED:
-        return again(get_tensor_desc_num_dims, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_num_dims, 1, args)
 
 
-_get_tensor_desc_dim = bind("aclGetTensorDescDim", c_uint64, c_size_t, restype=c_int64)
+_get_tensor_desc_dim = _Call.bind("aclGetTensorDescDim", _C.c_uint64, _C.c_size_t, restype=_C.c_int64)
 
 
-def get_tensor_desc_dim(*args: Any) -> int:
+def get_tensor_desc_dim(*args: _T.Any) -> int:
     """get_tensor_desc_dim(desc, index) -> int
 
     Returns the length of a dimension.
@@ -710,14 +702,14 @@ def get_tensor_desc_dim(*args: Any) -> int:
     try:
         desc, index = args
         return _get_tensor_desc_dim(desc, index)
-    except REFUSED:
-        return again(get_tensor_desc_dim, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_dim, 2, args)
 
 
-_get_tensor_desc_dim_v2 = bind("aclGetTensorDescDimV2", c_uint64, c_size_t, POINTER(c_int64))
+_get_tensor_desc_dim_v2 = _Call.bind("aclGetTensorDescDimV2", _C.c_uint64, _C.c_size_t, _C.POINTER(_C.c_int64))
 
 
-def get_tensor_desc_dim_v2(*args: Any) -> tuple[int, int]:
+def get_tensor_desc_dim_v2(*args: _T.Any) -> tuple[int, int]:
     """get_tensor_desc_dim_v2(desc, index) -> (dim_size, ret)
 
     Gets the length of a dimension.
@@ -735,17 +727,19 @@ def get_tensor_desc_dim_v2(*args: Any) -> tuple[int, int]:
     """
     try:
         desc, index = args
-        dim_size = c_int64()
+        dim_size = _C.c_int64()
         ret = _get_tensor_desc_dim_v2(desc, index, dim_size)
-    except REFUSED:
-        return again(get_tensor_desc_dim_v2, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_dim_v2, 2, args)
     return dim_size.value, ret
 
 
-_get_tensor_desc_dim_range = bind("aclGetTensorDescDimRange", c_uint64, c_size_t, c_size_t, POINTER(c_int64))
+_get_tensor_desc_dim_range = _Call.bind(
+    "aclGetTensorDescDimRange", _C.c_uint64, _C.c_size_t, _C.c_size_t, _C.POINTER(_C.c_int64)
+)
 
 
-def get_tensor_desc_dim_range(*args: Any) -> tuple[list[int], int]:
+def get_tensor_desc_dim_range(*args: _T.Any) -> tuple[list[int], int]:
     """get_tensor_desc_dim_range(desc, index, dim_range_num) -> (dim_range, ret)
 
     Gets the range of a dimension.
@@ -766,17 +760,17 @@ def get_tensor_desc_dim_range(*args: Any) -> tuple[list[int], int]:
     """
     try:
         desc, index, dim_range_num = args
-        dim_range = (c_int64 * dim_range_num)()
+        dim_range = (_C.c_int64 * dim_range_num)()
         ret = _get_tensor_desc_dim_range(desc, index, dim_range_num, dim_range)
-    except REFUSED:
-        return again(get_tensor_desc_dim_range, 3, args)
-    return list(dim_range), ret
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_dim_range, 3, args)
+    return _B.list(dim_range), ret
 
 
-_set_tensor_desc_name = bind("aclSetTensorDescName", c_uint64, c_char_p, restype=None)
+_set_tensor_desc_name = _Call.bind("aclSetTensorDescName", _C.c_uint64, _C.c_char_p, restype=None)
 
 
-def set_tensor_desc_name(*args: Any) -> None:
+def set_tensor_desc_name(*args: _T.Any) -> None:
     """set_tensor_desc_name(desc, name) -> None
 
     Sets the name of a tensor.
@@ -790,16 +784,16 @@ def set_tensor_desc_name(*args: Any) -> None:
     """
     try:
         desc, name = args
-        name = encoded(name)
+        name = _Call.encoded(name)
         _set_tensor_desc_name(desc, name)
-    except REFUSED:
-        return again(set_tensor_desc_name, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_desc_name, 2, args)
 
 
-_get_tensor_desc_name = bind("aclGetTensorDescName", c_uint64, restype=c_char_p)
+_get_tensor_desc_name = _Call.bind("aclGetTensorDescName", _C.c_uint64, restype=_C.c_char_p)
 
 
-def get_tensor_desc_name(*args: Any) -> str:
+def get_tensor_desc_name(*args: _T.Any) -> str:
     """get_tensor_desc_name(desc) -> str
 
     Gets the name of a tensor.
@@ -815,15 +809,15 @@ def get_tensor_desc_name(*args: Any) -> str:
     """
     try:
         (desc,) = args
-        return decoded(_get_tensor_desc_name(desc))
-    except REFUSED:
-        return again(get_tensor_desc_name, 1, args)
+        return _Call.decoded(_get_tensor_desc_name(desc))
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_name, 1, args)
 
 
-_trans_tensor_desc_format = bind("aclTransTensorDescFormat", c_uint64, c_int32, POINTER(c_uint64))
+_trans_tensor_desc_format = _Call.bind("aclTransTensorDescFormat", _C.c_uint64, _C.c_int32, _C.POINTER(_C.c_uint64))
 
 
-def trans_tensor_desc_format(*args: Any) -> tuple[int, int]:
+def trans_tensor_desc_format(*args: _T.Any) -> tuple[int, int]:
     """trans_tensor_desc_format(src_desc, dst_format) -> (dst_desc, ret)
 
     Creates a description of a tensor in another format.
@@ -845,17 +839,17 @@ def trans_tensor_desc_format(*args: Any) -> tuple[int, int]:
     """
     try:
         src_desc, dst_format = args
-        dst_desc = c_uint64()
+        dst_desc = _C.c_uint64()
         ret = _trans_tensor_desc_format(src_desc, dst_format, dst_desc)
-    except REFUSED:
-        return again(trans_tensor_desc_format, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(trans_tensor_desc_format, 2, args)
     return dst_desc.value, ret
 
 
-_set_tensor_format = bind("aclSetTensorFormat", c_uint64, c_int32)
+_set_tensor_format = _Call.bind("aclSetTensorFormat", _C.c_uint64, _C.c_int32)
 
 
-def set_tensor_format(*args: Any) -> int:
+def set_tensor_format(*args: _T.Any) -> int:
     """set_tensor_format(desc, format) -> ret
 
     Sets the format of a tensor.
@@ -872,14 +866,14 @@ def set_tensor_format(*args: Any) -> int:
     try:
         desc, format = args
         return _set_tensor_format(desc, format)
-    except REFUSED:
-        return again(set_tensor_format, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_format, 2, args)
 
 
-_set_tensor_shape = bind("aclSetTensorShape", c_uint64, c_int32, POINTER(c_int64))
+_set_tensor_shape = _Call.bind("aclSetTensorShape", _C.c_uint64, _C.c_int32, _C.POINTER(_C.c_int64))
 
 
-def set_tensor_shape(*args: Any) -> int:
+def set_tensor_shape(*args: _T.Any) -> int:
     """set_tensor_shape(desc, dims) -> ret
 
     Sets the shape of a tensor.
@@ -896,16 +890,16 @@ def set_tensor_shape(*args: Any) -> int:
     """
     try:
         desc, dims = args
-        dims = listed(c_int64, dims)
-        return _set_tensor_shape(desc, len(dims), dims)
-    except REFUSED:
-        return again(set_tensor_shape, 2, args)
+        dims = _Call.listed(_C.c_int64, dims)
+        return _set_tensor_shape(desc, _B.len(dims), dims)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_shape, 2, args)
 
 
-_set_tensor_storage_format = bind("aclSetTensorStorageFormat", c_uint64, c_int32)
+_set_tensor_storage_format = _Call.bind("aclSetTensorStorageFormat", _C.c_uint64, _C.c_int32)
 
 
-def set_tensor_storage_format(*args: Any) -> int:
+def set_tensor_storage_format(*args: _T.Any) -> int:
     """set_tensor_storage_format(desc, format) -> ret
 
     Sets the format of a tensor; older name of ``acl.set_tensor_format``.
@@ -922,14 +916,14 @@ def set_tensor_storage_format(*args: Any) -> int:
     try:
         desc, format = args
         return _set_tensor_storage_format(desc, format)
-    except REFUSED:
-        return again(set_tensor_storage_format, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_storage_format, 2, args)
 
 
-_set_tensor_storage_shape = bind("aclSetTensorStorageShape", c_uint64, c_int32, POINTER(c_int64))
+_set_tensor_storage_shape = _Call.bind("aclSetTensorStorageShape", _C.c_uint64, _C.c_int32, _C.POINTER(_C.c_int64))
 
 
-def set_tensor_storage_shape(*args: Any) -> int:
+def set_tensor_storage_shape(*args: _T.Any) -> int:
     """set_tensor_storage_shape(desc, dims) -> ret
 
     Sets the shape of a tensor; older name of ``acl.set_tensor_shape``.
@@ -946,16 +940,16 @@ def set_tensor_storage_shape(*args: Any) -> int:
     """
     try:
         desc, dims = args
-        dims = listed(c_int64, dims)
-        return _set_tensor_storage_shape(desc, len(dims), dims)
-    except REFUSED:
-        return again(set_tensor_storage_shape, 2, args)
+        dims = _Call.listed(_C.c_int64, dims)
+        return _set_tensor_storage_shape(desc, _B.len(dims), dims)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_storage_shape, 2, args)
 
 
-_set_tensor_origin_format = bind("aclSetTensorOriginFormat", c_uint64, c_int32)
+_set_tensor_origin_format = _Call.bind("aclSetTensorOriginFormat", _C.c_uint64, _C.c_int32)
 
 
-def set_tensor_origin_format(*args: Any) -> int:
+def set_tensor_origin_format(*args: _T.Any) -> int:
     """set_tensor_origin_format(desc, format) -> ret
 
     Sets the format that a tensor had in its framework.
@@ -973,14 +967,14 @@ def set_tensor_origin_format(*args: Any) -> int:
     try:
         desc, format = args
         return _set_tensor_origin_format(desc, format)
-    except REFUSED:
-        return again(set_tensor_origin_format, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_origin_format, 2, args)
 
 
-_set_tensor_origin_shape = bind("aclSetTensorOriginShape", c_uint64, c_int32, POINTER(c_int64))
+_set_tensor_origin_shape = _Call.bind("aclSetTensorOriginShape", _C.c_uint64, _C.c_int32, _C.POINTER(_C.c_int64))
 
 
-def set_tensor_origin_shape(*args: Any) -> int:
+def set_tensor_origin_shape(*args: _T.Any) -> int:
     """set_tensor_origin_shape(desc, dims) -> ret
 
     Sets the shape that a tensor had in its framework.
@@ -998,16 +992,16 @@ def set_tensor_origin_shape(*args: Any) -> int:
     """
     try:
         desc, dims = args
-        dims = listed(c_int64, dims)
-        return _set_tensor_origin_shape(desc, len(dims), dims)
-    except REFUSED:
-        return again(set_tensor_origin_shape, 2, args)
+        dims = _Call.listed(_C.c_int64, dims)
+        return _set_tensor_origin_shape(desc, _B.len(dims), dims)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_origin_shape, 2, args)
 
 
-_get_tensor_desc_by_index = bind("aclGetTensorDescByIndex", c_uint64, c_size_t, restype=c_uint64)
+_get_tensor_desc_by_index = _Call.bind("aclGetTensorDescByIndex", _C.c_uint64, _C.c_size_t, restype=_C.c_uint64)
 
 
-def get_tensor_desc_by_index(*args: Any) -> int:
+def get_tensor_desc_by_index(*args: _T.Any) -> int:
     """get_tensor_desc_by_index(desc, index) -> int
 
     Gets one description of an array of descriptions.
@@ -1025,14 +1019,14 @@ def get_tensor_desc_by_index(*args: Any) -> int:
     try:
         desc, index = args
         return _get_tensor_desc_by_index(desc, index)
-    except REFUSED:
-        return again(get_tensor_desc_by_index, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_by_index, 2, args)
 
 
-_get_tensor_desc_address = bind("aclGetTensorDescAddress", c_uint64, restype=c_uint64)
+_get_tensor_desc_address = _Call.bind("aclGetTensorDescAddress", _C.c_uint64, restype=_C.c_uint64)
 
 
-def get_tensor_desc_address(*args: Any) -> int:
+def get_tensor_desc_address(*args: _T.Any) -> int:
     """get_tensor_desc_address(desc) -> int
 
     Gets the address of a tensor's data.
@@ -1049,14 +1043,14 @@ def get_tensor_desc_address(*args: Any) -> int:
     try:
         (desc,) = args
         return _get_tensor_desc_address(desc)
-    except REFUSED:
-        return again(get_tensor_desc_address, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_tensor_desc_address, 1, args)
 
 
-_set_tensor_dynamic_input = bind("aclSetTensorDynamicInput", c_uint64, c_char_p)
+_set_tensor_dynamic_input = _Call.bind("aclSetTensorDynamicInput", _C.c_uint64, _C.c_char_p)
 
 
-def set_tensor_dynamic_input(*args: Any) -> int:
+def set_tensor_dynamic_input(*args: _T.Any) -> int:
     """set_tensor_dynamic_input(desc, dynamic_input_name) -> ret
 
     Sets the dynamic input that a tensor belongs to.
@@ -1073,16 +1067,16 @@ def set_tensor_dynamic_input(*args: Any) -> int:
     """
     try:
         desc, dynamic_input_name = args
-        dynamic_input_name = encoded(dynamic_input_name)
+        dynamic_input_name = _Call.encoded(dynamic_input_name)
         return _set_tensor_dynamic_input(desc, dynamic_input_name)
-    except REFUSED:
-        return again(set_tensor_dynamic_input, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_dynamic_input, 2, args)
 
 
-_set_tensor_const = bind("aclSetTensorConst", c_uint64, c_uint64, c_size_t)
+_set_tensor_const = _Call.bind("aclSetTensorConst", _C.c_uint64, _C.c_uint64, _C.c_size_t)
 
 
-def set_tensor_const(*args: Any) -> int:
+def set_tensor_const(*args: _T.Any) -> int:
     """set_tensor_const(desc, data, length) -> ret
 
     Sets the constant data of a tensor.
@@ -1102,14 +1096,14 @@ def set_tensor_const(*args: Any) -> int:
     try:
         desc, data, length = args
         return _set_tensor_const(desc, data, length)
-    except REFUSED:
-        return again(set_tensor_const, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_const, 3, args)
 
 
-_set_tensor_place_ment = bind("aclSetTensorPlaceMent", c_uint64, c_int32)
+_set_tensor_place_ment = _Call.bind("aclSetTensorPlaceMent", _C.c_uint64, _C.c_int32)
 
 
-def set_tensor_place_ment(*args: Any) -> int:
+def set_tensor_place_ment(*args: _T.Any) -> int:
     """set_tensor_place_ment(desc, mem_type) -> ret
 
     Sets the memory location of a tensor's data.
@@ -1128,10 +1122,10 @@ def set_tensor_place_ment(*args: Any) -> int:
     try:
         desc, mem_type = args
         return _set_tensor_place_ment(desc, mem_type)
-    except REFUSED:
-        return again(set_tensor_place_ment, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(set_tensor_place_ment, 2, args)
 
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

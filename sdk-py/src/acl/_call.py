@@ -259,7 +259,7 @@ def homed(module: str, functions: dict[str, Callable[..., Any]]) -> dict[str, Ca
 
 def beside(module: str) -> Mapping[str, Callable[..., Any]]:
     """Returns the functions of a module that C does not have: ``BESIDE`` of its hand-written part."""
-    found: Mapping[str, Callable[..., Any]] = getattr(vars(sys.modules[module]).get("_hand"), "BESIDE", {})
+    found: Mapping[str, Callable[..., Any]] = getattr(vars(sys.modules[module]).get("_Hand"), "BESIDE", {})
     return found
 
 

@@ -3,86 +3,86 @@
 
 from __future__ import annotations
 
-from ctypes import Structure, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64
+import ctypes as _C
 
 
-class CannPackageVersion(Structure):
+class CannPackageVersion(_C.Structure):
     """The version of a package; each member is zero-terminated text.
 
     ``aclCANNPackageVersion``: 512 bytes.
     """
 
     _fields_ = [
-        ("version", c_uint8 * 128),
-        ("major_version", c_uint8 * 64),
-        ("minor_version", c_uint8 * 64),
-        ("release_version", c_uint8 * 64),
-        ("patch_version", c_uint8 * 64),
-        ("reserved", c_uint8 * 128),
+        ("version", _C.c_uint8 * 128),
+        ("major_version", _C.c_uint8 * 64),
+        ("minor_version", _C.c_uint8 * 64),
+        ("release_version", _C.c_uint8 * 64),
+        ("patch_version", _C.c_uint8 * 64),
+        ("reserved", _C.c_uint8 * 128),
     ]
 
 
-class UtilizationInfo(Structure):
+class UtilizationInfo(_C.Structure):
     """Utilisation of a device.
 
     ``aclrtUtilizationInfo``: 24 bytes.
     """
 
     _fields_ = [
-        ("cube_utilization", c_int32),
-        ("vector_utilization", c_int32),
-        ("aicpu_utilization", c_int32),
-        ("memory_utilization", c_int32),
-        ("utilization_extend", c_uint64),
+        ("cube_utilization", _C.c_int32),
+        ("vector_utilization", _C.c_int32),
+        ("aicpu_utilization", _C.c_int32),
+        ("memory_utilization", _C.c_int32),
+        ("utilization_extend", _C.c_uint64),
     ]
 
 
-class Uuid(Structure):
+class Uuid(_C.Structure):
     """A unique identifier of a device.
 
     ``aclrtUuid``: 16 bytes.
     """
 
-    _fields_ = [("bytes", c_uint8 * 16)]
+    _fields_ = [("bytes", _C.c_uint8 * 16)]
 
 
-class MemLocation(Structure):
+class MemLocation(_C.Structure):
     """A memory location.
 
     ``aclrtMemLocation``: 8 bytes.
     """
 
-    _fields_ = [("id", c_uint32), ("type", c_int32)]
+    _fields_ = [("id", _C.c_uint32), ("type", _C.c_int32)]
 
 
-class PtrAttributes(Structure):
+class PtrAttributes(_C.Structure):
     """Attributes of an address.
 
     ``aclrtPtrAttributes``: 28 bytes.
     """
 
-    _fields_ = [("location", MemLocation), ("page_size", c_uint32), ("rsv", c_uint32 * 4)]
+    _fields_ = [("location", MemLocation), ("page_size", _C.c_uint32), ("rsv", _C.c_uint32 * 4)]
 
 
-class PhysicalMemProp(Structure):
+class PhysicalMemProp(_C.Structure):
     """Properties of a physical allocation.
 
     ``aclrtPhysicalMemProp``: 32 bytes.
     """
 
     _fields_ = [
-        ("handleType", c_int32),
-        ("allocationType", c_int32),
-        ("memAttr", c_int32),
+        ("handleType", _C.c_int32),
+        ("allocationType", _C.c_int32),
+        ("memAttr", _C.c_int32),
         ("location", MemLocation),
-        ("reserve", c_uint64),
+        ("reserve", _C.c_uint64),
     ]
 
 
-class IoDims(Structure):
+class IoDims(_C.Structure):
     """The shape of an input or output.
 
     ``aclmdlIODims``: 1160 bytes.
     """
 
-    _fields_ = [("name", c_uint8 * 128), ("dimCount", c_size_t), ("dims", c_int64 * 128)]
+    _fields_ = [("name", _C.c_uint8 * 128), ("dimCount", _C.c_size_t), ("dims", _C.c_int64 * 128)]

@@ -12,34 +12,35 @@ them.
 
 from __future__ import annotations
 
-from ctypes import POINTER, c_int32, c_uint64
-from typing import Any
+import builtins as _B
+import ctypes as _C
+import typing as _T
 
-from ._call import REFUSED, absent, again, bind, contents
+from . import _call as _Call
 
 # Operators
-_gemv_ex = bind(
+_gemv_ex = _Call.bind(
     "aclblasGemvEx",
-    c_int32,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
 )
 
 
-def gemv_ex(*args: Any) -> int:
+def gemv_ex(*args: _T.Any) -> int:
     """gemv_ex(trans_a, m, n, alpha, a, lda, data_type_a, x, incx, data_type_x, beta, y, incy,
         data_type_y, type, stream) -> ret
 
@@ -77,16 +78,24 @@ def gemv_ex(*args: Any) -> int:
         return _gemv_ex(
             trans_a, m, n, alpha, a, lda, data_type_a, x, incx, data_type_x, beta, y, incy, data_type_y, type, stream
         )
-    except REFUSED:
-        return again(gemv_ex, 16, args)
+    except _Call.REFUSED:
+        return _Call.again(gemv_ex, 16, args)
 
 
-_create_handle_for_gemv_ex = bind(
-    "aclblasCreateHandleForGemvEx", c_int32, c_int32, c_int32, c_int32, c_int32, c_int32, c_int32, POINTER(c_uint64)
+_create_handle_for_gemv_ex = _Call.bind(
+    "aclblasCreateHandleForGemvEx",
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
 )
 
 
-def create_handle_for_gemv_ex(*args: Any) -> tuple[int, int]:
+def create_handle_for_gemv_ex(*args: _T.Any) -> tuple[int, int]:
     """create_handle_for_gemv_ex(trans_a, m, n, data_type_a, data_type_x, data_type_y, type) ->
         (handle, ret)
 
@@ -113,38 +122,38 @@ def create_handle_for_gemv_ex(*args: Any) -> tuple[int, int]:
     """
     try:
         trans_a, m, n, data_type_a, data_type_x, data_type_y, type = args
-        handle = c_uint64()
+        handle = _C.c_uint64()
         ret = _create_handle_for_gemv_ex(trans_a, m, n, data_type_a, data_type_x, data_type_y, type, handle)
-    except REFUSED:
-        return again(create_handle_for_gemv_ex, 7, args)
+    except _Call.REFUSED:
+        return _Call.again(create_handle_for_gemv_ex, 7, args)
     return handle.value, ret
 
 
-_gemm_ex = bind(
+_gemm_ex = _Call.bind(
     "aclblasGemmEx",
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
 )
 
 
-def gemm_ex(*args: Any) -> int:
+def gemm_ex(*args: _T.Any) -> int:
     """gemm_ex(trans_a, trans_b, trans_c, m, n, k, alpha, matrix_a, lda, data_type_a, matrix_b,
         ldb, data_type_b, beta, matrix_c, ldc, data_type_c, type, stream) -> ret
 
@@ -225,27 +234,27 @@ def gemm_ex(*args: Any) -> int:
             type,
             stream,
         )
-    except REFUSED:
-        return again(gemm_ex, 19, args)
+    except _Call.REFUSED:
+        return _Call.again(gemm_ex, 19, args)
 
 
-_create_handle_for_gemm_ex = bind(
+_create_handle_for_gemm_ex = _Call.bind(
     "aclblasCreateHandleForGemmEx",
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    POINTER(c_uint64),
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
 )
 
 
-def create_handle_for_gemm_ex(*args: Any) -> tuple[int, int]:
+def create_handle_for_gemm_ex(*args: _T.Any) -> tuple[int, int]:
     """create_handle_for_gemm_ex(trans_a, trans_b, trans_c, m, n, k, data_type_a, data_type_b,
         data_type_c, type) -> (handle, ret)
 
@@ -277,34 +286,34 @@ def create_handle_for_gemm_ex(*args: Any) -> tuple[int, int]:
     """
     try:
         trans_a, trans_b, trans_c, m, n, k, data_type_a, data_type_b, data_type_c, type = args
-        handle = c_uint64()
+        handle = _C.c_uint64()
         ret = _create_handle_for_gemm_ex(
             trans_a, trans_b, trans_c, m, n, k, data_type_a, data_type_b, data_type_c, type, handle
         )
-    except REFUSED:
-        return again(create_handle_for_gemm_ex, 10, args)
+    except _Call.REFUSED:
+        return _Call.again(create_handle_for_gemm_ex, 10, args)
     return handle.value, ret
 
 
-_hgemv = bind(
+_hgemv = _Call.bind(
     "aclblasHgemv",
-    c_int32,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_uint64,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
 )
 
 
-def hgemv(*args: Any) -> int:
+def hgemv(*args: _T.Any) -> int:
     """hgemv(trans_a, m, n, alpha, a, lda, x, incx, beta, y, incy, type, stream) -> ret
 
     Multiplies a ``float16`` matrix and vector.
@@ -336,14 +345,16 @@ def hgemv(*args: Any) -> int:
     try:
         trans_a, m, n, alpha, a, lda, x, incx, beta, y, incy, type, stream = args
         return _hgemv(trans_a, m, n, alpha, a, lda, x, incx, beta, y, incy, type, stream)
-    except REFUSED:
-        return again(hgemv, 13, args)
+    except _Call.REFUSED:
+        return _Call.again(hgemv, 13, args)
 
 
-_create_handle_for_hgemv = bind("aclblasCreateHandleForHgemv", c_int32, c_int32, c_int32, c_int32, POINTER(c_uint64))
+_create_handle_for_hgemv = _Call.bind(
+    "aclblasCreateHandleForHgemv", _C.c_int32, _C.c_int32, _C.c_int32, _C.c_int32, _C.POINTER(_C.c_uint64)
+)
 
 
-def create_handle_for_hgemv(*args: Any) -> tuple[int, int]:
+def create_handle_for_hgemv(*args: _T.Any) -> tuple[int, int]:
     """create_handle_for_hgemv(trans_a, m, n, type) -> (handle, ret)
 
     Creates a handle of a ``float16`` matrix-vector product for repeated runs.
@@ -366,35 +377,35 @@ def create_handle_for_hgemv(*args: Any) -> tuple[int, int]:
     """
     try:
         trans_a, m, n, type = args
-        handle = c_uint64()
+        handle = _C.c_uint64()
         ret = _create_handle_for_hgemv(trans_a, m, n, type, handle)
-    except REFUSED:
-        return again(create_handle_for_hgemv, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(create_handle_for_hgemv, 4, args)
     return handle.value, ret
 
 
-_hgemm = bind(
+_hgemm = _Call.bind(
     "aclblasHgemm",
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_uint64,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
 )
 
 
-def hgemm(*args: Any) -> int:
+def hgemm(*args: _T.Any) -> int:
     """hgemm(trans_a, trans_b, trans_c, m, n, k, alpha, matrix_a, lda, matrix_b, ldb, beta,
         matrix_c, ldc, type, stream) -> ret
 
@@ -436,16 +447,24 @@ def hgemm(*args: Any) -> int:
         return _hgemm(
             trans_a, trans_b, trans_c, m, n, k, alpha, matrix_a, lda, matrix_b, ldb, beta, matrix_c, ldc, type, stream
         )
-    except REFUSED:
-        return again(hgemm, 16, args)
+    except _Call.REFUSED:
+        return _Call.again(hgemm, 16, args)
 
 
-_create_handle_for_hgemm = bind(
-    "aclblasCreateHandleForHgemm", c_int32, c_int32, c_int32, c_int32, c_int32, c_int32, c_int32, POINTER(c_uint64)
+_create_handle_for_hgemm = _Call.bind(
+    "aclblasCreateHandleForHgemm",
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
 )
 
 
-def create_handle_for_hgemm(*args: Any) -> tuple[int, int]:
+def create_handle_for_hgemm(*args: _T.Any) -> tuple[int, int]:
     """create_handle_for_hgemm(trans_a, trans_b, trans_c, m, n, k, type) -> (handle, ret)
 
     Creates a handle of a ``float16`` matrix product for repeated runs.
@@ -473,32 +492,32 @@ def create_handle_for_hgemm(*args: Any) -> tuple[int, int]:
     """
     try:
         trans_a, trans_b, trans_c, m, n, k, type = args
-        handle = c_uint64()
+        handle = _C.c_uint64()
         ret = _create_handle_for_hgemm(trans_a, trans_b, trans_c, m, n, k, type, handle)
-    except REFUSED:
-        return again(create_handle_for_hgemm, 7, args)
+    except _Call.REFUSED:
+        return _Call.again(create_handle_for_hgemm, 7, args)
     return handle.value, ret
 
 
-_s8gemv = bind(
+_s8gemv = _Call.bind(
     "aclblasS8gemv",
-    c_int32,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_uint64,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
 )
 
 
-def s8gemv(*args: Any) -> int:
+def s8gemv(*args: _T.Any) -> int:
     """s8gemv(trans_a, m, n, alpha, a, lda, x, incx, beta, y, incy, type, stream) -> ret
 
     Multiplies an ``int8`` matrix and vector with ``int32`` sums.
@@ -530,14 +549,16 @@ def s8gemv(*args: Any) -> int:
     try:
         trans_a, m, n, alpha, a, lda, x, incx, beta, y, incy, type, stream = args
         return _s8gemv(trans_a, m, n, alpha, a, lda, x, incx, beta, y, incy, type, stream)
-    except REFUSED:
-        return again(s8gemv, 13, args)
+    except _Call.REFUSED:
+        return _Call.again(s8gemv, 13, args)
 
 
-_create_handle_for_s8gemv = bind("aclblasCreateHandleForS8gemv", c_int32, c_int32, c_int32, c_int32, POINTER(c_uint64))
+_create_handle_for_s8gemv = _Call.bind(
+    "aclblasCreateHandleForS8gemv", _C.c_int32, _C.c_int32, _C.c_int32, _C.c_int32, _C.POINTER(_C.c_uint64)
+)
 
 
-def create_handle_for_s8gemv(*args: Any) -> tuple[int, int]:
+def create_handle_for_s8gemv(*args: _T.Any) -> tuple[int, int]:
     """create_handle_for_s8gemv(trans_a, m, n, type) -> (handle, ret)
 
     Creates a handle of an ``int8`` matrix-vector product for repeated runs.
@@ -560,35 +581,35 @@ def create_handle_for_s8gemv(*args: Any) -> tuple[int, int]:
     """
     try:
         trans_a, m, n, type = args
-        handle = c_uint64()
+        handle = _C.c_uint64()
         ret = _create_handle_for_s8gemv(trans_a, m, n, type, handle)
-    except REFUSED:
-        return again(create_handle_for_s8gemv, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(create_handle_for_s8gemv, 4, args)
     return handle.value, ret
 
 
-_s8gemm = bind(
+_s8gemm = _Call.bind(
     "aclblasS8gemm",
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_uint64,
-    c_int32,
-    c_uint64,
-    c_uint64,
-    c_int32,
-    c_int32,
-    c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_uint64,
 )
 
 
-def s8gemm(*args: Any) -> int:
+def s8gemm(*args: _T.Any) -> int:
     """s8gemm(trans_a, trans_b, trans_c, m, n, k, alpha, matrix_a, lda, matrix_b, ldb, beta,
         matrix_c, ldc, type, stream) -> ret
 
@@ -630,16 +651,24 @@ def s8gemm(*args: Any) -> int:
         return _s8gemm(
             trans_a, trans_b, trans_c, m, n, k, alpha, matrix_a, lda, matrix_b, ldb, beta, matrix_c, ldc, type, stream
         )
-    except REFUSED:
-        return again(s8gemm, 16, args)
+    except _Call.REFUSED:
+        return _Call.again(s8gemm, 16, args)
 
 
-_create_handle_for_s8gemm = bind(
-    "aclblasCreateHandleForS8gemm", c_int32, c_int32, c_int32, c_int32, c_int32, c_int32, c_int32, POINTER(c_uint64)
+_create_handle_for_s8gemm = _Call.bind(
+    "aclblasCreateHandleForS8gemm",
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
 )
 
 
-def create_handle_for_s8gemm(*args: Any) -> tuple[int, int]:
+def create_handle_for_s8gemm(*args: _T.Any) -> tuple[int, int]:
     """create_handle_for_s8gemm(trans_a, trans_b, trans_c, m, n, k, type) -> (handle, ret)
 
     Creates a handle of an ``int8`` matrix product for repeated runs.
@@ -667,13 +696,13 @@ def create_handle_for_s8gemm(*args: Any) -> tuple[int, int]:
     """
     try:
         trans_a, trans_b, trans_c, m, n, k, type = args
-        handle = c_uint64()
+        handle = _C.c_uint64()
         ret = _create_handle_for_s8gemm(trans_a, trans_b, trans_c, m, n, k, type, handle)
-    except REFUSED:
-        return again(create_handle_for_s8gemm, 7, args)
+    except _Call.REFUSED:
+        return _Call.again(create_handle_for_s8gemm, 7, args)
     return handle.value, ret
 
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

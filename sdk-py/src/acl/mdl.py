@@ -12,17 +12,18 @@ them.
 
 from __future__ import annotations
 
-from ctypes import POINTER, c_char_p, c_int32, c_size_t, c_uint32, c_uint64
-from typing import Any
+import builtins as _B
+import ctypes as _C
+import typing as _T
 
-from ._call import REFUSED, absent, again, bind, contents, decoded, encoded, packed, unpacked
+from . import _call as _Call
 from ._structs import IoDims
 
 # Models
-_load_from_file = bind("aclmdlLoadFromFile", c_char_p, POINTER(c_uint32))
+_load_from_file = _Call.bind("aclmdlLoadFromFile", _C.c_char_p, _C.POINTER(_C.c_uint32))
 
 
-def load_from_file(*args: Any) -> tuple[int, int]:
+def load_from_file(*args: _T.Any) -> tuple[int, int]:
     """load_from_file(model_path) -> (model_id, ret)
 
     Loads a model from a file.
@@ -40,18 +41,18 @@ def load_from_file(*args: Any) -> tuple[int, int]:
     """
     try:
         (model_path,) = args
-        model_path = encoded(model_path)
-        model_id = c_uint32()
+        model_path = _Call.encoded(model_path)
+        model_id = _C.c_uint32()
         ret = _load_from_file(model_path, model_id)
-    except REFUSED:
-        return again(load_from_file, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(load_from_file, 1, args)
     return model_id.value, ret
 
 
-_load_from_mem = bind("aclmdlLoadFromMem", c_uint64, c_size_t, POINTER(c_uint32))
+_load_from_mem = _Call.bind("aclmdlLoadFromMem", _C.c_uint64, _C.c_size_t, _C.POINTER(_C.c_uint32))
 
 
-def load_from_mem(*args: Any) -> tuple[int, int]:
+def load_from_mem(*args: _T.Any) -> tuple[int, int]:
     """load_from_mem(model, model_size) -> (model_id, ret)
 
     Loads a model from memory.
@@ -70,19 +71,25 @@ def load_from_mem(*args: Any) -> tuple[int, int]:
     """
     try:
         model, model_size = args
-        model_id = c_uint32()
+        model_id = _C.c_uint32()
         ret = _load_from_mem(model, model_size, model_id)
-    except REFUSED:
-        return again(load_from_mem, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(load_from_mem, 2, args)
     return model_id.value, ret
 
 
-_load_from_file_with_mem = bind(
-    "aclmdlLoadFromFileWithMem", c_char_p, POINTER(c_uint32), c_uint64, c_size_t, c_uint64, c_size_t
+_load_from_file_with_mem = _Call.bind(
+    "aclmdlLoadFromFileWithMem",
+    _C.c_char_p,
+    _C.POINTER(_C.c_uint32),
+    _C.c_uint64,
+    _C.c_size_t,
+    _C.c_uint64,
+    _C.c_size_t,
 )
 
 
-def load_from_file_with_mem(*args: Any) -> tuple[int, int]:
+def load_from_file_with_mem(*args: _T.Any) -> tuple[int, int]:
     """load_from_file_with_mem(model_path, work_ptr, work_size, weight_ptr, weight_size) ->
         (model_id, ret)
 
@@ -105,20 +112,27 @@ def load_from_file_with_mem(*args: Any) -> tuple[int, int]:
     """
     try:
         model_path, work_ptr, work_size, weight_ptr, weight_size = args
-        model_path = encoded(model_path)
-        model_id = c_uint32()
+        model_path = _Call.encoded(model_path)
+        model_id = _C.c_uint32()
         ret = _load_from_file_with_mem(model_path, model_id, work_ptr, work_size, weight_ptr, weight_size)
-    except REFUSED:
-        return again(load_from_file_with_mem, 5, args)
+    except _Call.REFUSED:
+        return _Call.again(load_from_file_with_mem, 5, args)
     return model_id.value, ret
 
 
-_load_from_mem_with_mem = bind(
-    "aclmdlLoadFromMemWithMem", c_uint64, c_size_t, POINTER(c_uint32), c_uint64, c_size_t, c_uint64, c_size_t
+_load_from_mem_with_mem = _Call.bind(
+    "aclmdlLoadFromMemWithMem",
+    _C.c_uint64,
+    _C.c_size_t,
+    _C.POINTER(_C.c_uint32),
+    _C.c_uint64,
+    _C.c_size_t,
+    _C.c_uint64,
+    _C.c_size_t,
 )
 
 
-def load_from_mem_with_mem(*args: Any) -> tuple[int, int]:
+def load_from_mem_with_mem(*args: _T.Any) -> tuple[int, int]:
     """load_from_mem_with_mem(model, model_size, work_ptr, work_size, weight_ptr, weight_size) ->
         (model_id, ret)
 
@@ -142,17 +156,17 @@ def load_from_mem_with_mem(*args: Any) -> tuple[int, int]:
     """
     try:
         model, model_size, work_ptr, work_size, weight_ptr, weight_size = args
-        model_id = c_uint32()
+        model_id = _C.c_uint32()
         ret = _load_from_mem_with_mem(model, model_size, model_id, work_ptr, work_size, weight_ptr, weight_size)
-    except REFUSED:
-        return again(load_from_mem_with_mem, 6, args)
+    except _Call.REFUSED:
+        return _Call.again(load_from_mem_with_mem, 6, args)
     return model_id.value, ret
 
 
-_query_size = bind("aclmdlQuerySize", c_char_p, POINTER(c_size_t), POINTER(c_size_t))
+_query_size = _Call.bind("aclmdlQuerySize", _C.c_char_p, _C.POINTER(_C.c_size_t), _C.POINTER(_C.c_size_t))
 
 
-def query_size(*args: Any) -> tuple[int, int, int]:
+def query_size(*args: _T.Any) -> tuple[int, int, int]:
     """query_size(file_name) -> (work_size, weight_size, ret)
 
     Gets the memory sizes that a model in a file needs.
@@ -171,19 +185,21 @@ def query_size(*args: Any) -> tuple[int, int, int]:
     """
     try:
         (file_name,) = args
-        file_name = encoded(file_name)
-        work_size = c_size_t()
-        weight_size = c_size_t()
+        file_name = _Call.encoded(file_name)
+        work_size = _C.c_size_t()
+        weight_size = _C.c_size_t()
         ret = _query_size(file_name, work_size, weight_size)
-    except REFUSED:
-        return again(query_size, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(query_size, 1, args)
     return work_size.value, weight_size.value, ret
 
 
-_query_size_from_mem = bind("aclmdlQuerySizeFromMem", c_uint64, c_size_t, POINTER(c_size_t), POINTER(c_size_t))
+_query_size_from_mem = _Call.bind(
+    "aclmdlQuerySizeFromMem", _C.c_uint64, _C.c_size_t, _C.POINTER(_C.c_size_t), _C.POINTER(_C.c_size_t)
+)
 
 
-def query_size_from_mem(*args: Any) -> tuple[int, int, int]:
+def query_size_from_mem(*args: _T.Any) -> tuple[int, int, int]:
     """query_size_from_mem(model, model_size) -> (work_size, weight_size, ret)
 
     Gets the memory sizes that a model in memory needs.
@@ -203,18 +219,18 @@ def query_size_from_mem(*args: Any) -> tuple[int, int, int]:
     """
     try:
         model, model_size = args
-        work_size = c_size_t()
-        weight_size = c_size_t()
+        work_size = _C.c_size_t()
+        weight_size = _C.c_size_t()
         ret = _query_size_from_mem(model, model_size, work_size, weight_size)
-    except REFUSED:
-        return again(query_size_from_mem, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(query_size_from_mem, 2, args)
     return work_size.value, weight_size.value, ret
 
 
-_unload = bind("aclmdlUnload", c_uint32)
+_unload = _Call.bind("aclmdlUnload", _C.c_uint32)
 
 
-def unload(*args: Any) -> int:
+def unload(*args: _T.Any) -> int:
     """unload(model_id) -> ret
 
     Unloads a model.
@@ -232,14 +248,14 @@ def unload(*args: Any) -> int:
     try:
         (model_id,) = args
         return _unload(model_id)
-    except REFUSED:
-        return again(unload, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(unload, 1, args)
 
 
-_execute = bind("aclmdlExecute", c_uint32, c_uint64, c_uint64)
+_execute = _Call.bind("aclmdlExecute", _C.c_uint32, _C.c_uint64, _C.c_uint64)
 
 
-def execute(*args: Any) -> int:
+def execute(*args: _T.Any) -> int:
     """execute(model_id, input, output) -> ret
 
     Runs a model.
@@ -259,14 +275,14 @@ def execute(*args: Any) -> int:
     try:
         model_id, input, output = args
         return _execute(model_id, input, output)
-    except REFUSED:
-        return again(execute, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(execute, 3, args)
 
 
-_execute_async = bind("aclmdlExecuteAsync", c_uint32, c_uint64, c_uint64, c_uint64)
+_execute_async = _Call.bind("aclmdlExecuteAsync", _C.c_uint32, _C.c_uint64, _C.c_uint64, _C.c_uint64)
 
 
-def execute_async(*args: Any) -> int:
+def execute_async(*args: _T.Any) -> int:
     """execute_async(model_id, input, output, stream) -> ret
 
     Runs a model, in stream order.
@@ -287,14 +303,14 @@ def execute_async(*args: Any) -> int:
     try:
         model_id, input, output, stream = args
         return _execute_async(model_id, input, output, stream)
-    except REFUSED:
-        return again(execute_async, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(execute_async, 4, args)
 
 
-_create_config_handle = bind("aclmdlCreateConfigHandle", restype=c_uint64)
+_create_config_handle = _Call.bind("aclmdlCreateConfigHandle", restype=_C.c_uint64)
 
 
-def create_config_handle(*args: Any) -> int:
+def create_config_handle(*args: _T.Any) -> int:
     """create_config_handle() -> int
 
     Creates a list of options for loading models.
@@ -307,14 +323,14 @@ def create_config_handle(*args: Any) -> int:
     This function always fails.
     """
     if args:
-        return again(create_config_handle, 0, args)
+        return _Call.again(create_config_handle, 0, args)
     return _create_config_handle()
 
 
-_destroy_config_handle = bind("aclmdlDestroyConfigHandle", c_uint64)
+_destroy_config_handle = _Call.bind("aclmdlDestroyConfigHandle", _C.c_uint64)
 
 
-def destroy_config_handle(*args: Any) -> int:
+def destroy_config_handle(*args: _T.Any) -> int:
     """destroy_config_handle(handle) -> ret
 
     Destroys a list of options for loading models.
@@ -332,14 +348,14 @@ def destroy_config_handle(*args: Any) -> int:
     try:
         (handle,) = args
         return _destroy_config_handle(handle)
-    except REFUSED:
-        return again(destroy_config_handle, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_config_handle, 1, args)
 
 
-_load_with_config = bind("aclmdlLoadWithConfig", c_uint64, POINTER(c_uint32))
+_load_with_config = _Call.bind("aclmdlLoadWithConfig", _C.c_uint64, _C.POINTER(_C.c_uint32))
 
 
-def load_with_config(*args: Any) -> tuple[int, int]:
+def load_with_config(*args: _T.Any) -> tuple[int, int]:
     """load_with_config(handle) -> (model_id, ret)
 
     Loads a model with a list of options.
@@ -357,17 +373,17 @@ def load_with_config(*args: Any) -> tuple[int, int]:
     """
     try:
         (handle,) = args
-        model_id = c_uint32()
+        model_id = _C.c_uint32()
         ret = _load_with_config(handle, model_id)
-    except REFUSED:
-        return again(load_with_config, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(load_with_config, 1, args)
     return model_id.value, ret
 
 
-_create_desc = bind("aclmdlCreateDesc", restype=c_uint64)
+_create_desc = _Call.bind("aclmdlCreateDesc", restype=_C.c_uint64)
 
 
-def create_desc(*args: Any) -> int:
+def create_desc(*args: _T.Any) -> int:
     """create_desc() -> int
 
     Creates an empty model description.
@@ -380,14 +396,14 @@ def create_desc(*args: Any) -> int:
     This function always fails.
     """
     if args:
-        return again(create_desc, 0, args)
+        return _Call.again(create_desc, 0, args)
     return _create_desc()
 
 
-_destroy_desc = bind("aclmdlDestroyDesc", c_uint64)
+_destroy_desc = _Call.bind("aclmdlDestroyDesc", _C.c_uint64)
 
 
-def destroy_desc(*args: Any) -> int:
+def destroy_desc(*args: _T.Any) -> int:
     """destroy_desc(model_desc) -> ret
 
     Destroys a model description.
@@ -405,14 +421,14 @@ def destroy_desc(*args: Any) -> int:
     try:
         (model_desc,) = args
         return _destroy_desc(model_desc)
-    except REFUSED:
-        return again(destroy_desc, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_desc, 1, args)
 
 
-_get_desc = bind("aclmdlGetDesc", c_uint64, c_uint32)
+_get_desc = _Call.bind("aclmdlGetDesc", _C.c_uint64, _C.c_uint32)
 
 
-def get_desc(*args: Any) -> int:
+def get_desc(*args: _T.Any) -> int:
     """get_desc(model_desc, model_id) -> ret
 
     Gets the description of a loaded model.
@@ -431,14 +447,14 @@ def get_desc(*args: Any) -> int:
     try:
         model_desc, model_id = args
         return _get_desc(model_desc, model_id)
-    except REFUSED:
-        return again(get_desc, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_desc, 2, args)
 
 
-_get_desc_from_file = bind("aclmdlGetDescFromFile", c_uint64, c_char_p)
+_get_desc_from_file = _Call.bind("aclmdlGetDescFromFile", _C.c_uint64, _C.c_char_p)
 
 
-def get_desc_from_file(*args: Any) -> int:
+def get_desc_from_file(*args: _T.Any) -> int:
     """get_desc_from_file(model_desc, model_path) -> ret
 
     Gets the description of a model in a file.
@@ -456,16 +472,16 @@ def get_desc_from_file(*args: Any) -> int:
     """
     try:
         model_desc, model_path = args
-        model_path = encoded(model_path)
+        model_path = _Call.encoded(model_path)
         return _get_desc_from_file(model_desc, model_path)
-    except REFUSED:
-        return again(get_desc_from_file, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_desc_from_file, 2, args)
 
 
-_get_desc_from_mem = bind("aclmdlGetDescFromMem", c_uint64, c_uint64, c_size_t)
+_get_desc_from_mem = _Call.bind("aclmdlGetDescFromMem", _C.c_uint64, _C.c_uint64, _C.c_size_t)
 
 
-def get_desc_from_mem(*args: Any) -> int:
+def get_desc_from_mem(*args: _T.Any) -> int:
     """get_desc_from_mem(model_desc, model, model_size) -> ret
 
     Gets the description of a model in memory.
@@ -485,14 +501,14 @@ def get_desc_from_mem(*args: Any) -> int:
     try:
         model_desc, model, model_size = args
         return _get_desc_from_mem(model_desc, model, model_size)
-    except REFUSED:
-        return again(get_desc_from_mem, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_desc_from_mem, 3, args)
 
 
-_get_num_inputs = bind("aclmdlGetNumInputs", c_uint64, restype=c_size_t)
+_get_num_inputs = _Call.bind("aclmdlGetNumInputs", _C.c_uint64, restype=_C.c_size_t)
 
 
-def get_num_inputs(*args: Any) -> int:
+def get_num_inputs(*args: _T.Any) -> int:
     """get_num_inputs(model_desc) -> int
 
     Gets the number of inputs of a model.
@@ -510,14 +526,14 @@ def get_num_inputs(*args: Any) -> int:
     try:
         (model_desc,) = args
         return _get_num_inputs(model_desc)
-    except REFUSED:
-        return again(get_num_inputs, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_num_inputs, 1, args)
 
 
-_get_input_size_by_index = bind("aclmdlGetInputSizeByIndex", c_uint64, c_size_t, restype=c_size_t)
+_get_input_size_by_index = _Call.bind("aclmdlGetInputSizeByIndex", _C.c_uint64, _C.c_size_t, restype=_C.c_size_t)
 
 
-def get_input_size_by_index(*args: Any) -> int:
+def get_input_size_by_index(*args: _T.Any) -> int:
     """get_input_size_by_index(model_desc, index) -> int
 
     Gets the size of an input in bytes.
@@ -536,14 +552,14 @@ def get_input_size_by_index(*args: Any) -> int:
     try:
         model_desc, index = args
         return _get_input_size_by_index(model_desc, index)
-    except REFUSED:
-        return again(get_input_size_by_index, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_input_size_by_index, 2, args)
 
 
-_get_input_dims = bind("aclmdlGetInputDims", c_uint64, c_size_t, POINTER(IoDims))
+_get_input_dims = _Call.bind("aclmdlGetInputDims", _C.c_uint64, _C.c_size_t, _C.POINTER(IoDims))
 
 
-def get_input_dims(*args: Any) -> tuple[dict[str, Any], int]:
+def get_input_dims(*args: _T.Any) -> tuple[dict[str, _T.Any], int]:
     """get_input_dims(model_desc, index) -> (dims, ret)
 
     Gets the shape of an input.
@@ -564,15 +580,15 @@ def get_input_dims(*args: Any) -> tuple[dict[str, Any], int]:
         model_desc, index = args
         dims = IoDims()
         ret = _get_input_dims(model_desc, index, dims)
-    except REFUSED:
-        return again(get_input_dims, 2, args)
-    return unpacked(dims), ret
+    except _Call.REFUSED:
+        return _Call.again(get_input_dims, 2, args)
+    return _Call.unpacked(dims), ret
 
 
-_get_input_dims_v2 = bind("aclmdlGetInputDimsV2", c_uint64, c_size_t, POINTER(IoDims))
+_get_input_dims_v2 = _Call.bind("aclmdlGetInputDimsV2", _C.c_uint64, _C.c_size_t, _C.POINTER(IoDims))
 
 
-def get_input_dims_v2(*args: Any) -> tuple[dict[str, Any], int]:
+def get_input_dims_v2(*args: _T.Any) -> tuple[dict[str, _T.Any], int]:
     """get_input_dims_v2(model_desc, index) -> (dims, ret)
 
     Gets the shape of an input before preprocessing.
@@ -594,15 +610,15 @@ def get_input_dims_v2(*args: Any) -> tuple[dict[str, Any], int]:
         model_desc, index = args
         dims = IoDims()
         ret = _get_input_dims_v2(model_desc, index, dims)
-    except REFUSED:
-        return again(get_input_dims_v2, 2, args)
-    return unpacked(dims), ret
+    except _Call.REFUSED:
+        return _Call.again(get_input_dims_v2, 2, args)
+    return _Call.unpacked(dims), ret
 
 
-_get_input_name_by_index = bind("aclmdlGetInputNameByIndex", c_uint64, c_size_t, restype=c_char_p)
+_get_input_name_by_index = _Call.bind("aclmdlGetInputNameByIndex", _C.c_uint64, _C.c_size_t, restype=_C.c_char_p)
 
 
-def get_input_name_by_index(*args: Any) -> str:
+def get_input_name_by_index(*args: _T.Any) -> str:
     """get_input_name_by_index(model_desc, index) -> str
 
     Gets the name of an input.
@@ -620,15 +636,15 @@ def get_input_name_by_index(*args: Any) -> str:
     """
     try:
         model_desc, index = args
-        return decoded(_get_input_name_by_index(model_desc, index))
-    except REFUSED:
-        return again(get_input_name_by_index, 2, args)
+        return _Call.decoded(_get_input_name_by_index(model_desc, index))
+    except _Call.REFUSED:
+        return _Call.again(get_input_name_by_index, 2, args)
 
 
-_get_input_index_by_name = bind("aclmdlGetInputIndexByName", c_uint64, c_char_p, POINTER(c_size_t))
+_get_input_index_by_name = _Call.bind("aclmdlGetInputIndexByName", _C.c_uint64, _C.c_char_p, _C.POINTER(_C.c_size_t))
 
 
-def get_input_index_by_name(*args: Any) -> tuple[int, int]:
+def get_input_index_by_name(*args: _T.Any) -> tuple[int, int]:
     """get_input_index_by_name(model_desc, name) -> (index, ret)
 
     Gets the index of an input by its name.
@@ -647,18 +663,18 @@ def get_input_index_by_name(*args: Any) -> tuple[int, int]:
     """
     try:
         model_desc, name = args
-        name = encoded(name)
-        index = c_size_t()
+        name = _Call.encoded(name)
+        index = _C.c_size_t()
         ret = _get_input_index_by_name(model_desc, name, index)
-    except REFUSED:
-        return again(get_input_index_by_name, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_input_index_by_name, 2, args)
     return index.value, ret
 
 
-_get_input_format = bind("aclmdlGetInputFormat", c_uint64, c_size_t, restype=c_int32)
+_get_input_format = _Call.bind("aclmdlGetInputFormat", _C.c_uint64, _C.c_size_t, restype=_C.c_int32)
 
 
-def get_input_format(*args: Any) -> int:
+def get_input_format(*args: _T.Any) -> int:
     """get_input_format(model_desc, index) -> int
 
     Gets the format of an input.
@@ -677,14 +693,14 @@ def get_input_format(*args: Any) -> int:
     try:
         model_desc, index = args
         return _get_input_format(model_desc, index)
-    except REFUSED:
-        return again(get_input_format, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_input_format, 2, args)
 
 
-_get_input_data_type = bind("aclmdlGetInputDataType", c_uint64, c_size_t, restype=c_int32)
+_get_input_data_type = _Call.bind("aclmdlGetInputDataType", _C.c_uint64, _C.c_size_t, restype=_C.c_int32)
 
 
-def get_input_data_type(*args: Any) -> int:
+def get_input_data_type(*args: _T.Any) -> int:
     """get_input_data_type(model_desc, index) -> int
 
     Gets the data type of an input.
@@ -703,14 +719,14 @@ def get_input_data_type(*args: Any) -> int:
     try:
         model_desc, index = args
         return _get_input_data_type(model_desc, index)
-    except REFUSED:
-        return again(get_input_data_type, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_input_data_type, 2, args)
 
 
-_get_num_outputs = bind("aclmdlGetNumOutputs", c_uint64, restype=c_size_t)
+_get_num_outputs = _Call.bind("aclmdlGetNumOutputs", _C.c_uint64, restype=_C.c_size_t)
 
 
-def get_num_outputs(*args: Any) -> int:
+def get_num_outputs(*args: _T.Any) -> int:
     """get_num_outputs(model_desc) -> int
 
     Gets the number of outputs of a model.
@@ -728,14 +744,14 @@ def get_num_outputs(*args: Any) -> int:
     try:
         (model_desc,) = args
         return _get_num_outputs(model_desc)
-    except REFUSED:
-        return again(get_num_outputs, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_num_outputs, 1, args)
 
 
-_get_output_size_by_index = bind("aclmdlGetOutputSizeByIndex", c_uint64, c_size_t, restype=c_size_t)
+_get_output_size_by_index = _Call.bind("aclmdlGetOutputSizeByIndex", _C.c_uint64, _C.c_size_t, restype=_C.c_size_t)
 
 
-def get_output_size_by_index(*args: Any) -> int:
+def get_output_size_by_index(*args: _T.Any) -> int:
     """get_output_size_by_index(model_desc, index) -> int
 
     Gets the size of an output in bytes.
@@ -754,14 +770,14 @@ def get_output_size_by_index(*args: Any) -> int:
     try:
         model_desc, index = args
         return _get_output_size_by_index(model_desc, index)
-    except REFUSED:
-        return again(get_output_size_by_index, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_output_size_by_index, 2, args)
 
 
-_get_output_dims = bind("aclmdlGetOutputDims", c_uint64, c_size_t, POINTER(IoDims))
+_get_output_dims = _Call.bind("aclmdlGetOutputDims", _C.c_uint64, _C.c_size_t, _C.POINTER(IoDims))
 
 
-def get_output_dims(*args: Any) -> tuple[dict[str, Any], int]:
+def get_output_dims(*args: _T.Any) -> tuple[dict[str, _T.Any], int]:
     """get_output_dims(model_desc, index) -> (dims, ret)
 
     Gets the shape of an output.
@@ -782,15 +798,15 @@ def get_output_dims(*args: Any) -> tuple[dict[str, Any], int]:
         model_desc, index = args
         dims = IoDims()
         ret = _get_output_dims(model_desc, index, dims)
-    except REFUSED:
-        return again(get_output_dims, 2, args)
-    return unpacked(dims), ret
+    except _Call.REFUSED:
+        return _Call.again(get_output_dims, 2, args)
+    return _Call.unpacked(dims), ret
 
 
-_get_cur_output_dims = bind("aclmdlGetCurOutputDims", c_uint64, c_size_t, POINTER(IoDims))
+_get_cur_output_dims = _Call.bind("aclmdlGetCurOutputDims", _C.c_uint64, _C.c_size_t, _C.POINTER(IoDims))
 
 
-def get_cur_output_dims(*args: Any) -> tuple[dict[str, Any], int]:
+def get_cur_output_dims(*args: _T.Any) -> tuple[dict[str, _T.Any], int]:
     """get_cur_output_dims(model_desc, index) -> (dims, ret)
 
     Gets the current shape of an output.
@@ -811,15 +827,15 @@ def get_cur_output_dims(*args: Any) -> tuple[dict[str, Any], int]:
         model_desc, index = args
         dims = IoDims()
         ret = _get_cur_output_dims(model_desc, index, dims)
-    except REFUSED:
-        return again(get_cur_output_dims, 2, args)
-    return unpacked(dims), ret
+    except _Call.REFUSED:
+        return _Call.again(get_cur_output_dims, 2, args)
+    return _Call.unpacked(dims), ret
 
 
-_get_output_name_by_index = bind("aclmdlGetOutputNameByIndex", c_uint64, c_size_t, restype=c_char_p)
+_get_output_name_by_index = _Call.bind("aclmdlGetOutputNameByIndex", _C.c_uint64, _C.c_size_t, restype=_C.c_char_p)
 
 
-def get_output_name_by_index(*args: Any) -> str:
+def get_output_name_by_index(*args: _T.Any) -> str:
     """get_output_name_by_index(model_desc, index) -> str
 
     Gets the name of an output.
@@ -837,15 +853,15 @@ def get_output_name_by_index(*args: Any) -> str:
     """
     try:
         model_desc, index = args
-        return decoded(_get_output_name_by_index(model_desc, index))
-    except REFUSED:
-        return again(get_output_name_by_index, 2, args)
+        return _Call.decoded(_get_output_name_by_index(model_desc, index))
+    except _Call.REFUSED:
+        return _Call.again(get_output_name_by_index, 2, args)
 
 
-_get_output_index_by_name = bind("aclmdlGetOutputIndexByName", c_uint64, c_char_p, POINTER(c_size_t))
+_get_output_index_by_name = _Call.bind("aclmdlGetOutputIndexByName", _C.c_uint64, _C.c_char_p, _C.POINTER(_C.c_size_t))
 
 
-def get_output_index_by_name(*args: Any) -> tuple[int, int]:
+def get_output_index_by_name(*args: _T.Any) -> tuple[int, int]:
     """get_output_index_by_name(model_desc, name) -> (index, ret)
 
     Gets the index of an output by its name.
@@ -864,18 +880,18 @@ def get_output_index_by_name(*args: Any) -> tuple[int, int]:
     """
     try:
         model_desc, name = args
-        name = encoded(name)
-        index = c_size_t()
+        name = _Call.encoded(name)
+        index = _C.c_size_t()
         ret = _get_output_index_by_name(model_desc, name, index)
-    except REFUSED:
-        return again(get_output_index_by_name, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_output_index_by_name, 2, args)
     return index.value, ret
 
 
-_get_output_format = bind("aclmdlGetOutputFormat", c_uint64, c_size_t, restype=c_int32)
+_get_output_format = _Call.bind("aclmdlGetOutputFormat", _C.c_uint64, _C.c_size_t, restype=_C.c_int32)
 
 
-def get_output_format(*args: Any) -> int:
+def get_output_format(*args: _T.Any) -> int:
     """get_output_format(model_desc, index) -> int
 
     Gets the format of an output.
@@ -894,14 +910,14 @@ def get_output_format(*args: Any) -> int:
     try:
         model_desc, index = args
         return _get_output_format(model_desc, index)
-    except REFUSED:
-        return again(get_output_format, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_output_format, 2, args)
 
 
-_get_output_data_type = bind("aclmdlGetOutputDataType", c_uint64, c_size_t, restype=c_int32)
+_get_output_data_type = _Call.bind("aclmdlGetOutputDataType", _C.c_uint64, _C.c_size_t, restype=_C.c_int32)
 
 
-def get_output_data_type(*args: Any) -> int:
+def get_output_data_type(*args: _T.Any) -> int:
     """get_output_data_type(model_desc, index) -> int
 
     Gets the data type of an output.
@@ -920,14 +936,14 @@ def get_output_data_type(*args: Any) -> int:
     try:
         model_desc, index = args
         return _get_output_data_type(model_desc, index)
-    except REFUSED:
-        return again(get_output_data_type, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_output_data_type, 2, args)
 
 
-_create_dataset = bind("aclmdlCreateDataset", restype=c_uint64)
+_create_dataset = _Call.bind("aclmdlCreateDataset", restype=_C.c_uint64)
 
 
-def create_dataset(*args: Any) -> int:
+def create_dataset(*args: _T.Any) -> int:
     """create_dataset() -> int
 
     Creates an empty dataset.
@@ -941,14 +957,14 @@ def create_dataset(*args: Any) -> int:
     This function always fails.
     """
     if args:
-        return again(create_dataset, 0, args)
+        return _Call.again(create_dataset, 0, args)
     return _create_dataset()
 
 
-_destroy_dataset = bind("aclmdlDestroyDataset", c_uint64)
+_destroy_dataset = _Call.bind("aclmdlDestroyDataset", _C.c_uint64)
 
 
-def destroy_dataset(*args: Any) -> int:
+def destroy_dataset(*args: _T.Any) -> int:
     """destroy_dataset(dataset) -> ret
 
     Destroys a dataset.
@@ -966,14 +982,14 @@ def destroy_dataset(*args: Any) -> int:
     try:
         (dataset,) = args
         return _destroy_dataset(dataset)
-    except REFUSED:
-        return again(destroy_dataset, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_dataset, 1, args)
 
 
-_add_dataset_buffer = bind("aclmdlAddDatasetBuffer", c_uint64, c_uint64)
+_add_dataset_buffer = _Call.bind("aclmdlAddDatasetBuffer", _C.c_uint64, _C.c_uint64)
 
 
-def add_dataset_buffer(*args: Any) -> tuple[int, int]:
+def add_dataset_buffer(*args: _T.Any) -> tuple[int, int]:
     """add_dataset_buffer(dataset, data_buffer) -> (dataset, ret)
 
     Adds a buffer to a dataset.
@@ -993,15 +1009,15 @@ def add_dataset_buffer(*args: Any) -> tuple[int, int]:
     try:
         dataset, data_buffer = args
         ret = _add_dataset_buffer(dataset, data_buffer)
-    except REFUSED:
-        return again(add_dataset_buffer, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(add_dataset_buffer, 2, args)
     return dataset, ret
 
 
-_get_dataset_num_buffers = bind("aclmdlGetDatasetNumBuffers", c_uint64, restype=c_size_t)
+_get_dataset_num_buffers = _Call.bind("aclmdlGetDatasetNumBuffers", _C.c_uint64, restype=_C.c_size_t)
 
 
-def get_dataset_num_buffers(*args: Any) -> int:
+def get_dataset_num_buffers(*args: _T.Any) -> int:
     """get_dataset_num_buffers(dataset) -> int
 
     Gets the number of buffers of a dataset.
@@ -1019,14 +1035,14 @@ def get_dataset_num_buffers(*args: Any) -> int:
     try:
         (dataset,) = args
         return _get_dataset_num_buffers(dataset)
-    except REFUSED:
-        return again(get_dataset_num_buffers, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_dataset_num_buffers, 1, args)
 
 
-_get_dataset_buffer = bind("aclmdlGetDatasetBuffer", c_uint64, c_size_t, restype=c_uint64)
+_get_dataset_buffer = _Call.bind("aclmdlGetDatasetBuffer", _C.c_uint64, _C.c_size_t, restype=_C.c_uint64)
 
 
-def get_dataset_buffer(*args: Any) -> int:
+def get_dataset_buffer(*args: _T.Any) -> int:
     """get_dataset_buffer(dataset, index) -> int
 
     Gets a buffer of a dataset.
@@ -1045,14 +1061,14 @@ def get_dataset_buffer(*args: Any) -> int:
     try:
         dataset, index = args
         return _get_dataset_buffer(dataset, index)
-    except REFUSED:
-        return again(get_dataset_buffer, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_dataset_buffer, 2, args)
 
 
-_set_dataset_tensor_desc = bind("aclmdlSetDatasetTensorDesc", c_uint64, c_uint64, c_size_t)
+_set_dataset_tensor_desc = _Call.bind("aclmdlSetDatasetTensorDesc", _C.c_uint64, _C.c_uint64, _C.c_size_t)
 
 
-def set_dataset_tensor_desc(*args: Any) -> tuple[int, int]:
+def set_dataset_tensor_desc(*args: _T.Any) -> tuple[int, int]:
     """set_dataset_tensor_desc(dataset, tensor_desc, index) -> (dataset, ret)
 
     Sets the description of a tensor of a dataset.
@@ -1073,15 +1089,15 @@ def set_dataset_tensor_desc(*args: Any) -> tuple[int, int]:
     try:
         dataset, tensor_desc, index = args
         ret = _set_dataset_tensor_desc(dataset, tensor_desc, index)
-    except REFUSED:
-        return again(set_dataset_tensor_desc, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(set_dataset_tensor_desc, 3, args)
     return dataset, ret
 
 
-_get_dataset_tensor_desc = bind("aclmdlGetDatasetTensorDesc", c_uint64, c_size_t, restype=c_uint64)
+_get_dataset_tensor_desc = _Call.bind("aclmdlGetDatasetTensorDesc", _C.c_uint64, _C.c_size_t, restype=_C.c_uint64)
 
 
-def get_dataset_tensor_desc(*args: Any) -> int:
+def get_dataset_tensor_desc(*args: _T.Any) -> int:
     """get_dataset_tensor_desc(dataset, index) -> int
 
     Gets the description of a tensor of a dataset.
@@ -1100,14 +1116,14 @@ def get_dataset_tensor_desc(*args: Any) -> int:
     try:
         dataset, index = args
         return _get_dataset_tensor_desc(dataset, index)
-    except REFUSED:
-        return again(get_dataset_tensor_desc, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_dataset_tensor_desc, 2, args)
 
 
-_set_dynamic_batch_size = bind("aclmdlSetDynamicBatchSize", c_uint32, c_uint64, c_size_t, c_uint64)
+_set_dynamic_batch_size = _Call.bind("aclmdlSetDynamicBatchSize", _C.c_uint32, _C.c_uint64, _C.c_size_t, _C.c_uint64)
 
 
-def set_dynamic_batch_size(*args: Any) -> int:
+def set_dynamic_batch_size(*args: _T.Any) -> int:
     """set_dynamic_batch_size(model_id, dataset, index, batch_size) -> ret
 
     Sets the batch size of the next run.
@@ -1128,14 +1144,16 @@ def set_dynamic_batch_size(*args: Any) -> int:
     try:
         model_id, dataset, index, batch_size = args
         return _set_dynamic_batch_size(model_id, dataset, index, batch_size)
-    except REFUSED:
-        return again(set_dynamic_batch_size, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(set_dynamic_batch_size, 4, args)
 
 
-_set_dynamic_hw_size = bind("aclmdlSetDynamicHWSize", c_uint32, c_uint64, c_size_t, c_uint64, c_uint64)
+_set_dynamic_hw_size = _Call.bind(
+    "aclmdlSetDynamicHWSize", _C.c_uint32, _C.c_uint64, _C.c_size_t, _C.c_uint64, _C.c_uint64
+)
 
 
-def set_dynamic_hw_size(*args: Any) -> int:
+def set_dynamic_hw_size(*args: _T.Any) -> int:
     """set_dynamic_hw_size(model_id, dataset, index, height, width) -> ret
 
     Sets the image height and width of the next run.
@@ -1157,14 +1175,16 @@ def set_dynamic_hw_size(*args: Any) -> int:
     try:
         model_id, dataset, index, height, width = args
         return _set_dynamic_hw_size(model_id, dataset, index, height, width)
-    except REFUSED:
-        return again(set_dynamic_hw_size, 5, args)
+    except _Call.REFUSED:
+        return _Call.again(set_dynamic_hw_size, 5, args)
 
 
-_set_input_dynamic_dims = bind("aclmdlSetInputDynamicDims", c_uint32, c_uint64, c_size_t, POINTER(IoDims))
+_set_input_dynamic_dims = _Call.bind(
+    "aclmdlSetInputDynamicDims", _C.c_uint32, _C.c_uint64, _C.c_size_t, _C.POINTER(IoDims)
+)
 
 
-def set_input_dynamic_dims(*args: Any) -> int:
+def set_input_dynamic_dims(*args: _T.Any) -> int:
     """set_input_dynamic_dims(model_id, dataset, index, dims) -> ret
 
     Sets the input shape of the next run.
@@ -1184,16 +1204,16 @@ def set_input_dynamic_dims(*args: Any) -> int:
     """
     try:
         model_id, dataset, index, dims = args
-        dims = packed(IoDims, dims)
+        dims = _Call.packed(IoDims, dims)
         return _set_input_dynamic_dims(model_id, dataset, index, dims)
-    except REFUSED:
-        return again(set_input_dynamic_dims, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(set_input_dynamic_dims, 4, args)
 
 
-_init_dump = bind("aclmdlInitDump")
+_init_dump = _Call.bind("aclmdlInitDump")
 
 
-def init_dump(*args: Any) -> int:
+def init_dump(*args: _T.Any) -> int:
     """init_dump() -> ret
 
     Initialises dumps.
@@ -1206,14 +1226,14 @@ def init_dump(*args: Any) -> int:
     This function always fails with 200001.
     """
     if args:
-        return again(init_dump, 0, args)
+        return _Call.again(init_dump, 0, args)
     return _init_dump()
 
 
-_set_dump = bind("aclmdlSetDump", c_char_p)
+_set_dump = _Call.bind("aclmdlSetDump", _C.c_char_p)
 
 
-def set_dump(*args: Any) -> int:
+def set_dump(*args: _T.Any) -> int:
     """set_dump(dump_cfg_path) -> ret
 
     Sets the dump configuration.
@@ -1230,16 +1250,16 @@ def set_dump(*args: Any) -> int:
     """
     try:
         (dump_cfg_path,) = args
-        dump_cfg_path = encoded(dump_cfg_path)
+        dump_cfg_path = _Call.encoded(dump_cfg_path)
         return _set_dump(dump_cfg_path)
-    except REFUSED:
-        return again(set_dump, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_dump, 1, args)
 
 
-_finalize_dump = bind("aclmdlFinalizeDump")
+_finalize_dump = _Call.bind("aclmdlFinalizeDump")
 
 
-def finalize_dump(*args: Any) -> int:
+def finalize_dump(*args: _T.Any) -> int:
     """finalize_dump() -> ret
 
     Ends dumps.
@@ -1252,10 +1272,10 @@ def finalize_dump(*args: Any) -> int:
     This function always fails with 200001.
     """
     if args:
-        return again(finalize_dump, 0, args)
+        return _Call.again(finalize_dump, 0, args)
     return _finalize_dump()
 
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

@@ -12,16 +12,17 @@ them.
 
 from __future__ import annotations
 
-from ctypes import POINTER, c_size_t, c_uint64
-from typing import Any
+import builtins as _B
+import ctypes as _C
+import typing as _T
 
-from ._call import REFUSED, absent, again, bind, contents
+from . import _call as _Call
 
 # Memory for media
-_dvpp_malloc = bind("acldvppMalloc", POINTER(c_uint64), c_size_t)
+_dvpp_malloc = _Call.bind("acldvppMalloc", _C.POINTER(_C.c_uint64), _C.c_size_t)
 
 
-def dvpp_malloc(*args: Any) -> tuple[int, int]:
+def dvpp_malloc(*args: _T.Any) -> tuple[int, int]:
     """dvpp_malloc(size) -> (dev_ptr, ret)
 
     Allocates device memory for media.
@@ -37,17 +38,17 @@ def dvpp_malloc(*args: Any) -> tuple[int, int]:
     """
     try:
         (size,) = args
-        dev_ptr = c_uint64()
+        dev_ptr = _C.c_uint64()
         ret = _dvpp_malloc(dev_ptr, size)
-    except REFUSED:
-        return again(dvpp_malloc, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(dvpp_malloc, 1, args)
     return dev_ptr.value, ret
 
 
-_dvpp_free = bind("acldvppFree", c_uint64)
+_dvpp_free = _Call.bind("acldvppFree", _C.c_uint64)
 
 
-def dvpp_free(*args: Any) -> int:
+def dvpp_free(*args: _T.Any) -> int:
     """dvpp_free(dev_ptr) -> ret
 
     Frees device memory for media.
@@ -63,10 +64,10 @@ def dvpp_free(*args: Any) -> int:
     try:
         (dev_ptr,) = args
         return _dvpp_free(dev_ptr)
-    except REFUSED:
-        return again(dvpp_free, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(dvpp_free, 1, args)
 
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

@@ -12,16 +12,17 @@ them.
 
 from __future__ import annotations
 
-from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64
-from typing import Any
+import builtins as _B
+import ctypes as _C
+import typing as _T
 
-from ._call import REFUSED, absent, again, bind, contents, encoded, listed
+from . import _call as _Call
 
 # Operators
-_set_model_dir = bind("aclopSetModelDir", c_char_p)
+_set_model_dir = _Call.bind("aclopSetModelDir", _C.c_char_p)
 
 
-def set_model_dir(*args: Any) -> int:
+def set_model_dir(*args: _T.Any) -> int:
     """set_model_dir(model_dir) -> ret
 
     Sets the folder of the compiled operators.
@@ -38,16 +39,16 @@ def set_model_dir(*args: Any) -> int:
     """
     try:
         (model_dir,) = args
-        model_dir = encoded(model_dir)
+        model_dir = _Call.encoded(model_dir)
         return _set_model_dir(model_dir)
-    except REFUSED:
-        return again(set_model_dir, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_model_dir, 1, args)
 
 
-_load = bind("aclopLoad", c_uint64, c_size_t)
+_load = _Call.bind("aclopLoad", _C.c_uint64, _C.c_size_t)
 
 
-def load(*args: Any) -> int:
+def load(*args: _T.Any) -> int:
     """load(model, model_size) -> ret
 
     Loads compiled operators from memory.
@@ -66,14 +67,14 @@ def load(*args: Any) -> int:
     try:
         model, model_size = args
         return _load(model, model_size)
-    except REFUSED:
-        return again(load, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(load, 2, args)
 
 
-_create_attr = bind("aclopCreateAttr", restype=c_uint64)
+_create_attr = _Call.bind("aclopCreateAttr", restype=_C.c_uint64)
 
 
-def create_attr(*args: Any) -> int:
+def create_attr(*args: _T.Any) -> int:
     """create_attr() -> int
 
     Creates an empty set of attributes.
@@ -86,14 +87,14 @@ def create_attr(*args: Any) -> int:
     This function always fails.
     """
     if args:
-        return again(create_attr, 0, args)
+        return _Call.again(create_attr, 0, args)
     return _create_attr()
 
 
-_destroy_attr = bind("aclopDestroyAttr", c_uint64, restype=None)
+_destroy_attr = _Call.bind("aclopDestroyAttr", _C.c_uint64, restype=None)
 
 
-def destroy_attr(*args: Any) -> None:
+def destroy_attr(*args: _T.Any) -> None:
     """destroy_attr(attr) -> None
 
     Destroys a set of attributes.
@@ -108,14 +109,14 @@ def destroy_attr(*args: Any) -> None:
     try:
         (attr,) = args
         _destroy_attr(attr)
-    except REFUSED:
-        return again(destroy_attr, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_attr, 1, args)
 
 
-_set_attr_bool = bind("aclopSetAttrBool", c_uint64, c_char_p, c_uint8)
+_set_attr_bool = _Call.bind("aclopSetAttrBool", _C.c_uint64, _C.c_char_p, _C.c_uint8)
 
 
-def set_attr_bool(*args: Any) -> int:
+def set_attr_bool(*args: _T.Any) -> int:
     """set_attr_bool(attr, attr_name, attr_value) -> ret
 
     Sets a boolean attribute.
@@ -134,16 +135,16 @@ def set_attr_bool(*args: Any) -> int:
     """
     try:
         attr, attr_name, attr_value = args
-        attr_name = encoded(attr_name)
+        attr_name = _Call.encoded(attr_name)
         return _set_attr_bool(attr, attr_name, attr_value)
-    except REFUSED:
-        return again(set_attr_bool, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(set_attr_bool, 3, args)
 
 
-_set_attr_int = bind("aclopSetAttrInt", c_uint64, c_char_p, c_int64)
+_set_attr_int = _Call.bind("aclopSetAttrInt", _C.c_uint64, _C.c_char_p, _C.c_int64)
 
 
-def set_attr_int(*args: Any) -> int:
+def set_attr_int(*args: _T.Any) -> int:
     """set_attr_int(attr, attr_name, attr_value) -> ret
 
     Sets an integer attribute.
@@ -162,16 +163,16 @@ def set_attr_int(*args: Any) -> int:
     """
     try:
         attr, attr_name, attr_value = args
-        attr_name = encoded(attr_name)
+        attr_name = _Call.encoded(attr_name)
         return _set_attr_int(attr, attr_name, attr_value)
-    except REFUSED:
-        return again(set_attr_int, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(set_attr_int, 3, args)
 
 
-_set_attr_float = bind("aclopSetAttrFloat", c_uint64, c_char_p, c_float)
+_set_attr_float = _Call.bind("aclopSetAttrFloat", _C.c_uint64, _C.c_char_p, _C.c_float)
 
 
-def set_attr_float(*args: Any) -> int:
+def set_attr_float(*args: _T.Any) -> int:
     """set_attr_float(attr, attr_name, attr_value) -> ret
 
     Sets a floating point attribute.
@@ -190,16 +191,16 @@ def set_attr_float(*args: Any) -> int:
     """
     try:
         attr, attr_name, attr_value = args
-        attr_name = encoded(attr_name)
+        attr_name = _Call.encoded(attr_name)
         return _set_attr_float(attr, attr_name, attr_value)
-    except REFUSED:
-        return again(set_attr_float, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(set_attr_float, 3, args)
 
 
-_set_attr_string = bind("aclopSetAttrString", c_uint64, c_char_p, c_char_p)
+_set_attr_string = _Call.bind("aclopSetAttrString", _C.c_uint64, _C.c_char_p, _C.c_char_p)
 
 
-def set_attr_string(*args: Any) -> int:
+def set_attr_string(*args: _T.Any) -> int:
     """set_attr_string(attr, attr_name, attr_value) -> ret
 
     Sets a string attribute.
@@ -218,17 +219,17 @@ def set_attr_string(*args: Any) -> int:
     """
     try:
         attr, attr_name, attr_value = args
-        attr_name = encoded(attr_name)
-        attr_value = encoded(attr_value)
+        attr_name = _Call.encoded(attr_name)
+        attr_value = _Call.encoded(attr_value)
         return _set_attr_string(attr, attr_name, attr_value)
-    except REFUSED:
-        return again(set_attr_string, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(set_attr_string, 3, args)
 
 
-_set_attr_data_type = bind("aclopSetAttrDataType", c_uint64, c_char_p, c_int32)
+_set_attr_data_type = _Call.bind("aclopSetAttrDataType", _C.c_uint64, _C.c_char_p, _C.c_int32)
 
 
-def set_attr_data_type(*args: Any) -> int:
+def set_attr_data_type(*args: _T.Any) -> int:
     """set_attr_data_type(attr, attr_name, attr_value) -> ret
 
     Sets a data type attribute.
@@ -247,16 +248,16 @@ def set_attr_data_type(*args: Any) -> int:
     """
     try:
         attr, attr_name, attr_value = args
-        attr_name = encoded(attr_name)
+        attr_name = _Call.encoded(attr_name)
         return _set_attr_data_type(attr, attr_name, attr_value)
-    except REFUSED:
-        return again(set_attr_data_type, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(set_attr_data_type, 3, args)
 
 
-_set_attr_list_bool = bind("aclopSetAttrListBool", c_uint64, c_char_p, c_int32, POINTER(c_uint8))
+_set_attr_list_bool = _Call.bind("aclopSetAttrListBool", _C.c_uint64, _C.c_char_p, _C.c_int32, _C.POINTER(_C.c_uint8))
 
 
-def set_attr_list_bool(*args: Any) -> int:
+def set_attr_list_bool(*args: _T.Any) -> int:
     """set_attr_list_bool(attr, attr_name, values) -> ret
 
     Sets an attribute that is a list of booleans.
@@ -275,17 +276,17 @@ def set_attr_list_bool(*args: Any) -> int:
     """
     try:
         attr, attr_name, values = args
-        attr_name = encoded(attr_name)
-        values = listed(c_uint8, values)
-        return _set_attr_list_bool(attr, attr_name, len(values), values)
-    except REFUSED:
-        return again(set_attr_list_bool, 3, args)
+        attr_name = _Call.encoded(attr_name)
+        values = _Call.listed(_C.c_uint8, values)
+        return _set_attr_list_bool(attr, attr_name, _B.len(values), values)
+    except _Call.REFUSED:
+        return _Call.again(set_attr_list_bool, 3, args)
 
 
-_set_attr_list_int = bind("aclopSetAttrListInt", c_uint64, c_char_p, c_int32, POINTER(c_int64))
+_set_attr_list_int = _Call.bind("aclopSetAttrListInt", _C.c_uint64, _C.c_char_p, _C.c_int32, _C.POINTER(_C.c_int64))
 
 
-def set_attr_list_int(*args: Any) -> int:
+def set_attr_list_int(*args: _T.Any) -> int:
     """set_attr_list_int(attr, attr_name, values) -> ret
 
     Sets an attribute that is a list of integers.
@@ -304,17 +305,17 @@ def set_attr_list_int(*args: Any) -> int:
     """
     try:
         attr, attr_name, values = args
-        attr_name = encoded(attr_name)
-        values = listed(c_int64, values)
-        return _set_attr_list_int(attr, attr_name, len(values), values)
-    except REFUSED:
-        return again(set_attr_list_int, 3, args)
+        attr_name = _Call.encoded(attr_name)
+        values = _Call.listed(_C.c_int64, values)
+        return _set_attr_list_int(attr, attr_name, _B.len(values), values)
+    except _Call.REFUSED:
+        return _Call.again(set_attr_list_int, 3, args)
 
 
-_set_attr_list_float = bind("aclopSetAttrListFloat", c_uint64, c_char_p, c_int32, POINTER(c_float))
+_set_attr_list_float = _Call.bind("aclopSetAttrListFloat", _C.c_uint64, _C.c_char_p, _C.c_int32, _C.POINTER(_C.c_float))
 
 
-def set_attr_list_float(*args: Any) -> int:
+def set_attr_list_float(*args: _T.Any) -> int:
     """set_attr_list_float(attr, attr_name, values) -> ret
 
     Sets an attribute that is a list of floating point numbers.
@@ -333,17 +334,19 @@ def set_attr_list_float(*args: Any) -> int:
     """
     try:
         attr, attr_name, values = args
-        attr_name = encoded(attr_name)
-        values = listed(c_float, values)
-        return _set_attr_list_float(attr, attr_name, len(values), values)
-    except REFUSED:
-        return again(set_attr_list_float, 3, args)
+        attr_name = _Call.encoded(attr_name)
+        values = _Call.listed(_C.c_float, values)
+        return _set_attr_list_float(attr, attr_name, _B.len(values), values)
+    except _Call.REFUSED:
+        return _Call.again(set_attr_list_float, 3, args)
 
 
-_set_attr_list_data_type = bind("aclopSetAttrListDataType", c_uint64, c_char_p, c_int32, POINTER(c_int32))
+_set_attr_list_data_type = _Call.bind(
+    "aclopSetAttrListDataType", _C.c_uint64, _C.c_char_p, _C.c_int32, _C.POINTER(_C.c_int32)
+)
 
 
-def set_attr_list_data_type(*args: Any) -> int:
+def set_attr_list_data_type(*args: _T.Any) -> int:
     """set_attr_list_data_type(attr, attr_name, values) -> ret
 
     Sets an attribute that is a list of data types.
@@ -362,28 +365,28 @@ def set_attr_list_data_type(*args: Any) -> int:
     """
     try:
         attr, attr_name, values = args
-        attr_name = encoded(attr_name)
-        values = listed(c_int32, values)
-        return _set_attr_list_data_type(attr, attr_name, len(values), values)
-    except REFUSED:
-        return again(set_attr_list_data_type, 3, args)
+        attr_name = _Call.encoded(attr_name)
+        values = _Call.listed(_C.c_int32, values)
+        return _set_attr_list_data_type(attr, attr_name, _B.len(values), values)
+    except _Call.REFUSED:
+        return _Call.again(set_attr_list_data_type, 3, args)
 
 
-_execute = bind(
+_execute = _Call.bind(
     "aclopExecute",
-    c_char_p,
-    c_int32,
-    POINTER(c_uint64),
-    POINTER(c_uint64),
-    c_int32,
-    POINTER(c_uint64),
-    POINTER(c_uint64),
-    c_uint64,
-    c_uint64,
+    _C.c_char_p,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.POINTER(_C.c_uint64),
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.POINTER(_C.c_uint64),
+    _C.c_uint64,
+    _C.c_uint64,
 )
 
 
-def execute(*args: Any) -> int:
+def execute(*args: _T.Any) -> int:
     """execute(op_type, input_desc, inputs, output_desc, outputs, attr, stream) -> ret
 
     Runs an operator in stream order; older form of ``acl.op.execute_v2``.
@@ -406,33 +409,33 @@ def execute(*args: Any) -> int:
     """
     try:
         op_type, input_desc, inputs, output_desc, outputs, attr, stream = args
-        op_type = encoded(op_type)
-        input_desc = listed(c_uint64, input_desc)
-        inputs = listed(c_uint64, inputs, len(input_desc))
-        output_desc = listed(c_uint64, output_desc)
-        outputs = listed(c_uint64, outputs, len(output_desc))
+        op_type = _Call.encoded(op_type)
+        input_desc = _Call.listed(_C.c_uint64, input_desc)
+        inputs = _Call.listed(_C.c_uint64, inputs, _B.len(input_desc))
+        output_desc = _Call.listed(_C.c_uint64, output_desc)
+        outputs = _Call.listed(_C.c_uint64, outputs, _B.len(output_desc))
         return _execute(
-            op_type, len(input_desc), input_desc, inputs, len(output_desc), output_desc, outputs, attr, stream
+            op_type, _B.len(input_desc), input_desc, inputs, _B.len(output_desc), output_desc, outputs, attr, stream
         )
-    except REFUSED:
-        return again(execute, 7, args)
+    except _Call.REFUSED:
+        return _Call.again(execute, 7, args)
 
 
-_execute_v2 = bind(
+_execute_v2 = _Call.bind(
     "aclopExecuteV2",
-    c_char_p,
-    c_int32,
-    POINTER(c_uint64),
-    POINTER(c_uint64),
-    c_int32,
-    POINTER(c_uint64),
-    POINTER(c_uint64),
-    c_uint64,
-    c_uint64,
+    _C.c_char_p,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.POINTER(_C.c_uint64),
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.POINTER(_C.c_uint64),
+    _C.c_uint64,
+    _C.c_uint64,
 )
 
 
-def execute_v2(*args: Any) -> int:
+def execute_v2(*args: _T.Any) -> int:
     """execute_v2(op_type, input_desc, inputs, output_desc, outputs, attr, stream) -> ret
 
     Runs an operator, in stream order.
@@ -456,24 +459,31 @@ def execute_v2(*args: Any) -> int:
     """
     try:
         op_type, input_desc, inputs, output_desc, outputs, attr, stream = args
-        op_type = encoded(op_type)
-        input_desc = listed(c_uint64, input_desc)
-        inputs = listed(c_uint64, inputs, len(input_desc))
-        output_desc = listed(c_uint64, output_desc)
-        outputs = listed(c_uint64, outputs, len(output_desc))
+        op_type = _Call.encoded(op_type)
+        input_desc = _Call.listed(_C.c_uint64, input_desc)
+        inputs = _Call.listed(_C.c_uint64, inputs, _B.len(input_desc))
+        output_desc = _Call.listed(_C.c_uint64, output_desc)
+        outputs = _Call.listed(_C.c_uint64, outputs, _B.len(output_desc))
         return _execute_v2(
-            op_type, len(input_desc), input_desc, inputs, len(output_desc), output_desc, outputs, attr, stream
+            op_type, _B.len(input_desc), input_desc, inputs, _B.len(output_desc), output_desc, outputs, attr, stream
         )
-    except REFUSED:
-        return again(execute_v2, 7, args)
+    except _Call.REFUSED:
+        return _Call.again(execute_v2, 7, args)
 
 
-_create_handle = bind(
-    "aclopCreateHandle", c_char_p, c_int32, POINTER(c_uint64), c_int32, POINTER(c_uint64), c_uint64, POINTER(c_uint64)
+_create_handle = _Call.bind(
+    "aclopCreateHandle",
+    _C.c_char_p,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.c_uint64,
+    _C.POINTER(_C.c_uint64),
 )
 
 
-def create_handle(*args: Any) -> tuple[int, int]:
+def create_handle(*args: _T.Any) -> tuple[int, int]:
     """create_handle(op_type, input_desc, output_desc, op_attr) -> (handle, ret)
 
     Creates a handle of an operator for repeated runs.
@@ -494,20 +504,20 @@ def create_handle(*args: Any) -> tuple[int, int]:
     """
     try:
         op_type, input_desc, output_desc, op_attr = args
-        op_type = encoded(op_type)
-        input_desc = listed(c_uint64, input_desc)
-        output_desc = listed(c_uint64, output_desc)
-        handle = c_uint64()
-        ret = _create_handle(op_type, len(input_desc), input_desc, len(output_desc), output_desc, op_attr, handle)
-    except REFUSED:
-        return again(create_handle, 4, args)
+        op_type = _Call.encoded(op_type)
+        input_desc = _Call.listed(_C.c_uint64, input_desc)
+        output_desc = _Call.listed(_C.c_uint64, output_desc)
+        handle = _C.c_uint64()
+        ret = _create_handle(op_type, _B.len(input_desc), input_desc, _B.len(output_desc), output_desc, op_attr, handle)
+    except _Call.REFUSED:
+        return _Call.again(create_handle, 4, args)
     return handle.value, ret
 
 
-_destroy_handle = bind("aclopDestroyHandle", c_uint64, restype=None)
+_destroy_handle = _Call.bind("aclopDestroyHandle", _C.c_uint64, restype=None)
 
 
-def destroy_handle(*args: Any) -> None:
+def destroy_handle(*args: _T.Any) -> None:
     """destroy_handle(handle) -> None
 
     Destroys a handle of an operator.
@@ -522,16 +532,22 @@ def destroy_handle(*args: Any) -> None:
     try:
         (handle,) = args
         _destroy_handle(handle)
-    except REFUSED:
-        return again(destroy_handle, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_handle, 1, args)
 
 
-_execute_with_handle = bind(
-    "aclopExecWithHandle", c_uint64, c_int32, POINTER(c_uint64), c_int32, POINTER(c_uint64), c_uint64
+_execute_with_handle = _Call.bind(
+    "aclopExecWithHandle",
+    _C.c_uint64,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.c_uint64,
 )
 
 
-def execute_with_handle(*args: Any) -> int:
+def execute_with_handle(*args: _T.Any) -> int:
     """execute_with_handle(handle, inputs, outputs, stream) -> ret
 
     Runs the operator of a handle, in stream order.
@@ -551,17 +567,17 @@ def execute_with_handle(*args: Any) -> int:
     """
     try:
         handle, inputs, outputs, stream = args
-        inputs = listed(c_uint64, inputs)
-        outputs = listed(c_uint64, outputs)
-        return _execute_with_handle(handle, len(inputs), inputs, len(outputs), outputs, stream)
-    except REFUSED:
-        return again(execute_with_handle, 4, args)
+        inputs = _Call.listed(_C.c_uint64, inputs)
+        outputs = _Call.listed(_C.c_uint64, outputs)
+        return _execute_with_handle(handle, _B.len(inputs), inputs, _B.len(outputs), outputs, stream)
+    except _Call.REFUSED:
+        return _Call.again(execute_with_handle, 4, args)
 
 
-_cast = bind("aclopCast", c_uint64, c_uint64, c_uint64, c_uint64, c_uint8, c_uint64)
+_cast = _Call.bind("aclopCast", _C.c_uint64, _C.c_uint64, _C.c_uint64, _C.c_uint64, _C.c_uint8, _C.c_uint64)
 
 
-def cast(*args: Any) -> int:
+def cast(*args: _T.Any) -> int:
     """cast(src_desc, src_buffer, dst_desc, dst_buffer, truncate, stream) -> ret
 
     Converts a tensor to another data type, in stream order.
@@ -584,14 +600,16 @@ def cast(*args: Any) -> int:
     try:
         src_desc, src_buffer, dst_desc, dst_buffer, truncate, stream = args
         return _cast(src_desc, src_buffer, dst_desc, dst_buffer, truncate, stream)
-    except REFUSED:
-        return again(cast, 6, args)
+    except _Call.REFUSED:
+        return _Call.again(cast, 6, args)
 
 
-_create_handle_for_cast = bind("aclopCreateHandleForCast", c_uint64, c_uint64, c_uint8, POINTER(c_uint64))
+_create_handle_for_cast = _Call.bind(
+    "aclopCreateHandleForCast", _C.c_uint64, _C.c_uint64, _C.c_uint8, _C.POINTER(_C.c_uint64)
+)
 
 
-def create_handle_for_cast(*args: Any) -> tuple[int, int]:
+def create_handle_for_cast(*args: _T.Any) -> tuple[int, int]:
     """create_handle_for_cast(src_desc, dst_desc, truncate) -> (handle, ret)
 
     Creates a handle of a conversion for repeated runs.
@@ -611,17 +629,25 @@ def create_handle_for_cast(*args: Any) -> tuple[int, int]:
     """
     try:
         src_desc, dst_desc, truncate = args
-        handle = c_uint64()
+        handle = _C.c_uint64()
         ret = _create_handle_for_cast(src_desc, dst_desc, truncate, handle)
-    except REFUSED:
-        return again(create_handle_for_cast, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(create_handle_for_cast, 3, args)
     return handle.value, ret
 
 
-_update_params = bind("aclopUpdateParams", c_char_p, c_int32, POINTER(c_uint64), c_int32, POINTER(c_uint64), c_uint64)
+_update_params = _Call.bind(
+    "aclopUpdateParams",
+    _C.c_char_p,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.c_uint64,
+)
 
 
-def update_params(*args: Any) -> int:
+def update_params(*args: _T.Any) -> int:
     """update_params(op_type, input_desc, output_desc, attr) -> ret
 
     Compiles an operator for further shapes.
@@ -641,20 +667,27 @@ def update_params(*args: Any) -> int:
     """
     try:
         op_type, input_desc, output_desc, attr = args
-        op_type = encoded(op_type)
-        input_desc = listed(c_uint64, input_desc)
-        output_desc = listed(c_uint64, output_desc)
-        return _update_params(op_type, len(input_desc), input_desc, len(output_desc), output_desc, attr)
-    except REFUSED:
-        return again(update_params, 4, args)
+        op_type = _Call.encoded(op_type)
+        input_desc = _Call.listed(_C.c_uint64, input_desc)
+        output_desc = _Call.listed(_C.c_uint64, output_desc)
+        return _update_params(op_type, _B.len(input_desc), input_desc, _B.len(output_desc), output_desc, attr)
+    except _Call.REFUSED:
+        return _Call.again(update_params, 4, args)
 
 
-_infer_shape = bind(
-    "aclopInferShape", c_char_p, c_int32, POINTER(c_uint64), POINTER(c_uint64), c_int32, POINTER(c_uint64), c_uint64
+_infer_shape = _Call.bind(
+    "aclopInferShape",
+    _C.c_char_p,
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.POINTER(_C.c_uint64),
+    _C.c_int32,
+    _C.POINTER(_C.c_uint64),
+    _C.c_uint64,
 )
 
 
-def infer_shape(*args: Any) -> int:
+def infer_shape(*args: _T.Any) -> int:
     """infer_shape(op_type, input_desc, inputs, output_desc, attr) -> ret
 
     Infers the shapes of an operator's outputs.
@@ -675,19 +708,19 @@ def infer_shape(*args: Any) -> int:
     """
     try:
         op_type, input_desc, inputs, output_desc, attr = args
-        op_type = encoded(op_type)
-        input_desc = listed(c_uint64, input_desc)
-        inputs = listed(c_uint64, inputs, len(input_desc))
-        output_desc = listed(c_uint64, output_desc)
-        return _infer_shape(op_type, len(input_desc), input_desc, inputs, len(output_desc), output_desc, attr)
-    except REFUSED:
-        return again(infer_shape, 5, args)
+        op_type = _Call.encoded(op_type)
+        input_desc = _Call.listed(_C.c_uint64, input_desc)
+        inputs = _Call.listed(_C.c_uint64, inputs, _B.len(input_desc))
+        output_desc = _Call.listed(_C.c_uint64, output_desc)
+        return _infer_shape(op_type, _B.len(input_desc), input_desc, inputs, _B.len(output_desc), output_desc, attr)
+    except _Call.REFUSED:
+        return _Call.again(infer_shape, 5, args)
 
 
-_unregister_compile_func = bind("aclopUnregisterCompileFunc", c_char_p)
+_unregister_compile_func = _Call.bind("aclopUnregisterCompileFunc", _C.c_char_p)
 
 
-def unregister_compile_func(*args: Any) -> int:
+def unregister_compile_func(*args: _T.Any) -> int:
     """unregister_compile_func(op_type) -> ret
 
     Unregisters the function that selects the kernels of an operator.
@@ -704,17 +737,17 @@ def unregister_compile_func(*args: Any) -> int:
     """
     try:
         (op_type,) = args
-        op_type = encoded(op_type)
+        op_type = _Call.encoded(op_type)
         return _unregister_compile_func(op_type)
-    except REFUSED:
-        return again(unregister_compile_func, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(unregister_compile_func, 1, args)
 
 
 # Dumps
-_start_dump_args = bind("aclopStartDumpArgs", c_uint32, c_char_p)
+_start_dump_args = _Call.bind("aclopStartDumpArgs", _C.c_uint32, _C.c_char_p)
 
 
-def start_dump_args(*args: Any) -> int:
+def start_dump_args(*args: _T.Any) -> int:
     """start_dump_args(dump_type, path) -> ret
 
     Starts dumping the arguments of operators.
@@ -732,16 +765,16 @@ def start_dump_args(*args: Any) -> int:
     """
     try:
         dump_type, path = args
-        path = encoded(path)
+        path = _Call.encoded(path)
         return _start_dump_args(dump_type, path)
-    except REFUSED:
-        return again(start_dump_args, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(start_dump_args, 2, args)
 
 
-_stop_dump_args = bind("aclopStopDumpArgs", c_uint32)
+_stop_dump_args = _Call.bind("aclopStopDumpArgs", _C.c_uint32)
 
 
-def stop_dump_args(*args: Any) -> int:
+def stop_dump_args(*args: _T.Any) -> int:
     """stop_dump_args(dump_type) -> ret
 
     Stops dumping the arguments of operators.
@@ -759,10 +792,10 @@ def stop_dump_args(*args: Any) -> int:
     try:
         (dump_type,) = args
         return _stop_dump_args(dump_type)
-    except REFUSED:
-        return again(stop_dump_args, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(stop_dump_args, 1, args)
 
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

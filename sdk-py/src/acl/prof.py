@@ -12,16 +12,17 @@ them.
 
 from __future__ import annotations
 
-from ctypes import POINTER, c_char_p, c_int8, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, create_string_buffer
-from typing import Any
+import builtins as _B
+import ctypes as _C
+import typing as _T
 
-from ._call import REFUSED, absent, again, bind, contents, decoded, encoded, listed
+from . import _call as _Call
 
 # Profiling
-_init = bind("aclprofInit", POINTER(c_uint8), c_size_t)
+_init = _Call.bind("aclprofInit", _C.POINTER(_C.c_uint8), _C.c_size_t)
 
 
-def init(*args: Any) -> int:
+def init(*args: _T.Any) -> int:
     """init(profiler_result_path) -> ret
 
     Initialises the profiler.
@@ -38,16 +39,16 @@ def init(*args: Any) -> int:
     """
     try:
         (profiler_result_path,) = args
-        profiler_result_path = listed(c_uint8, profiler_result_path)
-        return _init(profiler_result_path, len(profiler_result_path))
-    except REFUSED:
-        return again(init, 1, args)
+        profiler_result_path = _Call.listed(_C.c_uint8, profiler_result_path)
+        return _init(profiler_result_path, _B.len(profiler_result_path))
+    except _Call.REFUSED:
+        return _Call.again(init, 1, args)
 
 
-_finalize = bind("aclprofFinalize")
+_finalize = _Call.bind("aclprofFinalize")
 
 
-def finalize(*args: Any) -> int:
+def finalize(*args: _T.Any) -> int:
     """finalize() -> ret
 
     Ends the profiler.
@@ -60,14 +61,14 @@ def finalize(*args: Any) -> int:
     This function always fails with 200001.
     """
     if args:
-        return again(finalize, 0, args)
+        return _Call.again(finalize, 0, args)
     return _finalize()
 
 
-_set_config = bind("aclprofSetConfig", c_int32, POINTER(c_uint8), c_size_t)
+_set_config = _Call.bind("aclprofSetConfig", _C.c_int32, _C.POINTER(_C.c_uint8), _C.c_size_t)
 
 
-def set_config(*args: Any) -> int:
+def set_config(*args: _T.Any) -> int:
     """set_config(config_type, config) -> ret
 
     Sets a setting of the profiler.
@@ -85,16 +86,24 @@ def set_config(*args: Any) -> int:
     """
     try:
         config_type, config = args
-        config = listed(c_uint8, config)
-        return _set_config(config_type, config, len(config))
-    except REFUSED:
-        return again(set_config, 2, args)
+        config = _Call.listed(_C.c_uint8, config)
+        return _set_config(config_type, config, _B.len(config))
+    except _Call.REFUSED:
+        return _Call.again(set_config, 2, args)
 
 
-_create_config = bind("aclprofCreateConfig", POINTER(c_uint32), c_uint32, c_int32, c_uint64, c_uint64, restype=c_uint64)
+_create_config = _Call.bind(
+    "aclprofCreateConfig",
+    _C.POINTER(_C.c_uint32),
+    _C.c_uint32,
+    _C.c_int32,
+    _C.c_uint64,
+    _C.c_uint64,
+    restype=_C.c_uint64,
+)
 
 
-def create_config(*args: Any) -> int:
+def create_config(*args: _T.Any) -> int:
     """create_config(device_id_list, aicore_metrics, aicore_events, data_type_config) -> int
 
     Creates a selection of what to record.
@@ -119,16 +128,16 @@ def create_config(*args: Any) -> int:
     """
     try:
         device_id_list, aicore_metrics, aicore_events, data_type_config = args
-        device_id_list = listed(c_uint32, device_id_list)
-        return _create_config(device_id_list, len(device_id_list), aicore_metrics, aicore_events, data_type_config)
-    except REFUSED:
-        return again(create_config, 4, args)
+        device_id_list = _Call.listed(_C.c_uint32, device_id_list)
+        return _create_config(device_id_list, _B.len(device_id_list), aicore_metrics, aicore_events, data_type_config)
+    except _Call.REFUSED:
+        return _Call.again(create_config, 4, args)
 
 
-_destroy_config = bind("aclprofDestroyConfig", c_uint64)
+_destroy_config = _Call.bind("aclprofDestroyConfig", _C.c_uint64)
 
 
-def destroy_config(*args: Any) -> int:
+def destroy_config(*args: _T.Any) -> int:
     """destroy_config(profiler_config) -> ret
 
     Destroys a selection of what to record.
@@ -146,14 +155,14 @@ def destroy_config(*args: Any) -> int:
     try:
         (profiler_config,) = args
         return _destroy_config(profiler_config)
-    except REFUSED:
-        return again(destroy_config, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_config, 1, args)
 
 
-_start = bind("aclprofStart", c_uint64)
+_start = _Call.bind("aclprofStart", _C.c_uint64)
 
 
-def start(*args: Any) -> int:
+def start(*args: _T.Any) -> int:
     """start(profiler_config) -> ret
 
     Starts recording.
@@ -171,14 +180,14 @@ def start(*args: Any) -> int:
     try:
         (profiler_config,) = args
         return _start(profiler_config)
-    except REFUSED:
-        return again(start, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(start, 1, args)
 
 
-_stop = bind("aclprofStop", c_uint64)
+_stop = _Call.bind("aclprofStop", _C.c_uint64)
 
 
-def stop(*args: Any) -> int:
+def stop(*args: _T.Any) -> int:
     """stop(profiler_config) -> ret
 
     Stops recording.
@@ -196,14 +205,16 @@ def stop(*args: Any) -> int:
     try:
         (profiler_config,) = args
         return _stop(profiler_config)
-    except REFUSED:
-        return again(stop, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(stop, 1, args)
 
 
-_create_subscribe_config = bind("aclprofCreateSubscribeConfig", c_int8, c_int32, c_uint64, restype=c_uint64)
+_create_subscribe_config = _Call.bind(
+    "aclprofCreateSubscribeConfig", _C.c_int8, _C.c_int32, _C.c_uint64, restype=_C.c_uint64
+)
 
 
-def create_subscribe_config(*args: Any) -> int:
+def create_subscribe_config(*args: _T.Any) -> int:
     """create_subscribe_config(time_info_switch, aicore_metrics, fd) -> int
 
     Creates a selection of results of a model.
@@ -228,14 +239,14 @@ def create_subscribe_config(*args: Any) -> int:
     try:
         time_info_switch, aicore_metrics, fd = args
         return _create_subscribe_config(time_info_switch, aicore_metrics, fd)
-    except REFUSED:
-        return again(create_subscribe_config, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(create_subscribe_config, 3, args)
 
 
-_destroy_subscribe_config = bind("aclprofDestroySubscribeConfig", c_uint64)
+_destroy_subscribe_config = _Call.bind("aclprofDestroySubscribeConfig", _C.c_uint64)
 
 
-def destroy_subscribe_config(*args: Any) -> int:
+def destroy_subscribe_config(*args: _T.Any) -> int:
     """destroy_subscribe_config(prof_subscribe_config) -> ret
 
     Destroys a selection of results of a model.
@@ -253,14 +264,14 @@ def destroy_subscribe_config(*args: Any) -> int:
     try:
         (prof_subscribe_config,) = args
         return _destroy_subscribe_config(prof_subscribe_config)
-    except REFUSED:
-        return again(destroy_subscribe_config, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_subscribe_config, 1, args)
 
 
-_model_subscribe = bind("aclprofModelSubscribe", c_uint32, c_uint64)
+_model_subscribe = _Call.bind("aclprofModelSubscribe", _C.c_uint32, _C.c_uint64)
 
 
-def model_subscribe(*args: Any) -> int:
+def model_subscribe(*args: _T.Any) -> int:
     """model_subscribe(model_id, prof_subscribe_config) -> ret
 
     Subscribes to the results of a model.
@@ -279,14 +290,14 @@ def model_subscribe(*args: Any) -> int:
     try:
         model_id, prof_subscribe_config = args
         return _model_subscribe(model_id, prof_subscribe_config)
-    except REFUSED:
-        return again(model_subscribe, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(model_subscribe, 2, args)
 
 
-_model_un_subscribe = bind("aclprofModelUnSubscribe", c_uint32)
+_model_un_subscribe = _Call.bind("aclprofModelUnSubscribe", _C.c_uint32)
 
 
-def model_un_subscribe(*args: Any) -> int:
+def model_un_subscribe(*args: _T.Any) -> int:
     """model_un_subscribe(model_id) -> ret
 
     Unsubscribes from the results of a model.
@@ -304,14 +315,14 @@ def model_un_subscribe(*args: Any) -> int:
     try:
         (model_id,) = args
         return _model_un_subscribe(model_id)
-    except REFUSED:
-        return again(model_un_subscribe, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(model_un_subscribe, 1, args)
 
 
-_get_op_desc_size = bind("aclprofGetOpDescSize", POINTER(c_size_t))
+_get_op_desc_size = _Call.bind("aclprofGetOpDescSize", _C.POINTER(_C.c_size_t))
 
 
-def get_op_desc_size(*args: Any) -> tuple[int, int]:
+def get_op_desc_size(*args: _T.Any) -> tuple[int, int]:
     """get_op_desc_size() -> (op_desc_size, ret)
 
     Gets the size of a result in bytes.
@@ -325,16 +336,16 @@ def get_op_desc_size(*args: Any) -> tuple[int, int]:
     This function always fails with 200001.
     """
     if args:
-        return again(get_op_desc_size, 0, args)
-    op_desc_size = c_size_t()
+        return _Call.again(get_op_desc_size, 0, args)
+    op_desc_size = _C.c_size_t()
     ret = _get_op_desc_size(op_desc_size)
     return op_desc_size.value, ret
 
 
-_get_op_num = bind("aclprofGetOpNum", c_uint64, c_size_t, POINTER(c_uint32))
+_get_op_num = _Call.bind("aclprofGetOpNum", _C.c_uint64, _C.c_size_t, _C.POINTER(_C.c_uint32))
 
 
-def get_op_num(*args: Any) -> tuple[int, int]:
+def get_op_num(*args: _T.Any) -> tuple[int, int]:
     """get_op_num(op_info, op_info_len) -> (op_number, ret)
 
     Gets the number of results in a block.
@@ -353,17 +364,17 @@ def get_op_num(*args: Any) -> tuple[int, int]:
     """
     try:
         op_info, op_info_len = args
-        op_number = c_uint32()
+        op_number = _C.c_uint32()
         ret = _get_op_num(op_info, op_info_len, op_number)
-    except REFUSED:
-        return again(get_op_num, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_op_num, 2, args)
     return op_number.value, ret
 
 
-_get_op_type_len = bind("aclprofGetOpTypeLen", c_uint64, c_size_t, c_uint32, POINTER(c_size_t))
+_get_op_type_len = _Call.bind("aclprofGetOpTypeLen", _C.c_uint64, _C.c_size_t, _C.c_uint32, _C.POINTER(_C.c_size_t))
 
 
-def get_op_type_len(*args: Any) -> tuple[int, int]:
+def get_op_type_len(*args: _T.Any) -> tuple[int, int]:
     """get_op_type_len(op_info, op_info_len, index) -> (op_type_len, ret)
 
     Gets the length of the type of an operator.
@@ -383,17 +394,17 @@ def get_op_type_len(*args: Any) -> tuple[int, int]:
     """
     try:
         op_info, op_info_len, index = args
-        op_type_len = c_size_t()
+        op_type_len = _C.c_size_t()
         ret = _get_op_type_len(op_info, op_info_len, index, op_type_len)
-    except REFUSED:
-        return again(get_op_type_len, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_op_type_len, 3, args)
     return op_type_len.value, ret
 
 
-_get_op_type = bind("aclprofGetOpType", c_uint64, c_size_t, c_uint32, c_char_p, c_size_t)
+_get_op_type = _Call.bind("aclprofGetOpType", _C.c_uint64, _C.c_size_t, _C.c_uint32, _C.c_char_p, _C.c_size_t)
 
 
-def get_op_type(*args: Any) -> tuple[str, int]:
+def get_op_type(*args: _T.Any) -> tuple[str, int]:
     """get_op_type(op_info, op_info_len, index, op_type_len) -> (op_type, ret)
 
     Gets the type of an operator.
@@ -414,17 +425,17 @@ def get_op_type(*args: Any) -> tuple[str, int]:
     """
     try:
         op_info, op_info_len, index, op_type_len = args
-        op_type = create_string_buffer(op_type_len)
+        op_type = _C.create_string_buffer(op_type_len)
         ret = _get_op_type(op_info, op_info_len, index, op_type, op_type_len)
-    except REFUSED:
-        return again(get_op_type, 4, args)
-    return decoded(op_type.value), ret
+    except _Call.REFUSED:
+        return _Call.again(get_op_type, 4, args)
+    return _Call.decoded(op_type.value), ret
 
 
-_get_op_name_len = bind("aclprofGetOpNameLen", c_uint64, c_size_t, c_uint32, POINTER(c_size_t))
+_get_op_name_len = _Call.bind("aclprofGetOpNameLen", _C.c_uint64, _C.c_size_t, _C.c_uint32, _C.POINTER(_C.c_size_t))
 
 
-def get_op_name_len(*args: Any) -> tuple[int, int]:
+def get_op_name_len(*args: _T.Any) -> tuple[int, int]:
     """get_op_name_len(op_info, op_info_len, index) -> (op_name_len, ret)
 
     Gets the length of the name of an operator.
@@ -444,17 +455,17 @@ def get_op_name_len(*args: Any) -> tuple[int, int]:
     """
     try:
         op_info, op_info_len, index = args
-        op_name_len = c_size_t()
+        op_name_len = _C.c_size_t()
         ret = _get_op_name_len(op_info, op_info_len, index, op_name_len)
-    except REFUSED:
-        return again(get_op_name_len, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_op_name_len, 3, args)
     return op_name_len.value, ret
 
 
-_get_op_name = bind("aclprofGetOpName", c_uint64, c_size_t, c_uint32, c_char_p, c_size_t)
+_get_op_name = _Call.bind("aclprofGetOpName", _C.c_uint64, _C.c_size_t, _C.c_uint32, _C.c_char_p, _C.c_size_t)
 
 
-def get_op_name(*args: Any) -> tuple[str, int]:
+def get_op_name(*args: _T.Any) -> tuple[str, int]:
     """get_op_name(op_info, op_info_len, index, op_name_len) -> (op_name, ret)
 
     Gets the name of an operator.
@@ -475,17 +486,17 @@ def get_op_name(*args: Any) -> tuple[str, int]:
     """
     try:
         op_info, op_info_len, index, op_name_len = args
-        op_name = create_string_buffer(op_name_len)
+        op_name = _C.create_string_buffer(op_name_len)
         ret = _get_op_name(op_info, op_info_len, index, op_name, op_name_len)
-    except REFUSED:
-        return again(get_op_name, 4, args)
-    return decoded(op_name.value), ret
+    except _Call.REFUSED:
+        return _Call.again(get_op_name, 4, args)
+    return _Call.decoded(op_name.value), ret
 
 
-_get_op_start = bind("aclprofGetOpStart", c_uint64, c_size_t, c_uint32, restype=c_uint64)
+_get_op_start = _Call.bind("aclprofGetOpStart", _C.c_uint64, _C.c_size_t, _C.c_uint32, restype=_C.c_uint64)
 
 
-def get_op_start(*args: Any) -> int:
+def get_op_start(*args: _T.Any) -> int:
     """get_op_start(op_info, op_info_len, index) -> int
 
     Gets the start time of an operator.
@@ -505,14 +516,14 @@ def get_op_start(*args: Any) -> int:
     try:
         op_info, op_info_len, index = args
         return _get_op_start(op_info, op_info_len, index)
-    except REFUSED:
-        return again(get_op_start, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_op_start, 3, args)
 
 
-_get_op_end = bind("aclprofGetOpEnd", c_uint64, c_size_t, c_uint32, restype=c_uint64)
+_get_op_end = _Call.bind("aclprofGetOpEnd", _C.c_uint64, _C.c_size_t, _C.c_uint32, restype=_C.c_uint64)
 
 
-def get_op_end(*args: Any) -> int:
+def get_op_end(*args: _T.Any) -> int:
     """get_op_end(op_info, op_info_len, index) -> int
 
     Gets the end time of an operator.
@@ -532,14 +543,14 @@ def get_op_end(*args: Any) -> int:
     try:
         op_info, op_info_len, index = args
         return _get_op_end(op_info, op_info_len, index)
-    except REFUSED:
-        return again(get_op_end, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_op_end, 3, args)
 
 
-_get_op_duration = bind("aclprofGetOpDuration", c_uint64, c_size_t, c_uint32, restype=c_uint64)
+_get_op_duration = _Call.bind("aclprofGetOpDuration", _C.c_uint64, _C.c_size_t, _C.c_uint32, restype=_C.c_uint64)
 
 
-def get_op_duration(*args: Any) -> int:
+def get_op_duration(*args: _T.Any) -> int:
     """get_op_duration(op_info, op_info_len, index) -> int
 
     Gets the duration of an operator.
@@ -559,14 +570,14 @@ def get_op_duration(*args: Any) -> int:
     try:
         op_info, op_info_len, index = args
         return _get_op_duration(op_info, op_info_len, index)
-    except REFUSED:
-        return again(get_op_duration, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_op_duration, 3, args)
 
 
-_get_model_id = bind("aclprofGetModelId", c_uint64, c_size_t, c_uint32, restype=c_size_t)
+_get_model_id = _Call.bind("aclprofGetModelId", _C.c_uint64, _C.c_size_t, _C.c_uint32, restype=_C.c_size_t)
 
 
-def get_model_id(*args: Any) -> int:
+def get_model_id(*args: _T.Any) -> int:
     """get_model_id(op_info, op_info_len, index) -> int
 
     Gets the model of a result.
@@ -586,14 +597,14 @@ def get_model_id(*args: Any) -> int:
     try:
         op_info, op_info_len, index = args
         return _get_model_id(op_info, op_info_len, index)
-    except REFUSED:
-        return again(get_model_id, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_model_id, 3, args)
 
 
-_get_op_flag = bind("aclprofGetOpFlag", c_uint64, c_size_t, c_uint32, restype=c_int32)
+_get_op_flag = _Call.bind("aclprofGetOpFlag", _C.c_uint64, _C.c_size_t, _C.c_uint32, restype=_C.c_int32)
 
 
-def get_op_flag(*args: Any) -> int:
+def get_op_flag(*args: _T.Any) -> int:
     """get_op_flag(op_info, op_info_len, index) -> int
 
     Gets the kind of a result.
@@ -613,14 +624,16 @@ def get_op_flag(*args: Any) -> int:
     try:
         op_info, op_info_len, index = args
         return _get_op_flag(op_info, op_info_len, index)
-    except REFUSED:
-        return again(get_op_flag, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_op_flag, 3, args)
 
 
-_get_op_attri_value = bind("aclprofGetOpAttriValue", c_uint64, c_size_t, c_uint32, c_int32, restype=c_char_p)
+_get_op_attri_value = _Call.bind(
+    "aclprofGetOpAttriValue", _C.c_uint64, _C.c_size_t, _C.c_uint32, _C.c_int32, restype=_C.c_char_p
+)
 
 
-def get_op_attri_value(*args: Any) -> str:
+def get_op_attri_value(*args: _T.Any) -> str:
     """get_op_attri_value(op_info, op_info_len, index, attri) -> str
 
     Gets an attribute of a result.
@@ -641,15 +654,15 @@ def get_op_attri_value(*args: Any) -> str:
     """
     try:
         op_info, op_info_len, index, attri = args
-        return decoded(_get_op_attri_value(op_info, op_info_len, index, attri))
-    except REFUSED:
-        return again(get_op_attri_value, 4, args)
+        return _Call.decoded(_get_op_attri_value(op_info, op_info_len, index, attri))
+    except _Call.REFUSED:
+        return _Call.again(get_op_attri_value, 4, args)
 
 
-_create_step_info = bind("aclprofCreateStepInfo", restype=c_uint64)
+_create_step_info = _Call.bind("aclprofCreateStepInfo", restype=_C.c_uint64)
 
 
-def create_step_info(*args: Any) -> int:
+def create_step_info(*args: _T.Any) -> int:
     """create_step_info() -> int
 
     Creates a step.
@@ -662,14 +675,14 @@ def create_step_info(*args: Any) -> int:
     This function always fails.
     """
     if args:
-        return again(create_step_info, 0, args)
+        return _Call.again(create_step_info, 0, args)
     return _create_step_info()
 
 
-_destroy_step_info = bind("aclprofDestroyStepInfo", c_uint64, restype=None)
+_destroy_step_info = _Call.bind("aclprofDestroyStepInfo", _C.c_uint64, restype=None)
 
 
-def destroy_step_info(*args: Any) -> None:
+def destroy_step_info(*args: _T.Any) -> None:
     """destroy_step_info(step_info) -> None
 
     Destroys a step.
@@ -684,14 +697,14 @@ def destroy_step_info(*args: Any) -> None:
     try:
         (step_info,) = args
         _destroy_step_info(step_info)
-    except REFUSED:
-        return again(destroy_step_info, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_step_info, 1, args)
 
 
-_get_step_timestamp = bind("aclprofGetStepTimestamp", c_uint64, c_int32, c_uint64)
+_get_step_timestamp = _Call.bind("aclprofGetStepTimestamp", _C.c_uint64, _C.c_int32, _C.c_uint64)
 
 
-def get_step_timestamp(*args: Any) -> int:
+def get_step_timestamp(*args: _T.Any) -> int:
     """get_step_timestamp(step_info, tag, stream) -> ret
 
     Records an end of a step.
@@ -711,14 +724,14 @@ def get_step_timestamp(*args: Any) -> int:
     try:
         step_info, tag, stream = args
         return _get_step_timestamp(step_info, tag, stream)
-    except REFUSED:
-        return again(get_step_timestamp, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_step_timestamp, 3, args)
 
 
-_create_stamp = bind("aclprofCreateStamp", restype=c_uint64)
+_create_stamp = _Call.bind("aclprofCreateStamp", restype=_C.c_uint64)
 
 
-def create_stamp(*args: Any) -> int:
+def create_stamp(*args: _T.Any) -> int:
     """create_stamp() -> int
 
     Creates a stamp.
@@ -731,14 +744,14 @@ def create_stamp(*args: Any) -> int:
     This function always fails.
     """
     if args:
-        return again(create_stamp, 0, args)
+        return _Call.again(create_stamp, 0, args)
     return _create_stamp()
 
 
-_destroy_stamp = bind("aclprofDestroyStamp", c_uint64, restype=None)
+_destroy_stamp = _Call.bind("aclprofDestroyStamp", _C.c_uint64, restype=None)
 
 
-def destroy_stamp(*args: Any) -> None:
+def destroy_stamp(*args: _T.Any) -> None:
     """destroy_stamp(stamp) -> None
 
     Destroys a stamp.
@@ -753,14 +766,14 @@ def destroy_stamp(*args: Any) -> None:
     try:
         (stamp,) = args
         _destroy_stamp(stamp)
-    except REFUSED:
-        return again(destroy_stamp, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_stamp, 1, args)
 
 
-_set_stamp_trace_message = bind("aclprofSetStampTraceMessage", c_uint64, POINTER(c_uint8), c_uint32)
+_set_stamp_trace_message = _Call.bind("aclprofSetStampTraceMessage", _C.c_uint64, _C.POINTER(_C.c_uint8), _C.c_uint32)
 
 
-def set_stamp_trace_message(*args: Any) -> int:
+def set_stamp_trace_message(*args: _T.Any) -> int:
     """set_stamp_trace_message(stamp, msg) -> ret
 
     Sets the message of a stamp.
@@ -778,16 +791,16 @@ def set_stamp_trace_message(*args: Any) -> int:
     """
     try:
         stamp, msg = args
-        msg = listed(c_uint8, msg)
-        return _set_stamp_trace_message(stamp, msg, len(msg))
-    except REFUSED:
-        return again(set_stamp_trace_message, 2, args)
+        msg = _Call.listed(_C.c_uint8, msg)
+        return _set_stamp_trace_message(stamp, msg, _B.len(msg))
+    except _Call.REFUSED:
+        return _Call.again(set_stamp_trace_message, 2, args)
 
 
-_mark = bind("aclprofMark", c_uint64)
+_mark = _Call.bind("aclprofMark", _C.c_uint64)
 
 
-def mark(*args: Any) -> int:
+def mark(*args: _T.Any) -> int:
     """mark(stamp) -> ret
 
     Records a stamp as a mark.
@@ -805,14 +818,14 @@ def mark(*args: Any) -> int:
     try:
         (stamp,) = args
         return _mark(stamp)
-    except REFUSED:
-        return again(mark, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(mark, 1, args)
 
 
-_mark_ex = bind("aclprofMarkEx", POINTER(c_uint8), c_size_t, c_uint64)
+_mark_ex = _Call.bind("aclprofMarkEx", _C.POINTER(_C.c_uint8), _C.c_size_t, _C.c_uint64)
 
 
-def mark_ex(*args: Any) -> int:
+def mark_ex(*args: _T.Any) -> int:
     """mark_ex(msg, stream) -> ret
 
     Records a message, in stream order.
@@ -830,16 +843,16 @@ def mark_ex(*args: Any) -> int:
     """
     try:
         msg, stream = args
-        msg = listed(c_uint8, msg)
-        return _mark_ex(msg, len(msg), stream)
-    except REFUSED:
-        return again(mark_ex, 2, args)
+        msg = _Call.listed(_C.c_uint8, msg)
+        return _mark_ex(msg, _B.len(msg), stream)
+    except _Call.REFUSED:
+        return _Call.again(mark_ex, 2, args)
 
 
-_push = bind("aclprofPush", c_uint64)
+_push = _Call.bind("aclprofPush", _C.c_uint64)
 
 
-def push(*args: Any) -> int:
+def push(*args: _T.Any) -> int:
     """push(stamp) -> ret
 
     Starts a nested range.
@@ -857,14 +870,14 @@ def push(*args: Any) -> int:
     try:
         (stamp,) = args
         return _push(stamp)
-    except REFUSED:
-        return again(push, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(push, 1, args)
 
 
-_pop = bind("aclprofPop")
+_pop = _Call.bind("aclprofPop")
 
 
-def pop(*args: Any) -> int:
+def pop(*args: _T.Any) -> int:
     """pop() -> ret
 
     Ends the innermost range.
@@ -877,14 +890,14 @@ def pop(*args: Any) -> int:
     This function always fails with 200001.
     """
     if args:
-        return again(pop, 0, args)
+        return _Call.again(pop, 0, args)
     return _pop()
 
 
-_range_start = bind("aclprofRangeStart", c_uint64, POINTER(c_uint32))
+_range_start = _Call.bind("aclprofRangeStart", _C.c_uint64, _C.POINTER(_C.c_uint32))
 
 
-def range_start(*args: Any) -> tuple[int, int]:
+def range_start(*args: _T.Any) -> tuple[int, int]:
     """range_start(stamp) -> (range_id, ret)
 
     Starts a range.
@@ -902,17 +915,17 @@ def range_start(*args: Any) -> tuple[int, int]:
     """
     try:
         (stamp,) = args
-        range_id = c_uint32()
+        range_id = _C.c_uint32()
         ret = _range_start(stamp, range_id)
-    except REFUSED:
-        return again(range_start, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(range_start, 1, args)
     return range_id.value, ret
 
 
-_range_stop = bind("aclprofRangeStop", c_uint32)
+_range_stop = _Call.bind("aclprofRangeStop", _C.c_uint32)
 
 
-def range_stop(*args: Any) -> int:
+def range_stop(*args: _T.Any) -> int:
     """range_stop(range_id) -> ret
 
     Ends a range.
@@ -930,14 +943,14 @@ def range_stop(*args: Any) -> int:
     try:
         (range_id,) = args
         return _range_stop(range_id)
-    except REFUSED:
-        return again(range_stop, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(range_stop, 1, args)
 
 
-_range_pop = bind("aclprofRangePop")
+_range_pop = _Call.bind("aclprofRangePop")
 
 
-def range_pop(*args: Any) -> int:
+def range_pop(*args: _T.Any) -> int:
     """range_pop() -> ret
 
     Ends the innermost range with an event.
@@ -950,14 +963,14 @@ def range_pop(*args: Any) -> int:
     This function always fails with 200001.
     """
     if args:
-        return again(range_pop, 0, args)
+        return _Call.again(range_pop, 0, args)
     return _range_pop()
 
 
-_str2_id = bind("aclprofStr2Id", c_char_p, restype=c_uint64)
+_str2_id = _Call.bind("aclprofStr2Id", _C.c_char_p, restype=_C.c_uint64)
 
 
-def str2_id(*args: Any) -> int:
+def str2_id(*args: _T.Any) -> int:
     """str2_id(message) -> int
 
     Gets the id of a text.
@@ -974,12 +987,12 @@ def str2_id(*args: Any) -> int:
     """
     try:
         (message,) = args
-        message = encoded(message)
+        message = _Call.encoded(message)
         return _str2_id(message)
-    except REFUSED:
-        return again(str2_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(str2_id, 1, args)
 
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

@@ -12,18 +12,19 @@ them.
 
 from __future__ import annotations
 
-from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, create_string_buffer
-from typing import Any
+import builtins as _B
+import ctypes as _C
+import typing as _T
 
-from ._call import REFUSED, absent, again, bind, contents, decoded, encoded, listed, packed, unpacked
-from ._hand import rt as _hand
+from . import _call as _Call
+from ._hand import rt as _Hand
 from ._structs import PhysicalMemProp, PtrAttributes, UtilizationInfo, Uuid
 
 # Devices
-_set_device = bind("aclrtSetDevice", c_int32)
+_set_device = _Call.bind("aclrtSetDevice", _C.c_int32)
 
 
-def set_device(*args: Any) -> int:
+def set_device(*args: _T.Any) -> int:
     """set_device(device_id) -> ret
 
     Sets the current device of the calling thread.
@@ -46,11 +47,11 @@ def set_device(*args: Any) -> int:
     try:
         (device_id,) = args
         return _set_device(device_id)
-    except REFUSED:
-        return again(set_device, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_device, 1, args)
 
 
-def reset_device(*args: Any) -> int:
+def reset_device(*args: _T.Any) -> int:
     """reset_device(device_id) -> ret
 
     Releases a device.
@@ -71,10 +72,10 @@ def reset_device(*args: Any) -> int:
             ``device_id``. 507007 ``ACL_ERROR_RT_CONTEXT_RELEASE_ERROR``: the device is not set, or
             was reset as often as it was set.
     """
-    return _hand.reset_device(*args)
+    return _Hand.reset_device(*args)
 
 
-def reset_device_force(*args: Any) -> int:
+def reset_device_force(*args: _T.Any) -> int:
     """reset_device_force(device_id) -> ret
 
     Releases a device regardless of its reference count.
@@ -90,13 +91,13 @@ def reset_device_force(*args: Any) -> int:
         ret: 0 on success. 107001 ``ACL_ERROR_RT_INVALID_DEVICEID``: there is no device
             ``device_id``. 507007 ``ACL_ERROR_RT_CONTEXT_RELEASE_ERROR``: the device is not set.
     """
-    return _hand.reset_device_force(*args)
+    return _Hand.reset_device_force(*args)
 
 
-_get_device = bind("aclrtGetDevice", POINTER(c_int32))
+_get_device = _Call.bind("aclrtGetDevice", _C.POINTER(_C.c_int32))
 
 
-def get_device(*args: Any) -> tuple[int, int]:
+def get_device(*args: _T.Any) -> tuple[int, int]:
     """get_device() -> (device_id, ret)
 
     Gets the current device of the calling thread.
@@ -109,16 +110,16 @@ def get_device(*args: Any) -> tuple[int, int]:
             device.
     """
     if args:
-        return again(get_device, 0, args)
-    device_id = c_int32()
+        return _Call.again(get_device, 0, args)
+    device_id = _C.c_int32()
     ret = _get_device(device_id)
     return device_id.value, ret
 
 
-_get_device_count = bind("aclrtGetDeviceCount", POINTER(c_uint32))
+_get_device_count = _Call.bind("aclrtGetDeviceCount", _C.POINTER(_C.c_uint32))
 
 
-def get_device_count(*args: Any) -> tuple[int, int]:
+def get_device_count(*args: _T.Any) -> tuple[int, int]:
     """get_device_count() -> (count, ret)
 
     Gets the number of devices.
@@ -131,16 +132,16 @@ def get_device_count(*args: Any) -> tuple[int, int]:
             names cannot be loaded.
     """
     if args:
-        return again(get_device_count, 0, args)
-    count = c_uint32()
+        return _Call.again(get_device_count, 0, args)
+    count = _C.c_uint32()
     ret = _get_device_count(count)
     return count.value, ret
 
 
-_get_run_mode = bind("aclrtGetRunMode", POINTER(c_int32))
+_get_run_mode = _Call.bind("aclrtGetRunMode", _C.POINTER(_C.c_int32))
 
 
-def get_run_mode(*args: Any) -> tuple[int, int]:
+def get_run_mode(*args: _T.Any) -> tuple[int, int]:
     """get_run_mode() -> (run_mode, ret)
 
     Gets the run mode: on the host or on the device.
@@ -154,16 +155,16 @@ def get_run_mode(*args: Any) -> tuple[int, int]:
         ret: 0 on success.
     """
     if args:
-        return again(get_run_mode, 0, args)
-    run_mode = c_int32()
+        return _Call.again(get_run_mode, 0, args)
+    run_mode = _C.c_int32()
     ret = _get_run_mode(run_mode)
     return run_mode.value, ret
 
 
-_set_ts_device = bind("aclrtSetTsDevice", c_int32)
+_set_ts_device = _Call.bind("aclrtSetTsDevice", _C.c_int32)
 
 
-def set_ts_device(*args: Any) -> int:
+def set_ts_device(*args: _T.Any) -> int:
     """set_ts_device(ts_id) -> ret
 
     Selects the task scheduler of the device.
@@ -182,14 +183,14 @@ def set_ts_device(*args: Any) -> int:
     try:
         (ts_id,) = args
         return _set_ts_device(ts_id)
-    except REFUSED:
-        return again(set_ts_device, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_ts_device, 1, args)
 
 
-_synchronize_device = bind("aclrtSynchronizeDevice")
+_synchronize_device = _Call.bind("aclrtSynchronizeDevice")
 
 
-def synchronize_device(*args: Any) -> int:
+def synchronize_device(*args: _T.Any) -> int:
     """synchronize_device() -> ret
 
     Waits for all work of the current device.
@@ -203,14 +204,14 @@ def synchronize_device(*args: Any) -> int:
             device. 507000 ``ACL_ERROR_RT_INTERNAL_ERROR``: work on the device failed.
     """
     if args:
-        return again(synchronize_device, 0, args)
+        return _Call.again(synchronize_device, 0, args)
     return _synchronize_device()
 
 
-_synchronize_device_with_timeout = bind("aclrtSynchronizeDeviceWithTimeout", c_int32)
+_synchronize_device_with_timeout = _Call.bind("aclrtSynchronizeDeviceWithTimeout", _C.c_int32)
 
 
-def synchronize_device_with_timeout(*args: Any) -> int:
+def synchronize_device_with_timeout(*args: _T.Any) -> int:
     """synchronize_device_with_timeout(timeout) -> ret
 
     Waits for all work of the current device, with a timeout.
@@ -229,14 +230,14 @@ def synchronize_device_with_timeout(*args: Any) -> int:
     try:
         (timeout,) = args
         return _synchronize_device_with_timeout(timeout)
-    except REFUSED:
-        return again(synchronize_device_with_timeout, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(synchronize_device_with_timeout, 1, args)
 
 
-_device_task_abort = bind("aclrtDeviceTaskAbort", c_int32, c_uint32)
+_device_task_abort = _Call.bind("aclrtDeviceTaskAbort", _C.c_int32, _C.c_uint32)
 
 
-def device_task_abort(*args: Any) -> int:
+def device_task_abort(*args: _T.Any) -> int:
     """device_task_abort(device_id, timeout) -> ret
 
     Aborts the work of a device.
@@ -256,14 +257,14 @@ def device_task_abort(*args: Any) -> int:
     try:
         device_id, timeout = args
         return _device_task_abort(device_id, timeout)
-    except REFUSED:
-        return again(device_task_abort, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(device_task_abort, 2, args)
 
 
-_device_set_limit = bind("aclrtDeviceSetLimit", c_int32, c_size_t)
+_device_set_limit = _Call.bind("aclrtDeviceSetLimit", _C.c_int32, _C.c_size_t)
 
 
-def device_set_limit(*args: Any) -> int:
+def device_set_limit(*args: _T.Any) -> int:
     """device_set_limit(limit, value) -> ret
 
     Sets a resource limit for kernels.
@@ -285,14 +286,14 @@ def device_set_limit(*args: Any) -> int:
     try:
         limit, value = args
         return _device_set_limit(limit, value)
-    except REFUSED:
-        return again(device_set_limit, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(device_set_limit, 2, args)
 
 
-_device_get_limit = bind("aclrtDeviceGetLimit", c_int32, POINTER(c_size_t))
+_device_get_limit = _Call.bind("aclrtDeviceGetLimit", _C.c_int32, _C.POINTER(_C.c_size_t))
 
 
-def device_get_limit(*args: Any) -> tuple[int, int]:
+def device_get_limit(*args: _T.Any) -> tuple[int, int]:
     """device_get_limit(limit) -> (value, ret)
 
     Gets a resource limit for kernels.
@@ -312,18 +313,18 @@ def device_get_limit(*args: Any) -> tuple[int, int]:
     """
     try:
         (limit,) = args
-        value = c_size_t()
+        value = _C.c_size_t()
         ret = _device_get_limit(limit, value)
-    except REFUSED:
-        return again(device_get_limit, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(device_get_limit, 1, args)
     return value.value, ret
 
 
 # Properties of devices
-_query_device_status = bind("aclrtQueryDeviceStatus", c_int32, POINTER(c_int32))
+_query_device_status = _Call.bind("aclrtQueryDeviceStatus", _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def query_device_status(*args: Any) -> tuple[int, int]:
+def query_device_status(*args: _T.Any) -> tuple[int, int]:
     """query_device_status(device_id) -> (device_status, ret)
 
     Queries whether a device works.
@@ -341,17 +342,17 @@ def query_device_status(*args: Any) -> tuple[int, int]:
     """
     try:
         (device_id,) = args
-        device_status = c_int32()
+        device_status = _C.c_int32()
         ret = _query_device_status(device_id, device_status)
-    except REFUSED:
-        return again(query_device_status, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(query_device_status, 1, args)
     return device_status.value, ret
 
 
-_get_device_utilization_rate = bind("aclrtGetDeviceUtilizationRate", c_int32, POINTER(UtilizationInfo))
+_get_device_utilization_rate = _Call.bind("aclrtGetDeviceUtilizationRate", _C.c_int32, _C.POINTER(UtilizationInfo))
 
 
-def get_device_utilization_rate(*args: Any) -> tuple[dict[str, Any], int]:
+def get_device_utilization_rate(*args: _T.Any) -> tuple[dict[str, _T.Any], int]:
     """get_device_utilization_rate(device_id) -> (utilization_info, ret)
 
     Gets the utilisation of a device.
@@ -371,15 +372,15 @@ def get_device_utilization_rate(*args: Any) -> tuple[dict[str, Any], int]:
         (device_id,) = args
         utilization_info = UtilizationInfo()
         ret = _get_device_utilization_rate(device_id, utilization_info)
-    except REFUSED:
-        return again(get_device_utilization_rate, 1, args)
-    return unpacked(utilization_info), ret
+    except _Call.REFUSED:
+        return _Call.again(get_device_utilization_rate, 1, args)
+    return _Call.unpacked(utilization_info), ret
 
 
-_get_device_info = bind("aclrtGetDeviceInfo", c_uint32, c_int32, POINTER(c_int64))
+_get_device_info = _Call.bind("aclrtGetDeviceInfo", _C.c_uint32, _C.c_int32, _C.POINTER(_C.c_int64))
 
 
-def get_device_info(*args: Any) -> tuple[int, int]:
+def get_device_info(*args: _T.Any) -> tuple[int, int]:
     """get_device_info(device_id, attr) -> (value, ret)
 
     Gets an attribute of a device.
@@ -400,17 +401,17 @@ def get_device_info(*args: Any) -> tuple[int, int]:
     """
     try:
         device_id, attr = args
-        value = c_int64()
+        value = _C.c_int64()
         ret = _get_device_info(device_id, attr, value)
-    except REFUSED:
-        return again(get_device_info, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_device_info, 2, args)
     return value.value, ret
 
 
-_get_device_capability = bind("aclrtGetDeviceCapability", c_int32, c_int32, POINTER(c_int32))
+_get_device_capability = _Call.bind("aclrtGetDeviceCapability", _C.c_int32, _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def get_device_capability(*args: Any) -> tuple[int, int]:
+def get_device_capability(*args: _T.Any) -> tuple[int, int]:
     """get_device_capability(device_id, dev_feature_type) -> (value, ret)
 
     Queries whether a device supports a feature.
@@ -429,17 +430,19 @@ def get_device_capability(*args: Any) -> tuple[int, int]:
     """
     try:
         device_id, dev_feature_type = args
-        value = c_int32()
+        value = _C.c_int32()
         ret = _get_device_capability(device_id, dev_feature_type, value)
-    except REFUSED:
-        return again(get_device_capability, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_device_capability, 2, args)
     return value.value, ret
 
 
-_device_get_stream_priority_range = bind("aclrtDeviceGetStreamPriorityRange", POINTER(c_int32), POINTER(c_int32))
+_device_get_stream_priority_range = _Call.bind(
+    "aclrtDeviceGetStreamPriorityRange", _C.POINTER(_C.c_int32), _C.POINTER(_C.c_int32)
+)
 
 
-def device_get_stream_priority_range(*args: Any) -> tuple[int, int, int]:
+def device_get_stream_priority_range(*args: _T.Any) -> tuple[int, int, int]:
     """device_get_stream_priority_range() -> (least_priority, greatest_priority, ret)
 
     Gets the range of stream priorities.
@@ -454,17 +457,17 @@ def device_get_stream_priority_range(*args: Any) -> tuple[int, int, int]:
             device.
     """
     if args:
-        return again(device_get_stream_priority_range, 0, args)
-    least_priority = c_int32()
-    greatest_priority = c_int32()
+        return _Call.again(device_get_stream_priority_range, 0, args)
+    least_priority = _C.c_int32()
+    greatest_priority = _C.c_int32()
     ret = _device_get_stream_priority_range(least_priority, greatest_priority)
     return least_priority.value, greatest_priority.value, ret
 
 
-_get_devices_topo = bind("aclrtGetDevicesTopo", c_uint32, c_uint32, POINTER(c_uint64))
+_get_devices_topo = _Call.bind("aclrtGetDevicesTopo", _C.c_uint32, _C.c_uint32, _C.POINTER(_C.c_uint64))
 
 
-def get_devices_topo(*args: Any) -> tuple[int, int]:
+def get_devices_topo(*args: _T.Any) -> tuple[int, int]:
     """get_devices_topo(device_id, other_device_id) -> (value, ret)
 
     Gets the connection between two devices.
@@ -483,17 +486,17 @@ def get_devices_topo(*args: Any) -> tuple[int, int]:
     """
     try:
         device_id, other_device_id = args
-        value = c_uint64()
+        value = _C.c_uint64()
         ret = _get_devices_topo(device_id, other_device_id, value)
-    except REFUSED:
-        return again(get_devices_topo, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_devices_topo, 2, args)
     return value.value, ret
 
 
-_get_logic_dev_id_by_user_dev_id = bind("aclrtGetLogicDevIdByUserDevId", c_int32, POINTER(c_int32))
+_get_logic_dev_id_by_user_dev_id = _Call.bind("aclrtGetLogicDevIdByUserDevId", _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def get_logic_dev_id_by_user_dev_id(*args: Any) -> tuple[int, int]:
+def get_logic_dev_id_by_user_dev_id(*args: _T.Any) -> tuple[int, int]:
     """get_logic_dev_id_by_user_dev_id(user_devid) -> (logic_dev_id, ret)
 
     Gets the logical id of a device from its user id.
@@ -511,17 +514,17 @@ def get_logic_dev_id_by_user_dev_id(*args: Any) -> tuple[int, int]:
     """
     try:
         (user_devid,) = args
-        logic_dev_id = c_int32()
+        logic_dev_id = _C.c_int32()
         ret = _get_logic_dev_id_by_user_dev_id(user_devid, logic_dev_id)
-    except REFUSED:
-        return again(get_logic_dev_id_by_user_dev_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_logic_dev_id_by_user_dev_id, 1, args)
     return logic_dev_id.value, ret
 
 
-_get_user_dev_id_by_logic_dev_id = bind("aclrtGetUserDevIdByLogicDevId", c_int32, POINTER(c_int32))
+_get_user_dev_id_by_logic_dev_id = _Call.bind("aclrtGetUserDevIdByLogicDevId", _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def get_user_dev_id_by_logic_dev_id(*args: Any) -> tuple[int, int]:
+def get_user_dev_id_by_logic_dev_id(*args: _T.Any) -> tuple[int, int]:
     """get_user_dev_id_by_logic_dev_id(logic_dev_id) -> (user_devid, ret)
 
     Gets the user id of a device from its logical id.
@@ -537,17 +540,17 @@ def get_user_dev_id_by_logic_dev_id(*args: Any) -> tuple[int, int]:
     """
     try:
         (logic_dev_id,) = args
-        user_devid = c_int32()
+        user_devid = _C.c_int32()
         ret = _get_user_dev_id_by_logic_dev_id(logic_dev_id, user_devid)
-    except REFUSED:
-        return again(get_user_dev_id_by_logic_dev_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_user_dev_id_by_logic_dev_id, 1, args)
     return user_devid.value, ret
 
 
-_get_logic_dev_id_by_phy_dev_id = bind("aclrtGetLogicDevIdByPhyDevId", c_int32, POINTER(c_int32))
+_get_logic_dev_id_by_phy_dev_id = _Call.bind("aclrtGetLogicDevIdByPhyDevId", _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def get_logic_dev_id_by_phy_dev_id(*args: Any) -> tuple[int, int]:
+def get_logic_dev_id_by_phy_dev_id(*args: _T.Any) -> tuple[int, int]:
     """get_logic_dev_id_by_phy_dev_id(phy_dev_id) -> (logic_dev_id, ret)
 
     Gets the logical id of a device from its physical id.
@@ -564,17 +567,17 @@ def get_logic_dev_id_by_phy_dev_id(*args: Any) -> tuple[int, int]:
     """
     try:
         (phy_dev_id,) = args
-        logic_dev_id = c_int32()
+        logic_dev_id = _C.c_int32()
         ret = _get_logic_dev_id_by_phy_dev_id(phy_dev_id, logic_dev_id)
-    except REFUSED:
-        return again(get_logic_dev_id_by_phy_dev_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_logic_dev_id_by_phy_dev_id, 1, args)
     return logic_dev_id.value, ret
 
 
-_get_phy_dev_id_by_logic_dev_id = bind("aclrtGetPhyDevIdByLogicDevId", c_int32, POINTER(c_int32))
+_get_phy_dev_id_by_logic_dev_id = _Call.bind("aclrtGetPhyDevIdByLogicDevId", _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def get_phy_dev_id_by_logic_dev_id(*args: Any) -> tuple[int, int]:
+def get_phy_dev_id_by_logic_dev_id(*args: _T.Any) -> tuple[int, int]:
     """get_phy_dev_id_by_logic_dev_id(logic_dev_id) -> (phy_dev_id, ret)
 
     Gets the physical id of a device from its logical id.
@@ -590,17 +593,17 @@ def get_phy_dev_id_by_logic_dev_id(*args: Any) -> tuple[int, int]:
     """
     try:
         (logic_dev_id,) = args
-        phy_dev_id = c_int32()
+        phy_dev_id = _C.c_int32()
         ret = _get_phy_dev_id_by_logic_dev_id(logic_dev_id, phy_dev_id)
-    except REFUSED:
-        return again(get_phy_dev_id_by_logic_dev_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_phy_dev_id_by_logic_dev_id, 1, args)
     return phy_dev_id.value, ret
 
 
-_get_user_dev_id_by_phy_dev_id = bind("aclrtGetUserDevIdByPhyDevId", c_int32, POINTER(c_int32))
+_get_user_dev_id_by_phy_dev_id = _Call.bind("aclrtGetUserDevIdByPhyDevId", _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def get_user_dev_id_by_phy_dev_id(*args: Any) -> tuple[int, int]:
+def get_user_dev_id_by_phy_dev_id(*args: _T.Any) -> tuple[int, int]:
     """get_user_dev_id_by_phy_dev_id(phy_dev_id) -> (user_dev_id, ret)
 
     Gets the user id of a device from its physical id.
@@ -617,17 +620,17 @@ def get_user_dev_id_by_phy_dev_id(*args: Any) -> tuple[int, int]:
     """
     try:
         (phy_dev_id,) = args
-        user_dev_id = c_int32()
+        user_dev_id = _C.c_int32()
         ret = _get_user_dev_id_by_phy_dev_id(phy_dev_id, user_dev_id)
-    except REFUSED:
-        return again(get_user_dev_id_by_phy_dev_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_user_dev_id_by_phy_dev_id, 1, args)
     return user_dev_id.value, ret
 
 
-_get_phy_dev_id_by_user_dev_id = bind("aclrtGetPhyDevIdByUserDevId", c_int32, POINTER(c_int32))
+_get_phy_dev_id_by_user_dev_id = _Call.bind("aclrtGetPhyDevIdByUserDevId", _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def get_phy_dev_id_by_user_dev_id(*args: Any) -> tuple[int, int]:
+def get_phy_dev_id_by_user_dev_id(*args: _T.Any) -> tuple[int, int]:
     """get_phy_dev_id_by_user_dev_id(user_dev_id) -> (phy_dev_id, ret)
 
     Gets the physical id of a device from its user id.
@@ -643,17 +646,17 @@ def get_phy_dev_id_by_user_dev_id(*args: Any) -> tuple[int, int]:
     """
     try:
         (user_dev_id,) = args
-        phy_dev_id = c_int32()
+        phy_dev_id = _C.c_int32()
         ret = _get_phy_dev_id_by_user_dev_id(user_dev_id, phy_dev_id)
-    except REFUSED:
-        return again(get_phy_dev_id_by_user_dev_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_phy_dev_id_by_user_dev_id, 1, args)
     return phy_dev_id.value, ret
 
 
-_device_get_uuid = bind("aclrtDeviceGetUuid", c_int32, POINTER(Uuid))
+_device_get_uuid = _Call.bind("aclrtDeviceGetUuid", _C.c_int32, _C.POINTER(Uuid))
 
 
-def device_get_uuid(*args: Any) -> tuple[dict[str, Any], int]:
+def device_get_uuid(*args: _T.Any) -> tuple[dict[str, _T.Any], int]:
     """device_get_uuid(device_id) -> (uuid, ret)
 
     Gets the unique identifier of a device.
@@ -673,15 +676,15 @@ def device_get_uuid(*args: Any) -> tuple[dict[str, Any], int]:
         (device_id,) = args
         uuid = Uuid()
         ret = _device_get_uuid(device_id, uuid)
-    except REFUSED:
-        return again(device_get_uuid, 1, args)
-    return unpacked(uuid), ret
+    except _Call.REFUSED:
+        return _Call.again(device_get_uuid, 1, args)
+    return _Call.unpacked(uuid), ret
 
 
-_device_get_bare_tgid = bind("aclrtDeviceGetBareTgid", POINTER(c_int32))
+_device_get_bare_tgid = _Call.bind("aclrtDeviceGetBareTgid", _C.POINTER(_C.c_int32))
 
 
-def device_get_bare_tgid(*args: Any) -> tuple[int, int]:
+def device_get_bare_tgid(*args: _T.Any) -> tuple[int, int]:
     """device_get_bare_tgid() -> (pid, ret)
 
     Gets the process id outside of containers.
@@ -694,17 +697,17 @@ def device_get_bare_tgid(*args: Any) -> tuple[int, int]:
         ret: 0 on success.
     """
     if args:
-        return again(device_get_bare_tgid, 0, args)
-    pid = c_int32()
+        return _Call.again(device_get_bare_tgid, 0, args)
+    pid = _C.c_int32()
     ret = _device_get_bare_tgid(pid)
     return pid.value, ret
 
 
 # Peers
-_device_can_access_peer = bind("aclrtDeviceCanAccessPeer", POINTER(c_int32), c_int32, c_int32)
+_device_can_access_peer = _Call.bind("aclrtDeviceCanAccessPeer", _C.POINTER(_C.c_int32), _C.c_int32, _C.c_int32)
 
 
-def device_can_access_peer(*args: Any) -> tuple[int, int]:
+def device_can_access_peer(*args: _T.Any) -> tuple[int, int]:
     """device_can_access_peer(device_id, peer_device_id) -> (can_access_peer, ret)
 
     Queries whether a device can access the memory of another.
@@ -723,17 +726,17 @@ def device_can_access_peer(*args: Any) -> tuple[int, int]:
     """
     try:
         device_id, peer_device_id = args
-        can_access_peer = c_int32()
+        can_access_peer = _C.c_int32()
         ret = _device_can_access_peer(can_access_peer, device_id, peer_device_id)
-    except REFUSED:
-        return again(device_can_access_peer, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(device_can_access_peer, 2, args)
     return can_access_peer.value, ret
 
 
-_device_enable_peer_access = bind("aclrtDeviceEnablePeerAccess", c_int32, c_uint32)
+_device_enable_peer_access = _Call.bind("aclrtDeviceEnablePeerAccess", _C.c_int32, _C.c_uint32)
 
 
-def device_enable_peer_access(*args: Any) -> int:
+def device_enable_peer_access(*args: _T.Any) -> int:
     """device_enable_peer_access(peer_device_id, flags) -> ret
 
     Enables access of the current device to the memory of another.
@@ -755,14 +758,14 @@ def device_enable_peer_access(*args: Any) -> int:
     try:
         peer_device_id, flags = args
         return _device_enable_peer_access(peer_device_id, flags)
-    except REFUSED:
-        return again(device_enable_peer_access, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(device_enable_peer_access, 2, args)
 
 
-_device_disable_peer_access = bind("aclrtDeviceDisablePeerAccess", c_int32)
+_device_disable_peer_access = _Call.bind("aclrtDeviceDisablePeerAccess", _C.c_int32)
 
 
-def device_disable_peer_access(*args: Any) -> int:
+def device_disable_peer_access(*args: _T.Any) -> int:
     """device_disable_peer_access(peer_device_id) -> ret
 
     Disables access of the current device to the memory of another.
@@ -782,14 +785,14 @@ def device_disable_peer_access(*args: Any) -> int:
     try:
         (peer_device_id,) = args
         return _device_disable_peer_access(peer_device_id)
-    except REFUSED:
-        return again(device_disable_peer_access, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(device_disable_peer_access, 1, args)
 
 
-_device_peer_access_status = bind("aclrtDevicePeerAccessStatus", c_int32, c_int32, POINTER(c_int32))
+_device_peer_access_status = _Call.bind("aclrtDevicePeerAccessStatus", _C.c_int32, _C.c_int32, _C.POINTER(_C.c_int32))
 
 
-def device_peer_access_status(*args: Any) -> tuple[int, int]:
+def device_peer_access_status(*args: _T.Any) -> tuple[int, int]:
     """device_peer_access_status(device_id, peer_device_id) -> (status, ret)
 
     Queries whether peer access is enabled.
@@ -808,18 +811,18 @@ def device_peer_access_status(*args: Any) -> tuple[int, int]:
     """
     try:
         device_id, peer_device_id = args
-        status = c_int32()
+        status = _C.c_int32()
         ret = _device_peer_access_status(device_id, peer_device_id, status)
-    except REFUSED:
-        return again(device_peer_access_status, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(device_peer_access_status, 2, args)
     return status.value, ret
 
 
 # Contexts
-_create_context = bind("aclrtCreateContext", POINTER(c_uint64), c_int32)
+_create_context = _Call.bind("aclrtCreateContext", _C.POINTER(_C.c_uint64), _C.c_int32)
 
 
-def create_context(*args: Any) -> tuple[int, int]:
+def create_context(*args: _T.Any) -> tuple[int, int]:
     """create_context(device_id) -> (context, ret)
 
     Creates a context and makes it current.
@@ -838,14 +841,14 @@ def create_context(*args: Any) -> tuple[int, int]:
     """
     try:
         (device_id,) = args
-        context = c_uint64()
+        context = _C.c_uint64()
         ret = _create_context(context, device_id)
-    except REFUSED:
-        return again(create_context, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(create_context, 1, args)
     return context.value, ret
 
 
-def destroy_context(*args: Any) -> int:
+def destroy_context(*args: _T.Any) -> int:
     """destroy_context(context) -> ret
 
     Destroys a context.
@@ -865,13 +868,13 @@ def destroy_context(*args: Any) -> int:
             ``ACL_ERROR_RT_CONTEXT_NULL``: ``context`` is the default context of a device. 107000
             ``ACL_ERROR_RT_PARAM_INVALID``: there is no such context, or it was destroyed already.
     """
-    return _hand.destroy_context(*args)
+    return _Hand.destroy_context(*args)
 
 
-_set_context = bind("aclrtSetCurrentContext", c_uint64)
+_set_context = _Call.bind("aclrtSetCurrentContext", _C.c_uint64)
 
 
-def set_context(*args: Any) -> int:
+def set_context(*args: _T.Any) -> int:
     """set_context(context) -> ret
 
     Sets the current context of the calling thread.
@@ -890,14 +893,14 @@ def set_context(*args: Any) -> int:
     try:
         (context,) = args
         return _set_context(context)
-    except REFUSED:
-        return again(set_context, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_context, 1, args)
 
 
-_get_context = bind("aclrtGetCurrentContext", POINTER(c_uint64))
+_get_context = _Call.bind("aclrtGetCurrentContext", _C.POINTER(_C.c_uint64))
 
 
-def get_context(*args: Any) -> tuple[int, int]:
+def get_context(*args: _T.Any) -> tuple[int, int]:
     """get_context() -> (context, ret)
 
     Gets the current context of the calling thread.
@@ -911,16 +914,16 @@ def get_context(*args: Any) -> tuple[int, int]:
             context, or it was destroyed.
     """
     if args:
-        return again(get_context, 0, args)
-    context = c_uint64()
+        return _Call.again(get_context, 0, args)
+    context = _C.c_uint64()
     ret = _get_context(context)
     return context.value, ret
 
 
-_ctx_get_current_default_stream = bind("aclrtCtxGetCurrentDefaultStream", POINTER(c_uint64))
+_ctx_get_current_default_stream = _Call.bind("aclrtCtxGetCurrentDefaultStream", _C.POINTER(_C.c_uint64))
 
 
-def ctx_get_current_default_stream(*args: Any) -> tuple[int, int]:
+def ctx_get_current_default_stream(*args: _T.Any) -> tuple[int, int]:
     """ctx_get_current_default_stream() -> (stream, ret)
 
     Gets the default stream of the current context.
@@ -934,16 +937,16 @@ def ctx_get_current_default_stream(*args: Any) -> tuple[int, int]:
             context.
     """
     if args:
-        return again(ctx_get_current_default_stream, 0, args)
-    stream = c_uint64()
+        return _Call.again(ctx_get_current_default_stream, 0, args)
+    stream = _C.c_uint64()
     ret = _ctx_get_current_default_stream(stream)
     return stream.value, ret
 
 
-_ctx_set_sys_param_opt = bind("aclrtCtxSetSysParamOpt", c_int32, c_int64)
+_ctx_set_sys_param_opt = _Call.bind("aclrtCtxSetSysParamOpt", _C.c_int32, _C.c_int64)
 
 
-def ctx_set_sys_param_opt(*args: Any) -> int:
+def ctx_set_sys_param_opt(*args: _T.Any) -> int:
     """ctx_set_sys_param_opt(opt, value) -> ret
 
     Sets an option of the current context.
@@ -964,14 +967,14 @@ def ctx_set_sys_param_opt(*args: Any) -> int:
     try:
         opt, value = args
         return _ctx_set_sys_param_opt(opt, value)
-    except REFUSED:
-        return again(ctx_set_sys_param_opt, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(ctx_set_sys_param_opt, 2, args)
 
 
-_ctx_get_sys_param_opt = bind("aclrtCtxGetSysParamOpt", c_int32, POINTER(c_int64))
+_ctx_get_sys_param_opt = _Call.bind("aclrtCtxGetSysParamOpt", _C.c_int32, _C.POINTER(_C.c_int64))
 
 
-def ctx_get_sys_param_opt(*args: Any) -> tuple[int, int]:
+def ctx_get_sys_param_opt(*args: _T.Any) -> tuple[int, int]:
     """ctx_get_sys_param_opt(opt) -> (value, ret)
 
     Gets an option of the current context.
@@ -990,17 +993,17 @@ def ctx_get_sys_param_opt(*args: Any) -> tuple[int, int]:
     """
     try:
         (opt,) = args
-        value = c_int64()
+        value = _C.c_int64()
         ret = _ctx_get_sys_param_opt(opt, value)
-    except REFUSED:
-        return again(ctx_get_sys_param_opt, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(ctx_get_sys_param_opt, 1, args)
     return value.value, ret
 
 
-_set_sys_param_opt = bind("aclrtSetSysParamOpt", c_int32, c_int64)
+_set_sys_param_opt = _Call.bind("aclrtSetSysParamOpt", _C.c_int32, _C.c_int64)
 
 
-def set_sys_param_opt(*args: Any) -> int:
+def set_sys_param_opt(*args: _T.Any) -> int:
     """set_sys_param_opt(opt, value) -> ret
 
     Sets an option of the process.
@@ -1019,14 +1022,14 @@ def set_sys_param_opt(*args: Any) -> int:
     try:
         opt, value = args
         return _set_sys_param_opt(opt, value)
-    except REFUSED:
-        return again(set_sys_param_opt, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(set_sys_param_opt, 2, args)
 
 
-_get_sys_param_opt = bind("aclrtGetSysParamOpt", c_int32, POINTER(c_int64))
+_get_sys_param_opt = _Call.bind("aclrtGetSysParamOpt", _C.c_int32, _C.POINTER(_C.c_int64))
 
 
-def get_sys_param_opt(*args: Any) -> tuple[int, int]:
+def get_sys_param_opt(*args: _T.Any) -> tuple[int, int]:
     """get_sys_param_opt(opt) -> (value, ret)
 
     Gets an option of the process.
@@ -1044,17 +1047,19 @@ def get_sys_param_opt(*args: Any) -> tuple[int, int]:
     """
     try:
         (opt,) = args
-        value = c_int64()
+        value = _C.c_int64()
         ret = _get_sys_param_opt(opt, value)
-    except REFUSED:
-        return again(get_sys_param_opt, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_sys_param_opt, 1, args)
     return value.value, ret
 
 
-_get_primary_ctx_state = bind("aclrtGetPrimaryCtxState", c_int32, POINTER(c_uint32), POINTER(c_int32))
+_get_primary_ctx_state = _Call.bind(
+    "aclrtGetPrimaryCtxState", _C.c_int32, _C.POINTER(_C.c_uint32), _C.POINTER(_C.c_int32)
+)
 
 
-def get_primary_ctx_state(*args: Any) -> tuple[int, int, int]:
+def get_primary_ctx_state(*args: _T.Any) -> tuple[int, int, int]:
     """get_primary_ctx_state(device_id) -> (active, flags, ret)
 
     Queries whether the default context of a device exists.
@@ -1073,19 +1078,19 @@ def get_primary_ctx_state(*args: Any) -> tuple[int, int, int]:
     """
     try:
         (device_id,) = args
-        flags = c_uint32()
-        active = c_int32()
+        flags = _C.c_uint32()
+        active = _C.c_int32()
         ret = _get_primary_ctx_state(device_id, flags, active)
-    except REFUSED:
-        return again(get_primary_ctx_state, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_primary_ctx_state, 1, args)
     return active.value, flags.value, ret
 
 
 # Streams
-_create_stream = bind("aclrtCreateStream", POINTER(c_uint64))
+_create_stream = _Call.bind("aclrtCreateStream", _C.POINTER(_C.c_uint64))
 
 
-def create_stream(*args: Any) -> tuple[int, int]:
+def create_stream(*args: _T.Any) -> tuple[int, int]:
     """create_stream() -> (stream, ret)
 
     Creates a stream.
@@ -1099,16 +1104,18 @@ def create_stream(*args: Any) -> tuple[int, int]:
             may be.
     """
     if args:
-        return again(create_stream, 0, args)
-    stream = c_uint64()
+        return _Call.again(create_stream, 0, args)
+    stream = _C.c_uint64()
     ret = _create_stream(stream)
     return stream.value, ret
 
 
-_create_stream_with_config = bind("aclrtCreateStreamWithConfig", POINTER(c_uint64), c_uint32, c_uint32)
+_create_stream_with_config = _Call.bind(
+    "aclrtCreateStreamWithConfig", _C.POINTER(_C.c_uint64), _C.c_uint32, _C.c_uint32
+)
 
 
-def create_stream_with_config(*args: Any) -> tuple[int, int]:
+def create_stream_with_config(*args: _T.Any) -> tuple[int, int]:
     """create_stream_with_config(priority, flag) -> (stream, ret)
 
     Creates a stream with a priority and flags.
@@ -1132,14 +1139,14 @@ def create_stream_with_config(*args: Any) -> tuple[int, int]:
     """
     try:
         priority, flag = args
-        stream = c_uint64()
+        stream = _C.c_uint64()
         ret = _create_stream_with_config(stream, priority, flag)
-    except REFUSED:
-        return again(create_stream_with_config, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(create_stream_with_config, 2, args)
     return stream.value, ret
 
 
-def destroy_stream(*args: Any) -> int:
+def destroy_stream(*args: _T.Any) -> int:
     """destroy_stream(stream) -> ret
 
     Waits for the work of a stream and destroys it.
@@ -1157,10 +1164,10 @@ def destroy_stream(*args: Any) -> int:
             or it was destroyed. 107002 ``ACL_ERROR_RT_CONTEXT_NULL``: the thread has no current
             context.
     """
-    return _hand.destroy_stream(*args)
+    return _Hand.destroy_stream(*args)
 
 
-def destroy_stream_force(*args: Any) -> int:
+def destroy_stream_force(*args: _T.Any) -> int:
     """destroy_stream_force(stream) -> ret
 
     Drops the queued work of a stream and destroys it.
@@ -1179,13 +1186,13 @@ def destroy_stream_force(*args: Any) -> int:
             or it was destroyed. 107002 ``ACL_ERROR_RT_CONTEXT_NULL``: the thread has no current
             context.
     """
-    return _hand.destroy_stream_force(*args)
+    return _Hand.destroy_stream_force(*args)
 
 
-_synchronize_stream = bind("aclrtSynchronizeStream", c_uint64)
+_synchronize_stream = _Call.bind("aclrtSynchronizeStream", _C.c_uint64)
 
 
-def synchronize_stream(*args: Any) -> int:
+def synchronize_stream(*args: _T.Any) -> int:
     """synchronize_stream(stream) -> ret
 
     Waits for all work of a stream.
@@ -1207,14 +1214,14 @@ def synchronize_stream(*args: Any) -> int:
     try:
         (stream,) = args
         return _synchronize_stream(stream)
-    except REFUSED:
-        return again(synchronize_stream, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(synchronize_stream, 1, args)
 
 
-_synchronize_stream_with_timeout = bind("aclrtSynchronizeStreamWithTimeout", c_uint64, c_int32)
+_synchronize_stream_with_timeout = _Call.bind("aclrtSynchronizeStreamWithTimeout", _C.c_uint64, _C.c_int32)
 
 
-def synchronize_stream_with_timeout(*args: Any) -> int:
+def synchronize_stream_with_timeout(*args: _T.Any) -> int:
     """synchronize_stream_with_timeout(stream, timeout) -> ret
 
     Waits for all work of a stream, with a timeout.
@@ -1238,14 +1245,14 @@ def synchronize_stream_with_timeout(*args: Any) -> int:
     try:
         stream, timeout = args
         return _synchronize_stream_with_timeout(stream, timeout)
-    except REFUSED:
-        return again(synchronize_stream_with_timeout, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(synchronize_stream_with_timeout, 2, args)
 
 
-_stream_query = bind("aclrtStreamQuery", c_uint64, POINTER(c_int32))
+_stream_query = _Call.bind("aclrtStreamQuery", _C.c_uint64, _C.POINTER(_C.c_int32))
 
 
-def stream_query(*args: Any) -> tuple[int, int]:
+def stream_query(*args: _T.Any) -> tuple[int, int]:
     """stream_query(stream) -> (status, ret)
 
     Queries whether all work of a stream is done.
@@ -1265,17 +1272,17 @@ def stream_query(*args: Any) -> tuple[int, int]:
     """
     try:
         (stream,) = args
-        status = c_int32()
+        status = _C.c_int32()
         ret = _stream_query(stream, status)
-    except REFUSED:
-        return again(stream_query, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(stream_query, 1, args)
     return status.value, ret
 
 
-_stream_wait_event = bind("aclrtStreamWaitEvent", c_uint64, c_uint64)
+_stream_wait_event = _Call.bind("aclrtStreamWaitEvent", _C.c_uint64, _C.c_uint64)
 
 
-def stream_wait_event(*args: Any) -> int:
+def stream_wait_event(*args: _T.Any) -> int:
     """stream_wait_event(stream, event) -> ret
 
     Makes a stream wait for an event.
@@ -1299,14 +1306,14 @@ def stream_wait_event(*args: Any) -> int:
     try:
         stream, event = args
         return _stream_wait_event(stream, event)
-    except REFUSED:
-        return again(stream_wait_event, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(stream_wait_event, 2, args)
 
 
-_stream_abort = bind("aclrtStreamAbort", c_uint64)
+_stream_abort = _Call.bind("aclrtStreamAbort", _C.c_uint64)
 
 
-def stream_abort(*args: Any) -> int:
+def stream_abort(*args: _T.Any) -> int:
     """stream_abort(stream) -> ret
 
     Drops the queued work of a stream.
@@ -1326,14 +1333,14 @@ def stream_abort(*args: Any) -> int:
     try:
         (stream,) = args
         return _stream_abort(stream)
-    except REFUSED:
-        return again(stream_abort, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(stream_abort, 1, args)
 
 
-_stream_get_id = bind("aclrtStreamGetId", c_uint64, POINTER(c_int32))
+_stream_get_id = _Call.bind("aclrtStreamGetId", _C.c_uint64, _C.POINTER(_C.c_int32))
 
 
-def stream_get_id(*args: Any) -> tuple[int, int]:
+def stream_get_id(*args: _T.Any) -> tuple[int, int]:
     """stream_get_id(stream) -> (stream_id, ret)
 
     Gets the id of a stream.
@@ -1351,17 +1358,17 @@ def stream_get_id(*args: Any) -> tuple[int, int]:
     """
     try:
         (stream,) = args
-        stream_id = c_int32()
+        stream_id = _C.c_int32()
         ret = _stream_get_id(stream, stream_id)
-    except REFUSED:
-        return again(stream_get_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(stream_get_id, 1, args)
     return stream_id.value, ret
 
 
-_get_stream_available_num = bind("aclrtGetStreamAvailableNum", POINTER(c_uint32))
+_get_stream_available_num = _Call.bind("aclrtGetStreamAvailableNum", _C.POINTER(_C.c_uint32))
 
 
-def get_stream_available_num(*args: Any) -> tuple[int, int]:
+def get_stream_available_num(*args: _T.Any) -> tuple[int, int]:
     """get_stream_available_num() -> (stream_count, ret)
 
     Gets the number of streams that can still be created.
@@ -1375,16 +1382,16 @@ def get_stream_available_num(*args: Any) -> tuple[int, int]:
             context.
     """
     if args:
-        return again(get_stream_available_num, 0, args)
-    stream_count = c_uint32()
+        return _Call.again(get_stream_available_num, 0, args)
+    stream_count = _C.c_uint32()
     ret = _get_stream_available_num(stream_count)
     return stream_count.value, ret
 
 
-_set_stream_failure_mode = bind("aclrtSetStreamFailureMode", c_uint64, c_uint64)
+_set_stream_failure_mode = _Call.bind("aclrtSetStreamFailureMode", _C.c_uint64, _C.c_uint64)
 
 
-def set_stream_failure_mode(*args: Any) -> int:
+def set_stream_failure_mode(*args: _T.Any) -> int:
     """set_stream_failure_mode(stream, mode) -> ret
 
     Sets the failure mode of a stream.
@@ -1405,15 +1412,15 @@ def set_stream_failure_mode(*args: Any) -> int:
     try:
         stream, mode = args
         return _set_stream_failure_mode(stream, mode)
-    except REFUSED:
-        return again(set_stream_failure_mode, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(set_stream_failure_mode, 2, args)
 
 
 # Events
-_create_event = bind("aclrtCreateEvent", POINTER(c_uint64))
+_create_event = _Call.bind("aclrtCreateEvent", _C.POINTER(_C.c_uint64))
 
 
-def create_event(*args: Any) -> tuple[int, int]:
+def create_event(*args: _T.Any) -> tuple[int, int]:
     """create_event() -> (event, ret)
 
     Creates an event.
@@ -1428,16 +1435,16 @@ def create_event(*args: Any) -> tuple[int, int]:
             may be.
     """
     if args:
-        return again(create_event, 0, args)
-    event = c_uint64()
+        return _Call.again(create_event, 0, args)
+    event = _C.c_uint64()
     ret = _create_event(event)
     return event.value, ret
 
 
-_create_event_with_flag = bind("aclrtCreateEventWithFlag", POINTER(c_uint64), c_uint32)
+_create_event_with_flag = _Call.bind("aclrtCreateEventWithFlag", _C.POINTER(_C.c_uint64), _C.c_uint32)
 
 
-def create_event_with_flag(*args: Any) -> tuple[int, int]:
+def create_event_with_flag(*args: _T.Any) -> tuple[int, int]:
     """create_event_with_flag(flag) -> (event, ret)
 
     Creates an event with flags.
@@ -1460,17 +1467,17 @@ def create_event_with_flag(*args: Any) -> tuple[int, int]:
     """
     try:
         (flag,) = args
-        event = c_uint64()
+        event = _C.c_uint64()
         ret = _create_event_with_flag(event, flag)
-    except REFUSED:
-        return again(create_event_with_flag, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(create_event_with_flag, 1, args)
     return event.value, ret
 
 
-_create_event_ex_with_flag = bind("aclrtCreateEventExWithFlag", POINTER(c_uint64), c_uint32)
+_create_event_ex_with_flag = _Call.bind("aclrtCreateEventExWithFlag", _C.POINTER(_C.c_uint64), _C.c_uint32)
 
 
-def create_event_ex_with_flag(*args: Any) -> tuple[int, int]:
+def create_event_ex_with_flag(*args: _T.Any) -> tuple[int, int]:
     """create_event_ex_with_flag(flag) -> (event, ret)
 
     Creates an event with flags that can be recorded repeatedly.
@@ -1492,17 +1499,17 @@ def create_event_ex_with_flag(*args: Any) -> tuple[int, int]:
     """
     try:
         (flag,) = args
-        event = c_uint64()
+        event = _C.c_uint64()
         ret = _create_event_ex_with_flag(event, flag)
-    except REFUSED:
-        return again(create_event_ex_with_flag, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(create_event_ex_with_flag, 1, args)
     return event.value, ret
 
 
-_destroy_event = bind("aclrtDestroyEvent", c_uint64)
+_destroy_event = _Call.bind("aclrtDestroyEvent", _C.c_uint64)
 
 
-def destroy_event(*args: Any) -> int:
+def destroy_event(*args: _T.Any) -> int:
     """destroy_event(event) -> ret
 
     Destroys an event.
@@ -1519,14 +1526,14 @@ def destroy_event(*args: Any) -> int:
     try:
         (event,) = args
         return _destroy_event(event)
-    except REFUSED:
-        return again(destroy_event, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_event, 1, args)
 
 
-_record_event = bind("aclrtRecordEvent", c_uint64, c_uint64)
+_record_event = _Call.bind("aclrtRecordEvent", _C.c_uint64, _C.c_uint64)
 
 
-def record_event(*args: Any) -> int:
+def record_event(*args: _T.Any) -> int:
     """record_event(event, stream) -> ret
 
     Records an event on a stream.
@@ -1550,14 +1557,14 @@ def record_event(*args: Any) -> int:
     try:
         event, stream = args
         return _record_event(event, stream)
-    except REFUSED:
-        return again(record_event, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(record_event, 2, args)
 
 
-_reset_event = bind("aclrtResetEvent", c_uint64, c_uint64)
+_reset_event = _Call.bind("aclrtResetEvent", _C.c_uint64, _C.c_uint64)
 
 
-def reset_event(*args: Any) -> int:
+def reset_event(*args: _T.Any) -> int:
     """reset_event(event, stream) -> ret
 
     Resets an event, in stream order.
@@ -1579,14 +1586,14 @@ def reset_event(*args: Any) -> int:
     try:
         event, stream = args
         return _reset_event(event, stream)
-    except REFUSED:
-        return again(reset_event, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(reset_event, 2, args)
 
 
-_query_event = bind("aclrtQueryEvent", c_uint64, POINTER(c_int32))
+_query_event = _Call.bind("aclrtQueryEvent", _C.c_uint64, _C.POINTER(_C.c_int32))
 
 
-def query_event(*args: Any) -> tuple[int, int]:
+def query_event(*args: _T.Any) -> tuple[int, int]:
     """query_event(event) -> (status, ret)
 
     Queries whether an event has completed; older form.
@@ -1607,17 +1614,17 @@ def query_event(*args: Any) -> tuple[int, int]:
     """
     try:
         (event,) = args
-        status = c_int32()
+        status = _C.c_int32()
         ret = _query_event(event, status)
-    except REFUSED:
-        return again(query_event, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(query_event, 1, args)
     return status.value, ret
 
 
-_query_event_status = bind("aclrtQueryEventStatus", c_uint64, POINTER(c_int32))
+_query_event_status = _Call.bind("aclrtQueryEventStatus", _C.c_uint64, _C.POINTER(_C.c_int32))
 
 
-def query_event_status(*args: Any) -> tuple[int, int]:
+def query_event_status(*args: _T.Any) -> tuple[int, int]:
     """query_event_status(event) -> (status, ret)
 
     Queries whether an event has completed.
@@ -1636,17 +1643,17 @@ def query_event_status(*args: Any) -> tuple[int, int]:
     """
     try:
         (event,) = args
-        status = c_int32()
+        status = _C.c_int32()
         ret = _query_event_status(event, status)
-    except REFUSED:
-        return again(query_event_status, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(query_event_status, 1, args)
     return status.value, ret
 
 
-_query_event_wait_status = bind("aclrtQueryEventWaitStatus", c_uint64, POINTER(c_int32))
+_query_event_wait_status = _Call.bind("aclrtQueryEventWaitStatus", _C.c_uint64, _C.POINTER(_C.c_int32))
 
 
-def query_event_wait_status(*args: Any) -> tuple[int, int]:
+def query_event_wait_status(*args: _T.Any) -> tuple[int, int]:
     """query_event_wait_status(event) -> (status, ret)
 
     Queries whether all waits for an event are over.
@@ -1667,17 +1674,17 @@ def query_event_wait_status(*args: Any) -> tuple[int, int]:
     """
     try:
         (event,) = args
-        status = c_int32()
+        status = _C.c_int32()
         ret = _query_event_wait_status(event, status)
-    except REFUSED:
-        return again(query_event_wait_status, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(query_event_wait_status, 1, args)
     return status.value, ret
 
 
-_synchronize_event = bind("aclrtSynchronizeEvent", c_uint64)
+_synchronize_event = _Call.bind("aclrtSynchronizeEvent", _C.c_uint64)
 
 
-def synchronize_event(*args: Any) -> int:
+def synchronize_event(*args: _T.Any) -> int:
     """synchronize_event(event) -> ret
 
     Waits for an event.
@@ -1696,14 +1703,14 @@ def synchronize_event(*args: Any) -> int:
     try:
         (event,) = args
         return _synchronize_event(event)
-    except REFUSED:
-        return again(synchronize_event, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(synchronize_event, 1, args)
 
 
-_synchronize_event_with_timeout = bind("aclrtSynchronizeEventWithTimeout", c_uint64, c_int32)
+_synchronize_event_with_timeout = _Call.bind("aclrtSynchronizeEventWithTimeout", _C.c_uint64, _C.c_int32)
 
 
-def synchronize_event_with_timeout(*args: Any) -> int:
+def synchronize_event_with_timeout(*args: _T.Any) -> int:
     """synchronize_event_with_timeout(event, timeout) -> ret
 
     Waits for an event, with a timeout.
@@ -1723,14 +1730,14 @@ def synchronize_event_with_timeout(*args: Any) -> int:
     try:
         event, timeout = args
         return _synchronize_event_with_timeout(event, timeout)
-    except REFUSED:
-        return again(synchronize_event_with_timeout, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(synchronize_event_with_timeout, 2, args)
 
 
-_event_elapsed_time = bind("aclrtEventElapsedTime", POINTER(c_float), c_uint64, c_uint64)
+_event_elapsed_time = _Call.bind("aclrtEventElapsedTime", _C.POINTER(_C.c_float), _C.c_uint64, _C.c_uint64)
 
 
-def event_elapsed_time(*args: Any) -> tuple[float, int]:
+def event_elapsed_time(*args: _T.Any) -> tuple[float, int]:
     """event_elapsed_time(start_event, end_event) -> (ms, ret)
 
     Gets the time between two events in milliseconds.
@@ -1754,17 +1761,17 @@ def event_elapsed_time(*args: Any) -> tuple[float, int]:
     """
     try:
         start_event, end_event = args
-        ms = c_float()
+        ms = _C.c_float()
         ret = _event_elapsed_time(ms, start_event, end_event)
-    except REFUSED:
-        return again(event_elapsed_time, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(event_elapsed_time, 2, args)
     return ms.value, ret
 
 
-_event_get_timestamp = bind("aclrtEventGetTimestamp", c_uint64, POINTER(c_uint64))
+_event_get_timestamp = _Call.bind("aclrtEventGetTimestamp", _C.c_uint64, _C.POINTER(_C.c_uint64))
 
 
-def event_get_timestamp(*args: Any) -> tuple[int, int]:
+def event_get_timestamp(*args: _T.Any) -> tuple[int, int]:
     """event_get_timestamp(event) -> (timestamp, ret)
 
     Gets the timestamp of an event.
@@ -1784,17 +1791,17 @@ def event_get_timestamp(*args: Any) -> tuple[int, int]:
     """
     try:
         (event,) = args
-        timestamp = c_uint64()
+        timestamp = _C.c_uint64()
         ret = _event_get_timestamp(event, timestamp)
-    except REFUSED:
-        return again(event_get_timestamp, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(event_get_timestamp, 1, args)
     return timestamp.value, ret
 
 
-_get_event_id = bind("aclrtGetEventId", c_uint64, POINTER(c_uint32))
+_get_event_id = _Call.bind("aclrtGetEventId", _C.c_uint64, _C.POINTER(_C.c_uint32))
 
 
-def get_event_id(*args: Any) -> tuple[int, int]:
+def get_event_id(*args: _T.Any) -> tuple[int, int]:
     """get_event_id(event) -> (event_id, ret)
 
     Gets the id of an event.
@@ -1811,17 +1818,17 @@ def get_event_id(*args: Any) -> tuple[int, int]:
     """
     try:
         (event,) = args
-        event_id = c_uint32()
+        event_id = _C.c_uint32()
         ret = _get_event_id(event, event_id)
-    except REFUSED:
-        return again(get_event_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_event_id, 1, args)
     return event_id.value, ret
 
 
-_get_event_avail_num = bind("aclrtGetEventAvailNum", POINTER(c_uint32))
+_get_event_avail_num = _Call.bind("aclrtGetEventAvailNum", _C.POINTER(_C.c_uint32))
 
 
-def get_event_avail_num(*args: Any) -> tuple[int, int]:
+def get_event_avail_num(*args: _T.Any) -> tuple[int, int]:
     """get_event_avail_num() -> (event_count, ret)
 
     Gets the number of events that can still be created.
@@ -1834,17 +1841,17 @@ def get_event_avail_num(*args: Any) -> tuple[int, int]:
             context.
     """
     if args:
-        return again(get_event_avail_num, 0, args)
-    event_count = c_uint32()
+        return _Call.again(get_event_avail_num, 0, args)
+    event_count = _C.c_uint32()
     ret = _get_event_avail_num(event_count)
     return event_count.value, ret
 
 
 # Callbacks
-_subscribe_report = bind("aclrtSubscribeReport", c_uint64, c_uint64)
+_subscribe_report = _Call.bind("aclrtSubscribeReport", _C.c_uint64, _C.c_uint64)
 
 
-def subscribe_report(*args: Any) -> int:
+def subscribe_report(*args: _T.Any) -> int:
     """subscribe_report(thread_id, stream) -> ret
 
     Subscribes a thread to the callbacks of a stream.
@@ -1868,11 +1875,11 @@ def subscribe_report(*args: Any) -> int:
     try:
         thread_id, stream = args
         return _subscribe_report(thread_id, stream)
-    except REFUSED:
-        return again(subscribe_report, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(subscribe_report, 2, args)
 
 
-def launch_callback(*args: Any) -> int:
+def launch_callback(*args: _T.Any) -> int:
     """launch_callback(fn, user_data, block_type, stream) -> ret
 
     Queues a callback on a stream.
@@ -1899,10 +1906,10 @@ def launch_callback(*args: Any) -> int:
             or it was destroyed. 107015 ``ACL_ERROR_RT_STREAM_NO_CB_REG``: no thread is subscribed
             to the stream.
     """
-    return _hand.launch_callback(*args)
+    return _Hand.launch_callback(*args)
 
 
-def process_report(*args: Any) -> int:
+def process_report(*args: _T.Any) -> int:
     """process_report(timeout) -> ret
 
     Runs the callbacks of the streams that the thread is subscribed to.
@@ -1920,10 +1927,10 @@ def process_report(*args: Any) -> int:
             while it waited. 507012 ``ACL_ERROR_RT_REPORT_TIMEOUT``: the time is over and there was
             no callback.
     """
-    return _hand.process_report(*args)
+    return _Hand.process_report(*args)
 
 
-def unsubscribe_report(*args: Any) -> int:
+def unsubscribe_report(*args: _T.Any) -> int:
     """unsubscribe_report(thread_id, stream) -> ret
 
     Unsubscribes a thread from the callbacks of a stream.
@@ -1943,14 +1950,14 @@ def unsubscribe_report(*args: Any) -> int:
             or it was destroyed. 107011 ``ACL_ERROR_RT_STREAM_SUBSCRIBE``: the stream has no thread.
             107012 ``ACL_ERROR_RT_THREAD_SUBSCRIBE``: the stream's thread is another one.
     """
-    return _hand.unsubscribe_report(*args)
+    return _Hand.unsubscribe_report(*args)
 
 
 # Memory
-_malloc = bind("aclrtMalloc", POINTER(c_uint64), c_size_t, c_int32)
+_malloc = _Call.bind("aclrtMalloc", _C.POINTER(_C.c_uint64), _C.c_size_t, _C.c_int32)
 
 
-def malloc(*args: Any) -> tuple[int, int]:
+def malloc(*args: _T.Any) -> tuple[int, int]:
     """malloc(size, policy) -> (dev_ptr, ret)
 
     Allocates device memory.
@@ -1976,17 +1983,17 @@ def malloc(*args: Any) -> tuple[int, int]:
     """
     try:
         size, policy = args
-        dev_ptr = c_uint64()
+        dev_ptr = _C.c_uint64()
         ret = _malloc(dev_ptr, size, policy)
-    except REFUSED:
-        return again(malloc, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(malloc, 2, args)
     return dev_ptr.value, ret
 
 
-_malloc_align32 = bind("aclrtMallocAlign32", POINTER(c_uint64), c_size_t, c_int32)
+_malloc_align32 = _Call.bind("aclrtMallocAlign32", _C.POINTER(_C.c_uint64), _C.c_size_t, _C.c_int32)
 
 
-def malloc_align32(*args: Any) -> tuple[int, int]:
+def malloc_align32(*args: _T.Any) -> tuple[int, int]:
     """malloc_align32(size, policy) -> (dev_ptr, ret)
 
     Allocates device memory without padding behind it.
@@ -2010,17 +2017,17 @@ def malloc_align32(*args: Any) -> tuple[int, int]:
     """
     try:
         size, policy = args
-        dev_ptr = c_uint64()
+        dev_ptr = _C.c_uint64()
         ret = _malloc_align32(dev_ptr, size, policy)
-    except REFUSED:
-        return again(malloc_align32, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(malloc_align32, 2, args)
     return dev_ptr.value, ret
 
 
-_malloc_cached = bind("aclrtMallocCached", POINTER(c_uint64), c_size_t, c_int32)
+_malloc_cached = _Call.bind("aclrtMallocCached", _C.POINTER(_C.c_uint64), _C.c_size_t, _C.c_int32)
 
 
-def malloc_cached(*args: Any) -> tuple[int, int]:
+def malloc_cached(*args: _T.Any) -> tuple[int, int]:
     """malloc_cached(size, policy) -> (dev_ptr, ret)
 
     Allocates cached device memory.
@@ -2045,14 +2052,14 @@ def malloc_cached(*args: Any) -> tuple[int, int]:
     """
     try:
         size, policy = args
-        dev_ptr = c_uint64()
+        dev_ptr = _C.c_uint64()
         ret = _malloc_cached(dev_ptr, size, policy)
-    except REFUSED:
-        return again(malloc_cached, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(malloc_cached, 2, args)
     return dev_ptr.value, ret
 
 
-def malloc_with_cfg(*args: Any) -> tuple[int, int]:
+def malloc_with_cfg(*args: _T.Any) -> tuple[int, int]:
     """malloc_with_cfg(size, policy, cfg) -> (dev_ptr, ret)
 
     Allocates device memory with attributes.
@@ -2076,10 +2083,10 @@ def malloc_with_cfg(*args: Any) -> tuple[int, int]:
             none of the policies. 107002 ``ACL_ERROR_RT_CONTEXT_NULL``: the thread has no current
             context. 207001 ``ACL_ERROR_RT_MEMORY_ALLOCATION``: device memory does not suffice.
     """
-    return _hand.malloc_with_cfg(*args)
+    return _Hand.malloc_with_cfg(*args)
 
 
-def malloc_for_task_scheduler(*args: Any) -> tuple[int, int]:
+def malloc_for_task_scheduler(*args: _T.Any) -> tuple[int, int]:
     """malloc_for_task_scheduler(size, policy, cfg) -> (dev_ptr, ret)
 
     Allocates device memory for the task scheduler.
@@ -2102,13 +2109,13 @@ def malloc_for_task_scheduler(*args: Any) -> tuple[int, int]:
             none of the policies. 107002 ``ACL_ERROR_RT_CONTEXT_NULL``: the thread has no current
             context. 207001 ``ACL_ERROR_RT_MEMORY_ALLOCATION``: device memory does not suffice.
     """
-    return _hand.malloc_for_task_scheduler(*args)
+    return _Hand.malloc_for_task_scheduler(*args)
 
 
-_free = bind("aclrtFree", c_uint64)
+_free = _Call.bind("aclrtFree", _C.c_uint64)
 
 
-def free(*args: Any) -> int:
+def free(*args: _T.Any) -> int:
     """free(dev_ptr) -> ret
 
     Frees device memory.
@@ -2126,14 +2133,14 @@ def free(*args: Any) -> int:
     try:
         (dev_ptr,) = args
         return _free(dev_ptr)
-    except REFUSED:
-        return again(free, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(free, 1, args)
 
 
-_malloc_host = bind("aclrtMallocHost", POINTER(c_uint64), c_size_t)
+_malloc_host = _Call.bind("aclrtMallocHost", _C.POINTER(_C.c_uint64), _C.c_size_t)
 
 
-def malloc_host(*args: Any) -> tuple[int, int]:
+def malloc_host(*args: _T.Any) -> tuple[int, int]:
     """malloc_host(size) -> (host_ptr, ret)
 
     Allocates pinned host memory.
@@ -2152,14 +2159,14 @@ def malloc_host(*args: Any) -> tuple[int, int]:
     """
     try:
         (size,) = args
-        host_ptr = c_uint64()
+        host_ptr = _C.c_uint64()
         ret = _malloc_host(host_ptr, size)
-    except REFUSED:
-        return again(malloc_host, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(malloc_host, 1, args)
     return host_ptr.value, ret
 
 
-def malloc_host_with_cfg(*args: Any) -> tuple[int, int]:
+def malloc_host_with_cfg(*args: _T.Any) -> tuple[int, int]:
     """malloc_host_with_cfg(size, cfg) -> (ptr, ret)
 
     Allocates pinned host memory with attributes.
@@ -2176,13 +2183,13 @@ def malloc_host_with_cfg(*args: Any) -> tuple[int, int]:
             ``ACL_ERROR_RT_CONTEXT_NULL``: the thread has no current context. 207001
             ``ACL_ERROR_RT_MEMORY_ALLOCATION``: the memory cannot be had.
     """
-    return _hand.malloc_host_with_cfg(*args)
+    return _Hand.malloc_host_with_cfg(*args)
 
 
-_free_host = bind("aclrtFreeHost", c_uint64)
+_free_host = _Call.bind("aclrtFreeHost", _C.c_uint64)
 
 
-def free_host(*args: Any) -> int:
+def free_host(*args: _T.Any) -> int:
     """free_host(host_ptr) -> ret
 
     Frees pinned host memory.
@@ -2200,14 +2207,14 @@ def free_host(*args: Any) -> int:
     try:
         (host_ptr,) = args
         return _free_host(host_ptr)
-    except REFUSED:
-        return again(free_host, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(free_host, 1, args)
 
 
-_mem_flush = bind("aclrtMemFlush", c_uint64, c_size_t)
+_mem_flush = _Call.bind("aclrtMemFlush", _C.c_uint64, _C.c_size_t)
 
 
-def mem_flush(*args: Any) -> int:
+def mem_flush(*args: _T.Any) -> int:
     """mem_flush(dev_ptr, size) -> ret
 
     Flushes the cache of a range of device memory.
@@ -2227,14 +2234,14 @@ def mem_flush(*args: Any) -> int:
     try:
         dev_ptr, size = args
         return _mem_flush(dev_ptr, size)
-    except REFUSED:
-        return again(mem_flush, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(mem_flush, 2, args)
 
 
-_mem_invalidate = bind("aclrtMemInvalidate", c_uint64, c_size_t)
+_mem_invalidate = _Call.bind("aclrtMemInvalidate", _C.c_uint64, _C.c_size_t)
 
 
-def mem_invalidate(*args: Any) -> int:
+def mem_invalidate(*args: _T.Any) -> int:
     """mem_invalidate(dev_ptr, size) -> ret
 
     Invalidates the cache of a range of device memory.
@@ -2254,14 +2261,14 @@ def mem_invalidate(*args: Any) -> int:
     try:
         dev_ptr, size = args
         return _mem_invalidate(dev_ptr, size)
-    except REFUSED:
-        return again(mem_invalidate, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(mem_invalidate, 2, args)
 
 
-_get_mem_info = bind("aclrtGetMemInfo", c_int32, POINTER(c_size_t), POINTER(c_size_t))
+_get_mem_info = _Call.bind("aclrtGetMemInfo", _C.c_int32, _C.POINTER(_C.c_size_t), _C.POINTER(_C.c_size_t))
 
 
-def get_mem_info(*args: Any) -> tuple[int, int, int]:
+def get_mem_info(*args: _T.Any) -> tuple[int, int, int]:
     """get_mem_info(attr) -> (free, total, ret)
 
     Gets the free and the total memory of the device.
@@ -2280,18 +2287,18 @@ def get_mem_info(*args: Any) -> tuple[int, int, int]:
     """
     try:
         (attr,) = args
-        free = c_size_t()
-        total = c_size_t()
+        free = _C.c_size_t()
+        total = _C.c_size_t()
         ret = _get_mem_info(attr, free, total)
-    except REFUSED:
-        return again(get_mem_info, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_mem_info, 1, args)
     return free.value, total.value, ret
 
 
-_pointer_get_attributes = bind("aclrtPointerGetAttributes", c_uint64, POINTER(PtrAttributes))
+_pointer_get_attributes = _Call.bind("aclrtPointerGetAttributes", _C.c_uint64, _C.POINTER(PtrAttributes))
 
 
-def pointer_get_attributes(*args: Any) -> tuple[dict[str, Any], int]:
+def pointer_get_attributes(*args: _T.Any) -> tuple[dict[str, _T.Any], int]:
     """pointer_get_attributes(ptr) -> (attributes, ret)
 
     Gets the attributes of an address.
@@ -2311,15 +2318,15 @@ def pointer_get_attributes(*args: Any) -> tuple[dict[str, Any], int]:
         (ptr,) = args
         attributes = PtrAttributes()
         ret = _pointer_get_attributes(ptr, attributes)
-    except REFUSED:
-        return again(pointer_get_attributes, 1, args)
-    return unpacked(attributes), ret
+    except _Call.REFUSED:
+        return _Call.again(pointer_get_attributes, 1, args)
+    return _Call.unpacked(attributes), ret
 
 
-_host_register = bind("aclrtHostRegister", c_uint64, c_uint64, c_int32, POINTER(c_uint64))
+_host_register = _Call.bind("aclrtHostRegister", _C.c_uint64, _C.c_uint64, _C.c_int32, _C.POINTER(_C.c_uint64))
 
 
-def host_register(*args: Any) -> tuple[int, int]:
+def host_register(*args: _T.Any) -> tuple[int, int]:
     """host_register(ptr, size, type) -> (dev_ptr, ret)
 
     Registers host memory for access by the device.
@@ -2343,17 +2350,17 @@ def host_register(*args: Any) -> tuple[int, int]:
     """
     try:
         ptr, size, type = args
-        dev_ptr = c_uint64()
+        dev_ptr = _C.c_uint64()
         ret = _host_register(ptr, size, type, dev_ptr)
-    except REFUSED:
-        return again(host_register, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(host_register, 3, args)
     return dev_ptr.value, ret
 
 
-_host_register_v2 = bind("aclrtHostRegisterV2", c_uint64, c_uint64, c_uint32)
+_host_register_v2 = _Call.bind("aclrtHostRegisterV2", _C.c_uint64, _C.c_uint64, _C.c_uint32)
 
 
-def host_register_v2(*args: Any) -> int:
+def host_register_v2(*args: _T.Any) -> int:
     """host_register_v2(ptr, size, flag) -> ret
 
     Registers host memory for access by the device, with flags.
@@ -2375,14 +2382,14 @@ def host_register_v2(*args: Any) -> int:
     try:
         ptr, size, flag = args
         return _host_register_v2(ptr, size, flag)
-    except REFUSED:
-        return again(host_register_v2, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(host_register_v2, 3, args)
 
 
-_host_get_device_pointer = bind("aclrtHostGetDevicePointer", c_uint64, POINTER(c_uint64), c_uint32)
+_host_get_device_pointer = _Call.bind("aclrtHostGetDevicePointer", _C.c_uint64, _C.POINTER(_C.c_uint64), _C.c_uint32)
 
 
-def host_get_device_pointer(*args: Any) -> tuple[int, int]:
+def host_get_device_pointer(*args: _T.Any) -> tuple[int, int]:
     """host_get_device_pointer(p_host, flag) -> (p_device, ret)
 
     Gets the device address of registered host memory.
@@ -2403,17 +2410,17 @@ def host_get_device_pointer(*args: Any) -> tuple[int, int]:
     """
     try:
         p_host, flag = args
-        p_device = c_uint64()
+        p_device = _C.c_uint64()
         ret = _host_get_device_pointer(p_host, p_device, flag)
-    except REFUSED:
-        return again(host_get_device_pointer, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(host_get_device_pointer, 2, args)
     return p_device.value, ret
 
 
-_host_unregister = bind("aclrtHostUnregister", c_uint64)
+_host_unregister = _Call.bind("aclrtHostUnregister", _C.c_uint64)
 
 
-def host_unregister(*args: Any) -> int:
+def host_unregister(*args: _T.Any) -> int:
     """host_unregister(ptr) -> ret
 
     Unregisters host memory.
@@ -2431,15 +2438,15 @@ def host_unregister(*args: Any) -> int:
     try:
         (ptr,) = args
         return _host_unregister(ptr)
-    except REFUSED:
-        return again(host_unregister, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(host_unregister, 1, args)
 
 
 # Copies
-_memcpy = bind("aclrtMemcpy", c_uint64, c_size_t, c_uint64, c_size_t, c_int32)
+_memcpy = _Call.bind("aclrtMemcpy", _C.c_uint64, _C.c_size_t, _C.c_uint64, _C.c_size_t, _C.c_int32)
 
 
-def memcpy(*args: Any) -> int:
+def memcpy(*args: _T.Any) -> int:
     """memcpy(dst, dest_max, src, count, kind) -> ret
 
     Copies memory.
@@ -2469,14 +2476,16 @@ def memcpy(*args: Any) -> int:
     try:
         dst, dest_max, src, count, kind = args
         return _memcpy(dst, dest_max, src, count, kind)
-    except REFUSED:
-        return again(memcpy, 5, args)
+    except _Call.REFUSED:
+        return _Call.again(memcpy, 5, args)
 
 
-_memcpy_async = bind("aclrtMemcpyAsync", c_uint64, c_size_t, c_uint64, c_size_t, c_int32, c_uint64)
+_memcpy_async = _Call.bind(
+    "aclrtMemcpyAsync", _C.c_uint64, _C.c_size_t, _C.c_uint64, _C.c_size_t, _C.c_int32, _C.c_uint64
+)
 
 
-def memcpy_async(*args: Any) -> int:
+def memcpy_async(*args: _T.Any) -> int:
     """memcpy_async(dst, dest_max, src, count, kind, stream) -> ret
 
     Copies memory, in stream order.
@@ -2511,16 +2520,16 @@ def memcpy_async(*args: Any) -> int:
     try:
         dst, dest_max, src, count, kind, stream = args
         return _memcpy_async(dst, dest_max, src, count, kind, stream)
-    except REFUSED:
-        return again(memcpy_async, 6, args)
+    except _Call.REFUSED:
+        return _Call.again(memcpy_async, 6, args)
 
 
-_memcpy_async_with_condition = bind(
-    "aclrtMemcpyAsyncWithCondition", c_uint64, c_size_t, c_uint64, c_size_t, c_int32, c_uint64
+_memcpy_async_with_condition = _Call.bind(
+    "aclrtMemcpyAsyncWithCondition", _C.c_uint64, _C.c_size_t, _C.c_uint64, _C.c_size_t, _C.c_int32, _C.c_uint64
 )
 
 
-def memcpy_async_with_condition(*args: Any) -> int:
+def memcpy_async_with_condition(*args: _T.Any) -> int:
     """memcpy_async_with_condition(dst, dest_max, src, count, kind, stream) -> ret
 
     Copies memory in stream order, if the addresses allow it.
@@ -2552,14 +2561,16 @@ def memcpy_async_with_condition(*args: Any) -> int:
     try:
         dst, dest_max, src, count, kind, stream = args
         return _memcpy_async_with_condition(dst, dest_max, src, count, kind, stream)
-    except REFUSED:
-        return again(memcpy_async_with_condition, 6, args)
+    except _Call.REFUSED:
+        return _Call.again(memcpy_async_with_condition, 6, args)
 
 
-_memcpy2d = bind("aclrtMemcpy2d", c_uint64, c_size_t, c_uint64, c_size_t, c_size_t, c_size_t, c_int32)
+_memcpy2d = _Call.bind(
+    "aclrtMemcpy2d", _C.c_uint64, _C.c_size_t, _C.c_uint64, _C.c_size_t, _C.c_size_t, _C.c_size_t, _C.c_int32
+)
 
 
-def memcpy2d(*args: Any) -> int:
+def memcpy2d(*args: _T.Any) -> int:
     """memcpy2d(dst, dpitch, src, spitch, width, height, kind) -> ret
 
     Copies a rectangle.
@@ -2591,16 +2602,24 @@ def memcpy2d(*args: Any) -> int:
     try:
         dst, dpitch, src, spitch, width, height, kind = args
         return _memcpy2d(dst, dpitch, src, spitch, width, height, kind)
-    except REFUSED:
-        return again(memcpy2d, 7, args)
+    except _Call.REFUSED:
+        return _Call.again(memcpy2d, 7, args)
 
 
-_memcpy2d_async = bind(
-    "aclrtMemcpy2dAsync", c_uint64, c_size_t, c_uint64, c_size_t, c_size_t, c_size_t, c_int32, c_uint64
+_memcpy2d_async = _Call.bind(
+    "aclrtMemcpy2dAsync",
+    _C.c_uint64,
+    _C.c_size_t,
+    _C.c_uint64,
+    _C.c_size_t,
+    _C.c_size_t,
+    _C.c_size_t,
+    _C.c_int32,
+    _C.c_uint64,
 )
 
 
-def memcpy2d_async(*args: Any) -> int:
+def memcpy2d_async(*args: _T.Any) -> int:
     """memcpy2d_async(dst, dpitch, src, spitch, width, height, kind, stream) -> ret
 
     Copies a rectangle, in stream order.
@@ -2635,14 +2654,14 @@ def memcpy2d_async(*args: Any) -> int:
     try:
         dst, dpitch, src, spitch, width, height, kind, stream = args
         return _memcpy2d_async(dst, dpitch, src, spitch, width, height, kind, stream)
-    except REFUSED:
-        return again(memcpy2d_async, 8, args)
+    except _Call.REFUSED:
+        return _Call.again(memcpy2d_async, 8, args)
 
 
-_memset = bind("aclrtMemset", c_uint64, c_size_t, c_int32, c_size_t)
+_memset = _Call.bind("aclrtMemset", _C.c_uint64, _C.c_size_t, _C.c_int32, _C.c_size_t)
 
 
-def memset(*args: Any) -> int:
+def memset(*args: _T.Any) -> int:
     """memset(dev_ptr, max_count, value, count) -> ret
 
     Fills memory with a byte.
@@ -2665,14 +2684,14 @@ def memset(*args: Any) -> int:
     try:
         dev_ptr, max_count, value, count = args
         return _memset(dev_ptr, max_count, value, count)
-    except REFUSED:
-        return again(memset, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(memset, 4, args)
 
 
-_memset_async = bind("aclrtMemsetAsync", c_uint64, c_size_t, c_int32, c_size_t, c_uint64)
+_memset_async = _Call.bind("aclrtMemsetAsync", _C.c_uint64, _C.c_size_t, _C.c_int32, _C.c_size_t, _C.c_uint64)
 
 
-def memset_async(*args: Any) -> int:
+def memset_async(*args: _T.Any) -> int:
     """memset_async(dev_ptr, max_count, value, count, stream) -> ret
 
     Fills memory with a byte, in stream order.
@@ -2699,15 +2718,17 @@ def memset_async(*args: Any) -> int:
     try:
         dev_ptr, max_count, value, count, stream = args
         return _memset_async(dev_ptr, max_count, value, count, stream)
-    except REFUSED:
-        return again(memset_async, 5, args)
+    except _Call.REFUSED:
+        return _Call.again(memset_async, 5, args)
 
 
 # Virtual memory
-_reserve_mem_address = bind("aclrtReserveMemAddress", POINTER(c_uint64), c_size_t, c_size_t, c_uint64, c_uint64)
+_reserve_mem_address = _Call.bind(
+    "aclrtReserveMemAddress", _C.POINTER(_C.c_uint64), _C.c_size_t, _C.c_size_t, _C.c_uint64, _C.c_uint64
+)
 
 
-def reserve_mem_address(*args: Any) -> tuple[int, int]:
+def reserve_mem_address(*args: _T.Any) -> tuple[int, int]:
     """reserve_mem_address(size, alignment, expect_ptr, flags) -> (vir_ptr, ret)
 
     Reserves a range of addresses.
@@ -2732,17 +2753,17 @@ def reserve_mem_address(*args: Any) -> tuple[int, int]:
     """
     try:
         size, alignment, expect_ptr, flags = args
-        vir_ptr = c_uint64()
+        vir_ptr = _C.c_uint64()
         ret = _reserve_mem_address(vir_ptr, size, alignment, expect_ptr, flags)
-    except REFUSED:
-        return again(reserve_mem_address, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(reserve_mem_address, 4, args)
     return vir_ptr.value, ret
 
 
-_release_mem_address = bind("aclrtReleaseMemAddress", c_uint64)
+_release_mem_address = _Call.bind("aclrtReleaseMemAddress", _C.c_uint64)
 
 
-def release_mem_address(*args: Any) -> int:
+def release_mem_address(*args: _T.Any) -> int:
     """release_mem_address(vir_ptr) -> ret
 
     Releases a reserved range of addresses.
@@ -2760,14 +2781,16 @@ def release_mem_address(*args: Any) -> int:
     try:
         (vir_ptr,) = args
         return _release_mem_address(vir_ptr)
-    except REFUSED:
-        return again(release_mem_address, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(release_mem_address, 1, args)
 
 
-_malloc_physical = bind("aclrtMallocPhysical", POINTER(c_uint64), c_size_t, POINTER(PhysicalMemProp), c_uint64)
+_malloc_physical = _Call.bind(
+    "aclrtMallocPhysical", _C.POINTER(_C.c_uint64), _C.c_size_t, _C.POINTER(PhysicalMemProp), _C.c_uint64
+)
 
 
-def malloc_physical(*args: Any) -> tuple[int, int]:
+def malloc_physical(*args: _T.Any) -> tuple[int, int]:
     """malloc_physical(size, prop, flags) -> (handle, ret)
 
     Allocates physical memory.
@@ -2791,18 +2814,18 @@ def malloc_physical(*args: Any) -> tuple[int, int]:
     """
     try:
         size, prop, flags = args
-        handle = c_uint64()
-        prop = packed(PhysicalMemProp, prop)
+        handle = _C.c_uint64()
+        prop = _Call.packed(PhysicalMemProp, prop)
         ret = _malloc_physical(handle, size, prop, flags)
-    except REFUSED:
-        return again(malloc_physical, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(malloc_physical, 3, args)
     return handle.value, ret
 
 
-_free_physical = bind("aclrtFreePhysical", c_uint64)
+_free_physical = _Call.bind("aclrtFreePhysical", _C.c_uint64)
 
 
-def free_physical(*args: Any) -> int:
+def free_physical(*args: _T.Any) -> int:
     """free_physical(handle) -> ret
 
     Frees physical memory.
@@ -2820,14 +2843,14 @@ def free_physical(*args: Any) -> int:
     try:
         (handle,) = args
         return _free_physical(handle)
-    except REFUSED:
-        return again(free_physical, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(free_physical, 1, args)
 
 
-_map_mem = bind("aclrtMapMem", c_uint64, c_size_t, c_size_t, c_uint64, c_uint64)
+_map_mem = _Call.bind("aclrtMapMem", _C.c_uint64, _C.c_size_t, _C.c_size_t, _C.c_uint64, _C.c_uint64)
 
 
-def map_mem(*args: Any) -> int:
+def map_mem(*args: _T.Any) -> int:
     """map_mem(vir_ptr, size, offset, handle, flags) -> ret
 
     Maps physical memory to a reserved range of addresses.
@@ -2852,14 +2875,14 @@ def map_mem(*args: Any) -> int:
     try:
         vir_ptr, size, offset, handle, flags = args
         return _map_mem(vir_ptr, size, offset, handle, flags)
-    except REFUSED:
-        return again(map_mem, 5, args)
+    except _Call.REFUSED:
+        return _Call.again(map_mem, 5, args)
 
 
-_unmap_mem = bind("aclrtUnmapMem", c_uint64)
+_unmap_mem = _Call.bind("aclrtUnmapMem", _C.c_uint64)
 
 
-def unmap_mem(*args: Any) -> int:
+def unmap_mem(*args: _T.Any) -> int:
     """unmap_mem(vir_ptr) -> ret
 
     Unmaps physical memory.
@@ -2877,16 +2900,16 @@ def unmap_mem(*args: Any) -> int:
     try:
         (vir_ptr,) = args
         return _unmap_mem(vir_ptr)
-    except REFUSED:
-        return again(unmap_mem, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(unmap_mem, 1, args)
 
 
-_mem_get_allocation_granularity = bind(
-    "aclrtMemGetAllocationGranularity", POINTER(PhysicalMemProp), c_int32, POINTER(c_size_t)
+_mem_get_allocation_granularity = _Call.bind(
+    "aclrtMemGetAllocationGranularity", _C.POINTER(PhysicalMemProp), _C.c_int32, _C.POINTER(_C.c_size_t)
 )
 
 
-def mem_get_allocation_granularity(*args: Any) -> tuple[int, int]:
+def mem_get_allocation_granularity(*args: _T.Any) -> tuple[int, int]:
     """mem_get_allocation_granularity(prop, option) -> (granularity, ret)
 
     Gets the granularity of physical memory.
@@ -2909,21 +2932,21 @@ def mem_get_allocation_granularity(*args: Any) -> tuple[int, int]:
     """
     try:
         prop, option = args
-        prop = packed(PhysicalMemProp, prop)
-        granularity = c_size_t()
+        prop = _Call.packed(PhysicalMemProp, prop)
+        granularity = _C.c_size_t()
         ret = _mem_get_allocation_granularity(prop, option, granularity)
-    except REFUSED:
-        return again(mem_get_allocation_granularity, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(mem_get_allocation_granularity, 2, args)
     return granularity.value, ret
 
 
 # Sharing memory
-_mem_export_to_shareable_handle = bind(
-    "aclrtMemExportToShareableHandle", c_uint64, c_int32, c_uint64, POINTER(c_uint64)
+_mem_export_to_shareable_handle = _Call.bind(
+    "aclrtMemExportToShareableHandle", _C.c_uint64, _C.c_int32, _C.c_uint64, _C.POINTER(_C.c_uint64)
 )
 
 
-def mem_export_to_shareable_handle(*args: Any) -> tuple[int, int]:
+def mem_export_to_shareable_handle(*args: _T.Any) -> tuple[int, int]:
     """mem_export_to_shareable_handle(handle, handle_type, flags) -> (shareable_handle, ret)
 
     Exports physical memory as a shareable handle.
@@ -2946,17 +2969,19 @@ def mem_export_to_shareable_handle(*args: Any) -> tuple[int, int]:
     """
     try:
         handle, handle_type, flags = args
-        shareable_handle = c_uint64()
+        shareable_handle = _C.c_uint64()
         ret = _mem_export_to_shareable_handle(handle, handle_type, flags, shareable_handle)
-    except REFUSED:
-        return again(mem_export_to_shareable_handle, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(mem_export_to_shareable_handle, 3, args)
     return shareable_handle.value, ret
 
 
-_mem_import_from_shareable_handle = bind("aclrtMemImportFromShareableHandle", c_uint64, c_int32, POINTER(c_uint64))
+_mem_import_from_shareable_handle = _Call.bind(
+    "aclrtMemImportFromShareableHandle", _C.c_uint64, _C.c_int32, _C.POINTER(_C.c_uint64)
+)
 
 
-def mem_import_from_shareable_handle(*args: Any) -> tuple[int, int]:
+def mem_import_from_shareable_handle(*args: _T.Any) -> tuple[int, int]:
     """mem_import_from_shareable_handle(shareable_handle, device_id) -> (handle, ret)
 
     Imports physical memory by its shareable handle.
@@ -2979,17 +3004,19 @@ def mem_import_from_shareable_handle(*args: Any) -> tuple[int, int]:
     """
     try:
         shareable_handle, device_id = args
-        handle = c_uint64()
+        handle = _C.c_uint64()
         ret = _mem_import_from_shareable_handle(shareable_handle, device_id, handle)
-    except REFUSED:
-        return again(mem_import_from_shareable_handle, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(mem_import_from_shareable_handle, 2, args)
     return handle.value, ret
 
 
-_mem_set_pid_to_shareable_handle = bind("aclrtMemSetPidToShareableHandle", c_uint64, POINTER(c_int32), c_size_t)
+_mem_set_pid_to_shareable_handle = _Call.bind(
+    "aclrtMemSetPidToShareableHandle", _C.c_uint64, _C.POINTER(_C.c_int32), _C.c_size_t
+)
 
 
-def mem_set_pid_to_shareable_handle(*args: Any) -> int:
+def mem_set_pid_to_shareable_handle(*args: _T.Any) -> int:
     """mem_set_pid_to_shareable_handle(shareable_handle, pid) -> ret
 
     Sets the processes that may import physical memory.
@@ -3008,16 +3035,18 @@ def mem_set_pid_to_shareable_handle(*args: Any) -> int:
     """
     try:
         shareable_handle, pid = args
-        pid = listed(c_int32, pid)
-        return _mem_set_pid_to_shareable_handle(shareable_handle, pid, len(pid))
-    except REFUSED:
-        return again(mem_set_pid_to_shareable_handle, 2, args)
+        pid = _Call.listed(_C.c_int32, pid)
+        return _mem_set_pid_to_shareable_handle(shareable_handle, pid, _B.len(pid))
+    except _Call.REFUSED:
+        return _Call.again(mem_set_pid_to_shareable_handle, 2, args)
 
 
-_ipc_mem_get_export_key = bind("aclrtIpcMemGetExportKey", c_uint64, c_size_t, c_char_p, c_size_t, c_uint64)
+_ipc_mem_get_export_key = _Call.bind(
+    "aclrtIpcMemGetExportKey", _C.c_uint64, _C.c_size_t, _C.c_char_p, _C.c_size_t, _C.c_uint64
+)
 
 
-def ipc_mem_get_export_key(*args: Any) -> tuple[str, int]:
+def ipc_mem_get_export_key(*args: _T.Any) -> tuple[str, int]:
     """ipc_mem_get_export_key(dev_ptr, size, len, flags) -> (key, ret)
 
     Exports device memory and gets its key.
@@ -3047,17 +3076,17 @@ def ipc_mem_get_export_key(*args: Any) -> tuple[str, int]:
     """
     try:
         dev_ptr, size, len, flags = args
-        key = create_string_buffer(len)
+        key = _C.create_string_buffer(len)
         ret = _ipc_mem_get_export_key(dev_ptr, size, key, len, flags)
-    except REFUSED:
-        return again(ipc_mem_get_export_key, 4, args)
-    return decoded(key.value), ret
+    except _Call.REFUSED:
+        return _Call.again(ipc_mem_get_export_key, 4, args)
+    return _Call.decoded(key.value), ret
 
 
-_ipc_mem_set_import_pid = bind("aclrtIpcMemSetImportPid", c_char_p, POINTER(c_int32), c_size_t)
+_ipc_mem_set_import_pid = _Call.bind("aclrtIpcMemSetImportPid", _C.c_char_p, _C.POINTER(_C.c_int32), _C.c_size_t)
 
 
-def ipc_mem_set_import_pid(*args: Any) -> int:
+def ipc_mem_set_import_pid(*args: _T.Any) -> int:
     """ipc_mem_set_import_pid(key, pid) -> ret
 
     Sets the processes that may import device memory.
@@ -3076,17 +3105,17 @@ def ipc_mem_set_import_pid(*args: Any) -> int:
     """
     try:
         key, pid = args
-        key = encoded(key)
-        pid = listed(c_int32, pid)
-        return _ipc_mem_set_import_pid(key, pid, len(pid))
-    except REFUSED:
-        return again(ipc_mem_set_import_pid, 2, args)
+        key = _Call.encoded(key)
+        pid = _Call.listed(_C.c_int32, pid)
+        return _ipc_mem_set_import_pid(key, pid, _B.len(pid))
+    except _Call.REFUSED:
+        return _Call.again(ipc_mem_set_import_pid, 2, args)
 
 
-_ipc_mem_import_by_key = bind("aclrtIpcMemImportByKey", POINTER(c_uint64), c_char_p, c_uint64)
+_ipc_mem_import_by_key = _Call.bind("aclrtIpcMemImportByKey", _C.POINTER(_C.c_uint64), _C.c_char_p, _C.c_uint64)
 
 
-def ipc_mem_import_by_key(*args: Any) -> tuple[int, int]:
+def ipc_mem_import_by_key(*args: _T.Any) -> tuple[int, int]:
     """ipc_mem_import_by_key(key, flags) -> (dev_ptr, ret)
 
     Imports device memory by its key.
@@ -3109,18 +3138,18 @@ def ipc_mem_import_by_key(*args: Any) -> tuple[int, int]:
     """
     try:
         key, flags = args
-        dev_ptr = c_uint64()
-        key = encoded(key)
+        dev_ptr = _C.c_uint64()
+        key = _Call.encoded(key)
         ret = _ipc_mem_import_by_key(dev_ptr, key, flags)
-    except REFUSED:
-        return again(ipc_mem_import_by_key, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(ipc_mem_import_by_key, 2, args)
     return dev_ptr.value, ret
 
 
-_ipc_mem_close = bind("aclrtIpcMemClose", c_char_p)
+_ipc_mem_close = _Call.bind("aclrtIpcMemClose", _C.c_char_p)
 
 
-def ipc_mem_close(*args: Any) -> int:
+def ipc_mem_close(*args: _T.Any) -> int:
     """ipc_mem_close(key) -> ret
 
     Closes shared device memory.
@@ -3139,16 +3168,16 @@ def ipc_mem_close(*args: Any) -> int:
     """
     try:
         (key,) = args
-        key = encoded(key)
+        key = _Call.encoded(key)
         return _ipc_mem_close(key)
-    except REFUSED:
-        return again(ipc_mem_close, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(ipc_mem_close, 1, args)
 
 
-_value_write = bind("aclrtValueWrite", c_uint64, c_uint64, c_uint32, c_uint64)
+_value_write = _Call.bind("aclrtValueWrite", _C.c_uint64, _C.c_uint64, _C.c_uint32, _C.c_uint64)
 
 
-def value_write(*args: Any) -> int:
+def value_write(*args: _T.Any) -> int:
     """value_write(dev_addr, value, flag, stream) -> ret
 
     Writes a 64-bit value to memory, in stream order.
@@ -3172,14 +3201,14 @@ def value_write(*args: Any) -> int:
     try:
         dev_addr, value, flag, stream = args
         return _value_write(dev_addr, value, flag, stream)
-    except REFUSED:
-        return again(value_write, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(value_write, 4, args)
 
 
-_value_wait = bind("aclrtValueWait", c_uint64, c_uint64, c_uint32, c_uint64)
+_value_wait = _Call.bind("aclrtValueWait", _C.c_uint64, _C.c_uint64, _C.c_uint32, _C.c_uint64)
 
 
-def value_wait(*args: Any) -> int:
+def value_wait(*args: _T.Any) -> int:
     """value_wait(dev_addr, value, flag, stream) -> ret
 
     Waits for a 64-bit value in memory, in stream order.
@@ -3206,15 +3235,15 @@ def value_wait(*args: Any) -> int:
     try:
         dev_addr, value, flag, stream = args
         return _value_wait(dev_addr, value, flag, stream)
-    except REFUSED:
-        return again(value_wait, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(value_wait, 4, args)
 
 
 # Notifies
-_create_notify = bind("aclrtCreateNotify", POINTER(c_uint64), c_uint64)
+_create_notify = _Call.bind("aclrtCreateNotify", _C.POINTER(_C.c_uint64), _C.c_uint64)
 
 
-def create_notify(*args: Any) -> tuple[int, int]:
+def create_notify(*args: _T.Any) -> tuple[int, int]:
     """create_notify(flag) -> (notify, ret)
 
     Creates a notify.
@@ -3232,17 +3261,17 @@ def create_notify(*args: Any) -> tuple[int, int]:
     """
     try:
         (flag,) = args
-        notify = c_uint64()
+        notify = _C.c_uint64()
         ret = _create_notify(notify, flag)
-    except REFUSED:
-        return again(create_notify, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(create_notify, 1, args)
     return notify.value, ret
 
 
-_destroy_notify = bind("aclrtDestroyNotify", c_uint64)
+_destroy_notify = _Call.bind("aclrtDestroyNotify", _C.c_uint64)
 
 
-def destroy_notify(*args: Any) -> int:
+def destroy_notify(*args: _T.Any) -> int:
     """destroy_notify(notify) -> ret
 
     Destroys a notify.
@@ -3262,14 +3291,14 @@ def destroy_notify(*args: Any) -> int:
     try:
         (notify,) = args
         return _destroy_notify(notify)
-    except REFUSED:
-        return again(destroy_notify, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_notify, 1, args)
 
 
-_record_notify = bind("aclrtRecordNotify", c_uint64, c_uint64)
+_record_notify = _Call.bind("aclrtRecordNotify", _C.c_uint64, _C.c_uint64)
 
 
-def record_notify(*args: Any) -> int:
+def record_notify(*args: _T.Any) -> int:
     """record_notify(notify, stream) -> ret
 
     Sets a notify, in stream order.
@@ -3289,14 +3318,14 @@ def record_notify(*args: Any) -> int:
     try:
         notify, stream = args
         return _record_notify(notify, stream)
-    except REFUSED:
-        return again(record_notify, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(record_notify, 2, args)
 
 
-_wait_and_reset_notify = bind("aclrtWaitAndResetNotify", c_uint64, c_uint64, c_uint32)
+_wait_and_reset_notify = _Call.bind("aclrtWaitAndResetNotify", _C.c_uint64, _C.c_uint64, _C.c_uint32)
 
 
-def wait_and_reset_notify(*args: Any) -> int:
+def wait_and_reset_notify(*args: _T.Any) -> int:
     """wait_and_reset_notify(notify, stream, timeout) -> ret
 
     Waits for a notify and resets it, in stream order.
@@ -3322,14 +3351,14 @@ def wait_and_reset_notify(*args: Any) -> int:
     try:
         notify, stream, timeout = args
         return _wait_and_reset_notify(notify, stream, timeout)
-    except REFUSED:
-        return again(wait_and_reset_notify, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(wait_and_reset_notify, 3, args)
 
 
-_get_notify_id = bind("aclrtGetNotifyId", c_uint64, POINTER(c_uint32))
+_get_notify_id = _Call.bind("aclrtGetNotifyId", _C.c_uint64, _C.POINTER(_C.c_uint32))
 
 
-def get_notify_id(*args: Any) -> tuple[int, int]:
+def get_notify_id(*args: _T.Any) -> tuple[int, int]:
     """get_notify_id(notify) -> (notify_id, ret)
 
     Gets the id of a notify.
@@ -3346,17 +3375,17 @@ def get_notify_id(*args: Any) -> tuple[int, int]:
     """
     try:
         (notify,) = args
-        notify_id = c_uint32()
+        notify_id = _C.c_uint32()
         ret = _get_notify_id(notify, notify_id)
-    except REFUSED:
-        return again(get_notify_id, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_notify_id, 1, args)
     return notify_id.value, ret
 
 
-_notify_batch_reset = bind("aclrtNotifyBatchReset", POINTER(c_uint64), c_size_t)
+_notify_batch_reset = _Call.bind("aclrtNotifyBatchReset", _C.POINTER(_C.c_uint64), _C.c_size_t)
 
 
-def notify_batch_reset(*args: Any) -> int:
+def notify_batch_reset(*args: _T.Any) -> int:
     """notify_batch_reset(notifies) -> ret
 
     Resets several notifies.
@@ -3374,16 +3403,16 @@ def notify_batch_reset(*args: Any) -> int:
     """
     try:
         (notifies,) = args
-        notifies = listed(c_uint64, notifies)
-        return _notify_batch_reset(notifies, len(notifies))
-    except REFUSED:
-        return again(notify_batch_reset, 1, args)
+        notifies = _Call.listed(_C.c_uint64, notifies)
+        return _notify_batch_reset(notifies, _B.len(notifies))
+    except _Call.REFUSED:
+        return _Call.again(notify_batch_reset, 1, args)
 
 
-_notify_get_export_key = bind("aclrtNotifyGetExportKey", c_uint64, c_char_p, c_size_t, c_uint64)
+_notify_get_export_key = _Call.bind("aclrtNotifyGetExportKey", _C.c_uint64, _C.c_char_p, _C.c_size_t, _C.c_uint64)
 
 
-def notify_get_export_key(*args: Any) -> tuple[str, int]:
+def notify_get_export_key(*args: _T.Any) -> tuple[str, int]:
     """notify_get_export_key(notify, len, flags) -> (key, ret)
 
     Exports a notify and gets its key.
@@ -3406,17 +3435,17 @@ def notify_get_export_key(*args: Any) -> tuple[str, int]:
     """
     try:
         notify, len, flags = args
-        key = create_string_buffer(len)
+        key = _C.create_string_buffer(len)
         ret = _notify_get_export_key(notify, key, len, flags)
-    except REFUSED:
-        return again(notify_get_export_key, 3, args)
-    return decoded(key.value), ret
+    except _Call.REFUSED:
+        return _Call.again(notify_get_export_key, 3, args)
+    return _Call.decoded(key.value), ret
 
 
-_notify_set_import_pid = bind("aclrtNotifySetImportPid", c_uint64, POINTER(c_int32), c_size_t)
+_notify_set_import_pid = _Call.bind("aclrtNotifySetImportPid", _C.c_uint64, _C.POINTER(_C.c_int32), _C.c_size_t)
 
 
-def notify_set_import_pid(*args: Any) -> int:
+def notify_set_import_pid(*args: _T.Any) -> int:
     """notify_set_import_pid(notify, pid) -> ret
 
     Sets the processes that may import a notify.
@@ -3434,16 +3463,16 @@ def notify_set_import_pid(*args: Any) -> int:
     """
     try:
         notify, pid = args
-        pid = listed(c_int32, pid)
-        return _notify_set_import_pid(notify, pid, len(pid))
-    except REFUSED:
-        return again(notify_set_import_pid, 2, args)
+        pid = _Call.listed(_C.c_int32, pid)
+        return _notify_set_import_pid(notify, pid, _B.len(pid))
+    except _Call.REFUSED:
+        return _Call.again(notify_set_import_pid, 2, args)
 
 
-_notify_import_by_key = bind("aclrtNotifyImportByKey", POINTER(c_uint64), c_char_p, c_uint64)
+_notify_import_by_key = _Call.bind("aclrtNotifyImportByKey", _C.POINTER(_C.c_uint64), _C.c_char_p, _C.c_uint64)
 
 
-def notify_import_by_key(*args: Any) -> tuple[int, int]:
+def notify_import_by_key(*args: _T.Any) -> tuple[int, int]:
     """notify_import_by_key(key, flags) -> (notify, ret)
 
     Imports a notify by its key.
@@ -3465,19 +3494,19 @@ def notify_import_by_key(*args: Any) -> tuple[int, int]:
     """
     try:
         key, flags = args
-        notify = c_uint64()
-        key = encoded(key)
+        notify = _C.c_uint64()
+        key = _Call.encoded(key)
         ret = _notify_import_by_key(notify, key, flags)
-    except REFUSED:
-        return again(notify_import_by_key, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(notify_import_by_key, 2, args)
     return notify.value, ret
 
 
 # Limits, modes and special copies
-_set_op_wait_timeout = bind("aclrtSetOpWaitTimeout", c_uint32)
+_set_op_wait_timeout = _Call.bind("aclrtSetOpWaitTimeout", _C.c_uint32)
 
 
-def set_op_wait_timeout(*args: Any) -> int:
+def set_op_wait_timeout(*args: _T.Any) -> int:
     """set_op_wait_timeout(timeout) -> ret
 
     Sets the timeout of queued waits.
@@ -3494,14 +3523,14 @@ def set_op_wait_timeout(*args: Any) -> int:
     try:
         (timeout,) = args
         return _set_op_wait_timeout(timeout)
-    except REFUSED:
-        return again(set_op_wait_timeout, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_op_wait_timeout, 1, args)
 
 
-_set_op_execute_time_out = bind("aclrtSetOpExecuteTimeOut", c_uint32)
+_set_op_execute_time_out = _Call.bind("aclrtSetOpExecuteTimeOut", _C.c_uint32)
 
 
-def set_op_execute_time_out(*args: Any) -> int:
+def set_op_execute_time_out(*args: _T.Any) -> int:
     """set_op_execute_time_out(timeout) -> ret
 
     Sets the timeout of operators in seconds.
@@ -3518,14 +3547,14 @@ def set_op_execute_time_out(*args: Any) -> int:
     try:
         (timeout,) = args
         return _set_op_execute_time_out(timeout)
-    except REFUSED:
-        return again(set_op_execute_time_out, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_op_execute_time_out, 1, args)
 
 
-_set_op_execute_timeout_v2 = bind("aclrtSetOpExecuteTimeOutV2", c_uint64, POINTER(c_uint64))
+_set_op_execute_timeout_v2 = _Call.bind("aclrtSetOpExecuteTimeOutV2", _C.c_uint64, _C.POINTER(_C.c_uint64))
 
 
-def set_op_execute_timeout_v2(*args: Any) -> tuple[int, int]:
+def set_op_execute_timeout_v2(*args: _T.Any) -> tuple[int, int]:
     """set_op_execute_timeout_v2(timeout) -> (actual_timeout, ret)
 
     Sets the timeout of operators in microseconds.
@@ -3543,17 +3572,17 @@ def set_op_execute_timeout_v2(*args: Any) -> tuple[int, int]:
     """
     try:
         (timeout,) = args
-        actual_timeout = c_uint64()
+        actual_timeout = _C.c_uint64()
         ret = _set_op_execute_timeout_v2(timeout, actual_timeout)
-    except REFUSED:
-        return again(set_op_execute_timeout_v2, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_op_execute_timeout_v2, 1, args)
     return actual_timeout.value, ret
 
 
-_get_op_timeout_interval = bind("aclrtGetOpTimeOutInterval", POINTER(c_uint64))
+_get_op_timeout_interval = _Call.bind("aclrtGetOpTimeOutInterval", _C.POINTER(_C.c_uint64))
 
 
-def get_op_timeout_interval(*args: Any) -> tuple[int, int]:
+def get_op_timeout_interval(*args: _T.Any) -> tuple[int, int]:
     """get_op_timeout_interval() -> (interval, ret)
 
     Gets the granularity of operator timeouts in microseconds.
@@ -3565,16 +3594,16 @@ def get_op_timeout_interval(*args: Any) -> tuple[int, int]:
         ret: 0 on success. 100000 ``ACL_ERROR_INVALID_PARAM``: ``interval`` is null.
     """
     if args:
-        return again(get_op_timeout_interval, 0, args)
-    interval = c_uint64()
+        return _Call.again(get_op_timeout_interval, 0, args)
+    interval = _C.c_uint64()
     ret = _get_op_timeout_interval(interval)
     return interval.value, ret
 
 
-_get_op_execute_timeout = bind("aclrtGetOpExecuteTimeout", POINTER(c_uint32))
+_get_op_execute_timeout = _Call.bind("aclrtGetOpExecuteTimeout", _C.POINTER(_C.c_uint32))
 
 
-def get_op_execute_timeout(*args: Any) -> tuple[int, int]:
+def get_op_execute_timeout(*args: _T.Any) -> tuple[int, int]:
     """get_op_execute_timeout() -> (timeout_ms, ret)
 
     Gets the timeout of operators in milliseconds.
@@ -3587,16 +3616,16 @@ def get_op_execute_timeout(*args: Any) -> tuple[int, int]:
         ret: 0 on success. 100000 ``ACL_ERROR_INVALID_PARAM``: ``timeout_ms`` is null.
     """
     if args:
-        return again(get_op_execute_timeout, 0, args)
-    timeout_ms = c_uint32()
+        return _Call.again(get_op_execute_timeout, 0, args)
+    timeout_ms = _C.c_uint32()
     ret = _get_op_execute_timeout(timeout_ms)
     return timeout_ms.value, ret
 
 
-_set_device_sat_mode = bind("aclrtSetDeviceSatMode", c_int32)
+_set_device_sat_mode = _Call.bind("aclrtSetDeviceSatMode", _C.c_int32)
 
 
-def set_device_sat_mode(*args: Any) -> int:
+def set_device_sat_mode(*args: _T.Any) -> int:
     """set_device_sat_mode(mode) -> ret
 
     Sets the overflow mode of the current device.
@@ -3615,14 +3644,14 @@ def set_device_sat_mode(*args: Any) -> int:
     try:
         (mode,) = args
         return _set_device_sat_mode(mode)
-    except REFUSED:
-        return again(set_device_sat_mode, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_device_sat_mode, 1, args)
 
 
-_get_device_sat_mode = bind("aclrtGetDeviceSatMode", POINTER(c_int32))
+_get_device_sat_mode = _Call.bind("aclrtGetDeviceSatMode", _C.POINTER(_C.c_int32))
 
 
-def get_device_sat_mode(*args: Any) -> tuple[int, int]:
+def get_device_sat_mode(*args: _T.Any) -> tuple[int, int]:
     """get_device_sat_mode() -> (mode, ret)
 
     Gets the overflow mode of the current device.
@@ -3636,16 +3665,16 @@ def get_device_sat_mode(*args: Any) -> tuple[int, int]:
             ``ACL_ERROR_RT_CONTEXT_NULL``: the thread has no current context.
     """
     if args:
-        return again(get_device_sat_mode, 0, args)
-    mode = c_int32()
+        return _Call.again(get_device_sat_mode, 0, args)
+    mode = _C.c_int32()
     ret = _get_device_sat_mode(mode)
     return mode.value, ret
 
 
-_set_stream_overflow_switch = bind("aclrtSetStreamOverflowSwitch", c_uint64, c_uint32)
+_set_stream_overflow_switch = _Call.bind("aclrtSetStreamOverflowSwitch", _C.c_uint64, _C.c_uint32)
 
 
-def set_stream_overflow_switch(*args: Any) -> int:
+def set_stream_overflow_switch(*args: _T.Any) -> int:
     """set_stream_overflow_switch(stream, flag) -> ret
 
     Enables or disables the overflow check of a stream.
@@ -3665,14 +3694,14 @@ def set_stream_overflow_switch(*args: Any) -> int:
     try:
         stream, flag = args
         return _set_stream_overflow_switch(stream, flag)
-    except REFUSED:
-        return again(set_stream_overflow_switch, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(set_stream_overflow_switch, 2, args)
 
 
-_get_stream_overflow_switch = bind("aclrtGetStreamOverflowSwitch", c_uint64, POINTER(c_uint32))
+_get_stream_overflow_switch = _Call.bind("aclrtGetStreamOverflowSwitch", _C.c_uint64, _C.POINTER(_C.c_uint32))
 
 
-def get_stream_overflow_switch(*args: Any) -> tuple[int, int]:
+def get_stream_overflow_switch(*args: _T.Any) -> tuple[int, int]:
     """get_stream_overflow_switch(stream) -> (flag, ret)
 
     Queries whether the overflow check of a stream is enabled.
@@ -3689,17 +3718,17 @@ def get_stream_overflow_switch(*args: Any) -> tuple[int, int]:
     """
     try:
         (stream,) = args
-        flag = c_uint32()
+        flag = _C.c_uint32()
         ret = _get_stream_overflow_switch(stream, flag)
-    except REFUSED:
-        return again(get_stream_overflow_switch, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_stream_overflow_switch, 1, args)
     return flag.value, ret
 
 
-_get_overflow_status = bind("aclrtGetOverflowStatus", c_uint64, c_size_t, c_uint64)
+_get_overflow_status = _Call.bind("aclrtGetOverflowStatus", _C.c_uint64, _C.c_size_t, _C.c_uint64)
 
 
-def get_overflow_status(*args: Any) -> int:
+def get_overflow_status(*args: _T.Any) -> int:
     """get_overflow_status(output_addr, output_size, stream) -> ret
 
     Writes the overflow status to device memory, in stream order.
@@ -3722,14 +3751,14 @@ def get_overflow_status(*args: Any) -> int:
     try:
         output_addr, output_size, stream = args
         return _get_overflow_status(output_addr, output_size, stream)
-    except REFUSED:
-        return again(get_overflow_status, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(get_overflow_status, 3, args)
 
 
-_reset_overflow_status = bind("aclrtResetOverflowStatus", c_uint64)
+_reset_overflow_status = _Call.bind("aclrtResetOverflowStatus", _C.c_uint64)
 
 
-def reset_overflow_status(*args: Any) -> int:
+def reset_overflow_status(*args: _T.Any) -> int:
     """reset_overflow_status(stream) -> ret
 
     Resets the overflow status, in stream order.
@@ -3746,11 +3775,11 @@ def reset_overflow_status(*args: Any) -> int:
     try:
         (stream,) = args
         return _reset_overflow_status(stream)
-    except REFUSED:
-        return again(reset_overflow_status, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(reset_overflow_status, 1, args)
 
 
-def set_stream_attribute(*args: Any) -> int:
+def set_stream_attribute(*args: _T.Any) -> int:
     """set_stream_attribute(stream, stm_attr_type, value) -> ret
 
     Sets an attribute of a stream.
@@ -3770,10 +3799,10 @@ def set_stream_attribute(*args: Any) -> int:
             ``ACL_ERROR_RT_PARAM_INVALID``: there is no such setting, or it does not take the value.
             107017 ``ACL_ERROR_RT_INVALID_HANDLE``: there is no such stream.
     """
-    return _hand.set_stream_attribute(*args)
+    return _Hand.set_stream_attribute(*args)
 
 
-def get_stream_attribute(*args: Any) -> tuple[Any, int]:
+def get_stream_attribute(*args: _T.Any) -> tuple[_T.Any, int]:
     """get_stream_attribute(stream, stm_attr_type) -> (value, ret)
 
     Gets an attribute of a stream.
@@ -3792,13 +3821,13 @@ def get_stream_attribute(*args: Any) -> tuple[Any, int]:
             ``ACL_ERROR_RT_PARAM_INVALID``: there is no such setting. 107017
             ``ACL_ERROR_RT_INVALID_HANDLE``: there is no such stream.
     """
-    return _hand.get_stream_attribute(*args)
+    return _Hand.get_stream_attribute(*args)
 
 
-_get_device_res_limit = bind("aclrtGetDeviceResLimit", c_int32, c_int32, POINTER(c_uint32))
+_get_device_res_limit = _Call.bind("aclrtGetDeviceResLimit", _C.c_int32, _C.c_int32, _C.POINTER(_C.c_uint32))
 
 
-def get_device_res_limit(*args: Any) -> tuple[int, int]:
+def get_device_res_limit(*args: _T.Any) -> tuple[int, int]:
     """get_device_res_limit(device_id, type) -> (value, ret)
 
     Gets the number of cores that the process may use on a device.
@@ -3819,17 +3848,17 @@ def get_device_res_limit(*args: Any) -> tuple[int, int]:
     """
     try:
         device_id, type = args
-        value = c_uint32()
+        value = _C.c_uint32()
         ret = _get_device_res_limit(device_id, type, value)
-    except REFUSED:
-        return again(get_device_res_limit, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_device_res_limit, 2, args)
     return value.value, ret
 
 
-_set_device_res_limit = bind("aclrtSetDeviceResLimit", c_int32, c_int32, c_uint32)
+_set_device_res_limit = _Call.bind("aclrtSetDeviceResLimit", _C.c_int32, _C.c_int32, _C.c_uint32)
 
 
-def set_device_res_limit(*args: Any) -> int:
+def set_device_res_limit(*args: _T.Any) -> int:
     """set_device_res_limit(device_id, type, value) -> ret
 
     Limits the number of cores that the process uses on a device.
@@ -3850,14 +3879,14 @@ def set_device_res_limit(*args: Any) -> int:
     try:
         device_id, type, value = args
         return _set_device_res_limit(device_id, type, value)
-    except REFUSED:
-        return again(set_device_res_limit, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(set_device_res_limit, 3, args)
 
 
-_reset_device_res_limit = bind("aclrtResetDeviceResLimit", c_int32)
+_reset_device_res_limit = _Call.bind("aclrtResetDeviceResLimit", _C.c_int32)
 
 
-def reset_device_res_limit(*args: Any) -> int:
+def reset_device_res_limit(*args: _T.Any) -> int:
     """reset_device_res_limit(device_id) -> ret
 
     Resets the resource limits of a device.
@@ -3874,14 +3903,14 @@ def reset_device_res_limit(*args: Any) -> int:
     try:
         (device_id,) = args
         return _reset_device_res_limit(device_id)
-    except REFUSED:
-        return again(reset_device_res_limit, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(reset_device_res_limit, 1, args)
 
 
-_get_stream_res_limit = bind("aclrtGetStreamResLimit", c_uint64, c_int32, POINTER(c_uint32))
+_get_stream_res_limit = _Call.bind("aclrtGetStreamResLimit", _C.c_uint64, _C.c_int32, _C.POINTER(_C.c_uint32))
 
 
-def get_stream_res_limit(*args: Any) -> tuple[int, int]:
+def get_stream_res_limit(*args: _T.Any) -> tuple[int, int]:
     """get_stream_res_limit(stream, type) -> (value, ret)
 
     Gets the number of cores that a stream may use.
@@ -3901,17 +3930,17 @@ def get_stream_res_limit(*args: Any) -> tuple[int, int]:
     """
     try:
         stream, type = args
-        value = c_uint32()
+        value = _C.c_uint32()
         ret = _get_stream_res_limit(stream, type, value)
-    except REFUSED:
-        return again(get_stream_res_limit, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(get_stream_res_limit, 2, args)
     return value.value, ret
 
 
-_set_stream_res_limit = bind("aclrtSetStreamResLimit", c_uint64, c_int32, c_uint32)
+_set_stream_res_limit = _Call.bind("aclrtSetStreamResLimit", _C.c_uint64, _C.c_int32, _C.c_uint32)
 
 
-def set_stream_res_limit(*args: Any) -> int:
+def set_stream_res_limit(*args: _T.Any) -> int:
     """set_stream_res_limit(stream, type, value) -> ret
 
     Limits the number of cores that a stream uses.
@@ -3931,14 +3960,14 @@ def set_stream_res_limit(*args: Any) -> int:
     try:
         stream, type, value = args
         return _set_stream_res_limit(stream, type, value)
-    except REFUSED:
-        return again(set_stream_res_limit, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(set_stream_res_limit, 3, args)
 
 
-_reset_stream_res_limit = bind("aclrtResetStreamResLimit", c_uint64)
+_reset_stream_res_limit = _Call.bind("aclrtResetStreamResLimit", _C.c_uint64)
 
 
-def reset_stream_res_limit(*args: Any) -> int:
+def reset_stream_res_limit(*args: _T.Any) -> int:
     """reset_stream_res_limit(stream) -> ret
 
     Resets the resource limits of a stream.
@@ -3954,14 +3983,14 @@ def reset_stream_res_limit(*args: Any) -> int:
     try:
         (stream,) = args
         return _reset_stream_res_limit(stream)
-    except REFUSED:
-        return again(reset_stream_res_limit, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(reset_stream_res_limit, 1, args)
 
 
-_use_stream_res_in_current_thread = bind("aclrtUseStreamResInCurrentThread", c_uint64)
+_use_stream_res_in_current_thread = _Call.bind("aclrtUseStreamResInCurrentThread", _C.c_uint64)
 
 
-def use_stream_res_in_current_thread(*args: Any) -> int:
+def use_stream_res_in_current_thread(*args: _T.Any) -> int:
     """use_stream_res_in_current_thread(stream) -> ret
 
     Applies the resource limits of a stream to the calling thread.
@@ -3978,14 +4007,14 @@ def use_stream_res_in_current_thread(*args: Any) -> int:
     try:
         (stream,) = args
         return _use_stream_res_in_current_thread(stream)
-    except REFUSED:
-        return again(use_stream_res_in_current_thread, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(use_stream_res_in_current_thread, 1, args)
 
 
-_unuse_stream_res_in_current_thread = bind("aclrtUnuseStreamResInCurrentThread", c_uint64)
+_unuse_stream_res_in_current_thread = _Call.bind("aclrtUnuseStreamResInCurrentThread", _C.c_uint64)
 
 
-def unuse_stream_res_in_current_thread(*args: Any) -> int:
+def unuse_stream_res_in_current_thread(*args: _T.Any) -> int:
     """unuse_stream_res_in_current_thread(stream) -> ret
 
     Stops applying the resource limits of a stream to the calling thread.
@@ -4003,14 +4032,14 @@ def unuse_stream_res_in_current_thread(*args: Any) -> int:
     try:
         (stream,) = args
         return _unuse_stream_res_in_current_thread(stream)
-    except REFUSED:
-        return again(unuse_stream_res_in_current_thread, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(unuse_stream_res_in_current_thread, 1, args)
 
 
-_get_res_in_current_thread = bind("aclrtGetResInCurrentThread", c_int32, POINTER(c_uint32))
+_get_res_in_current_thread = _Call.bind("aclrtGetResInCurrentThread", _C.c_int32, _C.POINTER(_C.c_uint32))
 
 
-def get_res_in_current_thread(*args: Any) -> tuple[int, int]:
+def get_res_in_current_thread(*args: _T.Any) -> tuple[int, int]:
     """get_res_in_current_thread(type) -> (value, ret)
 
     Gets the number of cores that apply to the calling thread.
@@ -4029,17 +4058,19 @@ def get_res_in_current_thread(*args: Any) -> tuple[int, int]:
     """
     try:
         (type,) = args
-        value = c_uint32()
+        value = _C.c_uint32()
         ret = _get_res_in_current_thread(type, value)
-    except REFUSED:
-        return again(get_res_in_current_thread, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_res_in_current_thread, 1, args)
     return value.value, ret
 
 
-_reduce_async = bind("aclrtReduceAsync", c_uint64, c_uint64, c_uint64, c_int32, c_int32, c_uint64, c_uint64)
+_reduce_async = _Call.bind(
+    "aclrtReduceAsync", _C.c_uint64, _C.c_uint64, _C.c_uint64, _C.c_int32, _C.c_int32, _C.c_uint64, _C.c_uint64
+)
 
 
-def reduce_async(*args: Any) -> int:
+def reduce_async(*args: _T.Any) -> int:
     """reduce_async(dst, src, count, kind, type, stream, reserve) -> ret
 
     Copies memory with a reduction, in stream order.
@@ -4073,14 +4104,14 @@ def reduce_async(*args: Any) -> int:
     try:
         dst, src, count, kind, type, stream, reserve = args
         return _reduce_async(dst, src, count, kind, type, stream, reserve)
-    except REFUSED:
-        return again(reduce_async, 7, args)
+    except _Call.REFUSED:
+        return _Call.again(reduce_async, 7, args)
 
 
-_cmo_async = bind("aclrtCmoAsync", c_uint64, c_size_t, c_int32, c_uint64)
+_cmo_async = _Call.bind("aclrtCmoAsync", _C.c_uint64, _C.c_size_t, _C.c_int32, _C.c_uint64)
 
 
-def cmo_async(*args: Any) -> int:
+def cmo_async(*args: _T.Any) -> int:
     """cmo_async(src, size, cmo_type, stream) -> ret
 
     Queues a cache hint for a range of memory.
@@ -4105,14 +4136,14 @@ def cmo_async(*args: Any) -> int:
     try:
         src, size, cmo_type, stream = args
         return _cmo_async(src, size, cmo_type, stream)
-    except REFUSED:
-        return again(cmo_async, 4, args)
+    except _Call.REFUSED:
+        return _Call.again(cmo_async, 4, args)
 
 
-_get_memcpy_desc_size = bind("aclrtGetMemcpyDescSize", c_int32, POINTER(c_size_t))
+_get_memcpy_desc_size = _Call.bind("aclrtGetMemcpyDescSize", _C.c_int32, _C.POINTER(_C.c_size_t))
 
 
-def get_memcpy_desc_size(*args: Any) -> tuple[int, int]:
+def get_memcpy_desc_size(*args: _T.Any) -> tuple[int, int]:
     """get_memcpy_desc_size(kind) -> (desc_size, ret)
 
     Gets the size of a copy descriptor in bytes.
@@ -4134,17 +4165,19 @@ def get_memcpy_desc_size(*args: Any) -> tuple[int, int]:
     """
     try:
         (kind,) = args
-        desc_size = c_size_t()
+        desc_size = _C.c_size_t()
         ret = _get_memcpy_desc_size(kind, desc_size)
-    except REFUSED:
-        return again(get_memcpy_desc_size, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_memcpy_desc_size, 1, args)
     return desc_size.value, ret
 
 
-_set_memcpy_desc = bind("aclrtSetMemcpyDesc", c_uint64, c_int32, c_uint64, c_uint64, c_size_t, c_uint64)
+_set_memcpy_desc = _Call.bind(
+    "aclrtSetMemcpyDesc", _C.c_uint64, _C.c_int32, _C.c_uint64, _C.c_uint64, _C.c_size_t, _C.c_uint64
+)
 
 
-def set_memcpy_desc(*args: Any) -> tuple[int, int]:
+def set_memcpy_desc(*args: _T.Any) -> tuple[int, int]:
     """set_memcpy_desc(desc, kind, src_addr, dst_addr, count, config) -> (desc, ret)
 
     Writes a copy descriptor.
@@ -4175,15 +4208,15 @@ def set_memcpy_desc(*args: Any) -> tuple[int, int]:
     try:
         desc, kind, src_addr, dst_addr, count, config = args
         ret = _set_memcpy_desc(desc, kind, src_addr, dst_addr, count, config)
-    except REFUSED:
-        return again(set_memcpy_desc, 6, args)
+    except _Call.REFUSED:
+        return _Call.again(set_memcpy_desc, 6, args)
     return desc, ret
 
 
-_memcpy_async_with_desc = bind("aclrtMemcpyAsyncWithDesc", c_uint64, c_int32, c_uint64)
+_memcpy_async_with_desc = _Call.bind("aclrtMemcpyAsyncWithDesc", _C.c_uint64, _C.c_int32, _C.c_uint64)
 
 
-def memcpy_async_with_desc(*args: Any) -> int:
+def memcpy_async_with_desc(*args: _T.Any) -> int:
     """memcpy_async_with_desc(desc, kind, stream) -> ret
 
     Makes the copy of a descriptor, in stream order.
@@ -4210,14 +4243,14 @@ def memcpy_async_with_desc(*args: Any) -> int:
     try:
         desc, kind, stream = args
         return _memcpy_async_with_desc(desc, kind, stream)
-    except REFUSED:
-        return again(memcpy_async_with_desc, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(memcpy_async_with_desc, 3, args)
 
 
-_get_thread_last_task_id = bind("aclrtGetThreadLastTaskId", POINTER(c_uint32))
+_get_thread_last_task_id = _Call.bind("aclrtGetThreadLastTaskId", _C.POINTER(_C.c_uint32))
 
 
-def get_thread_last_task_id(*args: Any) -> tuple[int, int]:
+def get_thread_last_task_id(*args: _T.Any) -> tuple[int, int]:
     """get_thread_last_task_id() -> (task_id, ret)
 
     Gets the id of the last task that the thread queued.
@@ -4230,17 +4263,17 @@ def get_thread_last_task_id(*args: Any) -> tuple[int, int]:
         ret: 0 on success. 100000 ``ACL_ERROR_INVALID_PARAM``: ``task_id`` is null.
     """
     if args:
-        return again(get_thread_last_task_id, 0, args)
-    task_id = c_uint32()
+        return _Call.again(get_thread_last_task_id, 0, args)
+    task_id = _C.c_uint32()
     ret = _get_thread_last_task_id(task_id)
     return task_id.value, ret
 
 
 # Failures of queued work
-_peek_at_last_error = bind("aclrtPeekAtLastError", c_int32, restype=c_int32)
+_peek_at_last_error = _Call.bind("aclrtPeekAtLastError", _C.c_int32, restype=_C.c_int32)
 
 
-def peek_at_last_error(*args: Any) -> int:
+def peek_at_last_error(*args: _T.Any) -> int:
     """peek_at_last_error(level) -> int
 
     Gets the last error of the thread without clearing it.
@@ -4257,14 +4290,14 @@ def peek_at_last_error(*args: Any) -> int:
     try:
         (level,) = args
         return _peek_at_last_error(level)
-    except REFUSED:
-        return again(peek_at_last_error, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(peek_at_last_error, 1, args)
 
 
-_get_last_error = bind("aclrtGetLastError", c_int32, restype=c_int32)
+_get_last_error = _Call.bind("aclrtGetLastError", _C.c_int32, restype=_C.c_int32)
 
 
-def get_last_error(*args: Any) -> int:
+def get_last_error(*args: _T.Any) -> int:
     """get_last_error(level) -> int
 
     Gets the last error of the thread and clears it.
@@ -4280,11 +4313,11 @@ def get_last_error(*args: Any) -> int:
     try:
         (level,) = args
         return _get_last_error(level)
-    except REFUSED:
-        return again(get_last_error, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_last_error, 1, args)
 
 
-def set_exception_info_callback(*args: Any) -> int:
+def set_exception_info_callback(*args: _T.Any) -> int:
     """set_exception_info_callback(callback) -> ret
 
     Sets the callback for failures of queued work.
@@ -4297,13 +4330,13 @@ def set_exception_info_callback(*args: Any) -> int:
     Returns:
         ret: 0 on success.
     """
-    return _hand.set_exception_info_callback(*args)
+    return _Hand.set_exception_info_callback(*args)
 
 
-_get_error_code_from_exception_info = bind("aclrtGetErrorCodeFromExceptionInfo", c_uint64, restype=c_uint32)
+_get_error_code_from_exception_info = _Call.bind("aclrtGetErrorCodeFromExceptionInfo", _C.c_uint64, restype=_C.c_uint32)
 
 
-def get_error_code_from_exception_info(*args: Any) -> int:
+def get_error_code_from_exception_info(*args: _T.Any) -> int:
     """get_error_code_from_exception_info(info) -> int
 
     Gets the error code of a failure.
@@ -4319,14 +4352,14 @@ def get_error_code_from_exception_info(*args: Any) -> int:
     try:
         (info,) = args
         return _get_error_code_from_exception_info(info)
-    except REFUSED:
-        return again(get_error_code_from_exception_info, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_error_code_from_exception_info, 1, args)
 
 
-_get_task_id_from_exception_info = bind("aclrtGetTaskIdFromExceptionInfo", c_uint64, restype=c_uint32)
+_get_task_id_from_exception_info = _Call.bind("aclrtGetTaskIdFromExceptionInfo", _C.c_uint64, restype=_C.c_uint32)
 
 
-def get_task_id_from_exception_info(*args: Any) -> int:
+def get_task_id_from_exception_info(*args: _T.Any) -> int:
     """get_task_id_from_exception_info(info) -> int
 
     Gets the id of the task that failed.
@@ -4342,14 +4375,14 @@ def get_task_id_from_exception_info(*args: Any) -> int:
     try:
         (info,) = args
         return _get_task_id_from_exception_info(info)
-    except REFUSED:
-        return again(get_task_id_from_exception_info, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_task_id_from_exception_info, 1, args)
 
 
-_get_stream_id_from_exception_info = bind("aclrtGetStreamIdFromExceptionInfo", c_uint64, restype=c_uint32)
+_get_stream_id_from_exception_info = _Call.bind("aclrtGetStreamIdFromExceptionInfo", _C.c_uint64, restype=_C.c_uint32)
 
 
-def get_stream_id_from_exception_info(*args: Any) -> int:
+def get_stream_id_from_exception_info(*args: _T.Any) -> int:
     """get_stream_id_from_exception_info(info) -> int
 
     Gets the id of the stream that the failed task ran on.
@@ -4365,14 +4398,14 @@ def get_stream_id_from_exception_info(*args: Any) -> int:
     try:
         (info,) = args
         return _get_stream_id_from_exception_info(info)
-    except REFUSED:
-        return again(get_stream_id_from_exception_info, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_stream_id_from_exception_info, 1, args)
 
 
-_get_thread_id_from_exception_info = bind("aclrtGetThreadIdFromExceptionInfo", c_uint64, restype=c_uint32)
+_get_thread_id_from_exception_info = _Call.bind("aclrtGetThreadIdFromExceptionInfo", _C.c_uint64, restype=_C.c_uint32)
 
 
-def get_thread_id_from_exception_info(*args: Any) -> int:
+def get_thread_id_from_exception_info(*args: _T.Any) -> int:
     """get_thread_id_from_exception_info(info) -> int
 
     Gets the id of the thread that queued the failed task.
@@ -4388,14 +4421,14 @@ def get_thread_id_from_exception_info(*args: Any) -> int:
     try:
         (info,) = args
         return _get_thread_id_from_exception_info(info)
-    except REFUSED:
-        return again(get_thread_id_from_exception_info, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_thread_id_from_exception_info, 1, args)
 
 
-_get_device_id_from_exception_info = bind("aclrtGetDeviceIdFromExceptionInfo", c_uint64, restype=c_uint32)
+_get_device_id_from_exception_info = _Call.bind("aclrtGetDeviceIdFromExceptionInfo", _C.c_uint64, restype=_C.c_uint32)
 
 
-def get_device_id_from_exception_info(*args: Any) -> int:
+def get_device_id_from_exception_info(*args: _T.Any) -> int:
     """get_device_id_from_exception_info(info) -> int
 
     Gets the number of the device that the failed task ran on.
@@ -4411,15 +4444,15 @@ def get_device_id_from_exception_info(*args: Any) -> int:
     try:
         (info,) = args
         return _get_device_id_from_exception_info(info)
-    except REFUSED:
-        return again(get_device_id_from_exception_info, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_device_id_from_exception_info, 1, args)
 
 
 # Kernels
-_create_binary = bind("aclrtCreateBinary", c_uint64, c_size_t, restype=c_uint64)
+_create_binary = _Call.bind("aclrtCreateBinary", _C.c_uint64, _C.c_size_t, restype=_C.c_uint64)
 
 
-def create_binary(*args: Any) -> int:
+def create_binary(*args: _T.Any) -> int:
     """create_binary(data, data_len) -> int
 
     Creates a binary of compiled kernels in memory.
@@ -4438,14 +4471,14 @@ def create_binary(*args: Any) -> int:
     try:
         data, data_len = args
         return _create_binary(data, data_len)
-    except REFUSED:
-        return again(create_binary, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(create_binary, 2, args)
 
 
-_destroy_binary = bind("aclrtDestroyBinary", c_uint64)
+_destroy_binary = _Call.bind("aclrtDestroyBinary", _C.c_uint64)
 
 
-def destroy_binary(*args: Any) -> int:
+def destroy_binary(*args: _T.Any) -> int:
     """destroy_binary(binary) -> ret
 
     Destroys a binary of compiled kernels.
@@ -4463,14 +4496,14 @@ def destroy_binary(*args: Any) -> int:
     try:
         (binary,) = args
         return _destroy_binary(binary)
-    except REFUSED:
-        return again(destroy_binary, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_binary, 1, args)
 
 
-_binary_load = bind("aclrtBinaryLoad", c_uint64, POINTER(c_uint64))
+_binary_load = _Call.bind("aclrtBinaryLoad", _C.c_uint64, _C.POINTER(_C.c_uint64))
 
 
-def binary_load(*args: Any) -> tuple[int, int]:
+def binary_load(*args: _T.Any) -> tuple[int, int]:
     """binary_load(binary) -> (bin_handle, ret)
 
     Loads a binary of kernels to the device.
@@ -4488,17 +4521,17 @@ def binary_load(*args: Any) -> tuple[int, int]:
     """
     try:
         (binary,) = args
-        bin_handle = c_uint64()
+        bin_handle = _C.c_uint64()
         ret = _binary_load(binary, bin_handle)
-    except REFUSED:
-        return again(binary_load, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(binary_load, 1, args)
     return bin_handle.value, ret
 
 
-_binary_unload = bind("aclrtBinaryUnLoad", c_uint64)
+_binary_unload = _Call.bind("aclrtBinaryUnLoad", _C.c_uint64)
 
 
-def binary_unload(*args: Any) -> int:
+def binary_unload(*args: _T.Any) -> int:
     """binary_unload(bin_handle) -> ret
 
     Unloads a binary of kernels from the device.
@@ -4516,14 +4549,14 @@ def binary_unload(*args: Any) -> int:
     try:
         (bin_handle,) = args
         return _binary_unload(bin_handle)
-    except REFUSED:
-        return again(binary_unload, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(binary_unload, 1, args)
 
 
-_binary_get_function = bind("aclrtBinaryGetFunction", c_uint64, c_char_p, POINTER(c_uint64))
+_binary_get_function = _Call.bind("aclrtBinaryGetFunction", _C.c_uint64, _C.c_char_p, _C.POINTER(_C.c_uint64))
 
 
-def binary_get_function(*args: Any) -> tuple[int, int]:
+def binary_get_function(*args: _T.Any) -> tuple[int, int]:
     """binary_get_function(bin_handle, kernel_name) -> (func_handle, ret)
 
     Gets a kernel by its name.
@@ -4542,18 +4575,18 @@ def binary_get_function(*args: Any) -> tuple[int, int]:
     """
     try:
         bin_handle, kernel_name = args
-        kernel_name = encoded(kernel_name)
-        func_handle = c_uint64()
+        kernel_name = _Call.encoded(kernel_name)
+        func_handle = _C.c_uint64()
         ret = _binary_get_function(bin_handle, kernel_name, func_handle)
-    except REFUSED:
-        return again(binary_get_function, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(binary_get_function, 2, args)
     return func_handle.value, ret
 
 
-_launch_kernel = bind("aclrtLaunchKernel", c_uint64, c_uint32, c_uint64, c_size_t, c_uint64)
+_launch_kernel = _Call.bind("aclrtLaunchKernel", _C.c_uint64, _C.c_uint32, _C.c_uint64, _C.c_size_t, _C.c_uint64)
 
 
-def launch_kernel(*args: Any) -> int:
+def launch_kernel(*args: _T.Any) -> int:
     """launch_kernel(func_handle, block_dim, args_data, args_size, stream) -> ret
 
     Launches a kernel, in stream order.
@@ -4575,14 +4608,14 @@ def launch_kernel(*args: Any) -> int:
     try:
         func_handle, block_dim, args_data, args_size, stream = args
         return _launch_kernel(func_handle, block_dim, args_data, args_size, stream)
-    except REFUSED:
-        return again(launch_kernel, 5, args)
+    except _Call.REFUSED:
+        return _Call.again(launch_kernel, 5, args)
 
 
-_kernel_args_init = bind("aclrtKernelArgsInit", c_uint64, POINTER(c_uint64))
+_kernel_args_init = _Call.bind("aclrtKernelArgsInit", _C.c_uint64, _C.POINTER(_C.c_uint64))
 
 
-def kernel_args_init(*args: Any) -> tuple[int, int]:
+def kernel_args_init(*args: _T.Any) -> tuple[int, int]:
     """kernel_args_init(func_handle) -> (args_handle, ret)
 
     Begins a list of kernel arguments.
@@ -4600,17 +4633,19 @@ def kernel_args_init(*args: Any) -> tuple[int, int]:
     """
     try:
         (func_handle,) = args
-        args_handle = c_uint64()
+        args_handle = _C.c_uint64()
         ret = _kernel_args_init(func_handle, args_handle)
-    except REFUSED:
-        return again(kernel_args_init, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(kernel_args_init, 1, args)
     return args_handle.value, ret
 
 
-_kernel_args_append = bind("aclrtKernelArgsAppend", c_uint64, c_uint64, c_size_t, POINTER(c_uint64))
+_kernel_args_append = _Call.bind(
+    "aclrtKernelArgsAppend", _C.c_uint64, _C.c_uint64, _C.c_size_t, _C.POINTER(_C.c_uint64)
+)
 
 
-def kernel_args_append(*args: Any) -> tuple[int, int]:
+def kernel_args_append(*args: _T.Any) -> tuple[int, int]:
     """kernel_args_append(args_handle, param, param_size) -> (param_handle, ret)
 
     Appends an argument to a list of kernel arguments.
@@ -4630,17 +4665,17 @@ def kernel_args_append(*args: Any) -> tuple[int, int]:
     """
     try:
         args_handle, param, param_size = args
-        param_handle = c_uint64()
+        param_handle = _C.c_uint64()
         ret = _kernel_args_append(args_handle, param, param_size, param_handle)
-    except REFUSED:
-        return again(kernel_args_append, 3, args)
+    except _Call.REFUSED:
+        return _Call.again(kernel_args_append, 3, args)
     return param_handle.value, ret
 
 
-_kernel_args_finalize = bind("aclrtKernelArgsFinalize", c_uint64)
+_kernel_args_finalize = _Call.bind("aclrtKernelArgsFinalize", _C.c_uint64)
 
 
-def kernel_args_finalize(*args: Any) -> int:
+def kernel_args_finalize(*args: _T.Any) -> int:
     """kernel_args_finalize(args_handle) -> ret
 
     Ends a list of kernel arguments.
@@ -4658,14 +4693,14 @@ def kernel_args_finalize(*args: Any) -> int:
     try:
         (args_handle,) = args
         return _kernel_args_finalize(args_handle)
-    except REFUSED:
-        return again(kernel_args_finalize, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(kernel_args_finalize, 1, args)
 
 
-_set_group = bind("aclrtSetGroup", c_int32)
+_set_group = _Call.bind("aclrtSetGroup", _C.c_int32)
 
 
-def set_group(*args: Any) -> int:
+def set_group(*args: _T.Any) -> int:
     """set_group(group_id) -> ret
 
     Selects a group of cores.
@@ -4683,14 +4718,14 @@ def set_group(*args: Any) -> int:
     try:
         (group_id,) = args
         return _set_group(group_id)
-    except REFUSED:
-        return again(set_group, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(set_group, 1, args)
 
 
-_get_group_count = bind("aclrtGetGroupCount", POINTER(c_uint32))
+_get_group_count = _Call.bind("aclrtGetGroupCount", _C.POINTER(_C.c_uint32))
 
 
-def get_group_count(*args: Any) -> tuple[int, int]:
+def get_group_count(*args: _T.Any) -> tuple[int, int]:
     """get_group_count() -> (count, ret)
 
     Gets the number of groups of cores.
@@ -4704,16 +4739,16 @@ def get_group_count(*args: Any) -> tuple[int, int]:
     This function always fails with 200001.
     """
     if args:
-        return again(get_group_count, 0, args)
-    count = c_uint32()
+        return _Call.again(get_group_count, 0, args)
+    count = _C.c_uint32()
     ret = _get_group_count(count)
     return count.value, ret
 
 
-_create_group_info = bind("aclrtCreateGroupInfo", restype=c_uint64)
+_create_group_info = _Call.bind("aclrtCreateGroupInfo", restype=_C.c_uint64)
 
 
-def create_group_info(*args: Any) -> int:
+def create_group_info(*args: _T.Any) -> int:
     """create_group_info() -> int
 
     Creates a record for information about groups of cores.
@@ -4726,14 +4761,14 @@ def create_group_info(*args: Any) -> int:
     This function always fails.
     """
     if args:
-        return again(create_group_info, 0, args)
+        return _Call.again(create_group_info, 0, args)
     return _create_group_info()
 
 
-_destroy_group_info = bind("aclrtDestroyGroupInfo", c_uint64)
+_destroy_group_info = _Call.bind("aclrtDestroyGroupInfo", _C.c_uint64)
 
 
-def destroy_group_info(*args: Any) -> int:
+def destroy_group_info(*args: _T.Any) -> int:
     """destroy_group_info(group_info) -> ret
 
     Destroys a record for information about groups of cores.
@@ -4751,14 +4786,14 @@ def destroy_group_info(*args: Any) -> int:
     try:
         (group_info,) = args
         return _destroy_group_info(group_info)
-    except REFUSED:
-        return again(destroy_group_info, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(destroy_group_info, 1, args)
 
 
-_get_all_group_info = bind("aclrtGetAllGroupInfo", c_uint64)
+_get_all_group_info = _Call.bind("aclrtGetAllGroupInfo", _C.c_uint64)
 
 
-def get_all_group_info(*args: Any) -> int:
+def get_all_group_info(*args: _T.Any) -> int:
     """get_all_group_info(group_info) -> ret
 
     Gets information about all groups of cores.
@@ -4776,10 +4811,10 @@ def get_all_group_info(*args: Any) -> int:
     try:
         (group_info,) = args
         return _get_all_group_info(group_info)
-    except REFUSED:
-        return again(get_all_group_info, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(get_all_group_info, 1, args)
 
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

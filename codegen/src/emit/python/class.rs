@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::ctype::CType;
 use super::docstring::Docstring;
 use super::layout::identifiers;
+use super::names;
 
 /// A class, as data for the templates.
 #[derive(Clone, Debug, Serialize)]
@@ -55,7 +56,7 @@ impl Class {
 
     /// Makes the class of an enum. `flags`: the values are bits.
     pub fn numbers(name: String, doc: &Docstring, flags: bool, members: Vec<Member>) -> Self {
-        let base = if flags { "IntFlag" } else { "NamedNumber" };
+        let base = if flags { "_Numbers.IntFlag" } else { "_Numbers.NamedNumber" };
         let members = members.into_iter().map(|member| {
             [member.name, format!(" = {}", member.value), Docstring::flowing(&member.doc).text(4)]
         });
@@ -64,10 +65,11 @@ impl Class {
 
     /// Makes the class of a struct. `sized`: the first field is its own size, which the constructor sets.
     pub fn structure(name: String, doc: &Docstring, fields: &[Field], sized: bool) -> Self {
+        let defined: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
         let told = fields.iter().filter(|field| !field.doc.is_empty());
         let members = told.map(|field| {
             let doc = Docstring::flowing(&field.ctype.named_in(&field.doc));
-            [field.name.clone(), format!(": {}", field.ctype.raw()), doc.text(4)]
+            [field.name.clone(), format!(": {}", names::hint(&field.ctype.raw(), &defined)), doc.text(4)]
         });
         let spelled = fields.iter().map(|field| format!("(\"{}\", {})", field.name, field.ctype.name()));
         Class {
@@ -76,8 +78,8 @@ impl Class {
             constructor: fields
                 .split_first()
                 .filter(|_| sized)
-                .map(|(size, rest)| constructor(&name, size, rest)),
-            ..Class::new(name, "Structure", doc)
+                .map(|(size, rest)| constructor(&name, size, rest, &defined)),
+            ..Class::new(name, "_C.Structure", doc)
         }
     }
 
@@ -85,7 +87,7 @@ impl Class {
     pub fn callback(name: String, doc: &Docstring, params: &[CType], result: Option<&CType>) -> Self {
         let result = result.map_or("None".to_owned(), CType::name);
         let signature = Some((result, params.iter().map(CType::name).collect()));
-        Class { signature, ..Class::new(name, "CFuncPtr", doc) }
+        Class { signature, ..Class::new(name, "_Callbacks.CFuncPtr", doc) }
     }
 
     fn names(&self, name: &str) -> bool {
@@ -95,13 +97,14 @@ impl Class {
 }
 
 /// Makes a constructor that sets the size, and takes a Python value for each other field except arrays.
-fn constructor(name: &str, size: &Field, fields: &[Field]) -> [Vec<String>; 2] {
-    let mut params = vec!["self".to_owned(), "*".to_owned()];
-    let mut values = vec![format!("{}=sizeof({name})", size.name)];
+fn constructor(name: &str, size: &Field, fields: &[Field], defined: &[String]) -> [Vec<String>; 2] {
+    let this = names::free("self".to_owned(), defined);
+    let mut params = vec![this.clone(), "*".to_owned()];
+    let mut values = vec![this, format!("{}=_C.sizeof({name})", size.name)];
     for Field { name, ctype, .. } in fields {
         let (param, value) = match ctype {
             CType::Array(..) | CType::Struct(_) | CType::Pointer(_) => continue,
-            CType::Text => ("str | None = None".to_owned(), format!("encode_or_null({name})")),
+            CType::Text => ("str | None = None".to_owned(), format!("_Text.encode_or_null({name})")),
             // A null callback is an object too.
             CType::Callback(class) => {
                 (format!("{class} | None = None"), format!("{class}() if {name} is None else {name}"))
@@ -109,7 +112,7 @@ fn constructor(name: &str, size: &Field, fields: &[Field]) -> [Vec<String>; 2] {
             CType::Bool => ("bool = False".to_owned(), name.clone()),
             ctype => (format!("{} = 0", ctype.hint()), name.clone()),
         };
-        params.push(format!("{name}: {param}"));
+        params.push(format!("{name}: {}", names::hint(&param, defined)));
         values.push(format!("{name}={value}"));
     }
     [params, values]
@@ -148,9 +151,15 @@ mod tests {
     #[test]
     fn structure_with_size_has_a_constructor() {
         let field = |name: &str, ctype| Field { name: name.to_owned(), ctype, doc: String::new() };
+        let fields = [field("name", CType::Text), field("self", CType::Bool), field("str", CType::Bool)];
+        let defined = fields.each_ref().map(|field| field.name.clone());
         let [params, values] =
-            constructor("Options", &field("size", CType::Int("c_size_t")), &[field("name", CType::Text)]);
-        assert_eq!(params, ["self", "*", "name: str | None = None"]);
-        assert_eq!(values, ["size=sizeof(Options)", "name=encode_or_null(name)"]);
+            constructor("Options", &field("size", CType::Int("_C.c_size_t")), &fields, &defined);
+        let expected =
+            ["self_", "*", "name: _B.str | None = None", "self: bool = False", "str: bool = False"];
+        assert_eq!(params, expected);
+        let expected =
+            ["self_", "size=_C.sizeof(Options)", "name=_Text.encode_or_null(name)", "self=self", "str=str"];
+        assert_eq!(values, expected);
     }
 }

@@ -40,19 +40,19 @@ impl CType {
         match ty {
             Ty::Bool => CType::Bool,
             Ty::Int { bits, signed } => CType::Int(match (bits, signed) {
-                (8, true) => "c_int8",
-                (16, true) => "c_int16",
-                (32, true) => "c_int32",
-                (_, true) => "c_int64",
-                (8, false) => "c_uint8",
-                (16, false) => "c_uint16",
-                (32, false) => "c_uint32",
-                (_, false) => "c_uint64",
+                (8, true) => "_C.c_int8",
+                (16, true) => "_C.c_int16",
+                (32, true) => "_C.c_int32",
+                (_, true) => "_C.c_int64",
+                (8, false) => "_C.c_uint8",
+                (16, false) => "_C.c_uint16",
+                (32, false) => "_C.c_uint32",
+                (_, false) => "_C.c_uint64",
             }),
-            Ty::F32 => CType::Float("c_float"),
-            Ty::F64 => CType::Float("c_double"),
-            Ty::Size => CType::Int("c_size_t"),
-            Ty::ULongLong => CType::Int("c_ulonglong"),
+            Ty::F32 => CType::Float("_C.c_float"),
+            Ty::F64 => CType::Float("_C.c_double"),
+            Ty::Size => CType::Int("_C.c_size_t"),
+            Ty::ULongLong => CType::Int("_C.c_ulonglong"),
             Ty::Char => CType::Char,
             Ty::String => CType::Text,
             Ty::Pointer => CType::Address,
@@ -76,9 +76,9 @@ impl CType {
     /// `None`, and for enums.
     pub fn plain(spec: &Spec, item: Item) -> CType {
         match item {
-            Item::Address => CType::Int("c_uint64"),
-            Item::Number(Ty::Char) => CType::Int("c_uint8"),
-            Item::Number(Ty::Bool) => CType::Int("c_bool"),
+            Item::Address => CType::Int("_C.c_uint64"),
+            Item::Number(Ty::Char) => CType::Int("_C.c_uint8"),
+            Item::Number(Ty::Bool) => CType::Int("_C.c_bool"),
             Item::Number(ty) | Item::Float(ty) => CType::of(spec, spec.integer_of(ty).unwrap_or(ty)),
             Item::Dict(id) => CType::Dict(spec.ty(id).name.value.clone()),
         }
@@ -87,26 +87,26 @@ impl CType {
     /// Returns the type for `argtypes` and `_fields_`: `c_size_t`.
     pub fn name(&self) -> String {
         match self {
-            CType::Bool => "c_bool".to_owned(),
+            CType::Bool => "_C.c_bool".to_owned(),
             CType::Int(name) | CType::Float(name) => (*name).to_owned(),
-            CType::Char => "c_char".to_owned(),
-            CType::Address => "c_void_p".to_owned(),
-            CType::Text => "c_char_p".to_owned(),
-            CType::Enum(_, Representation::Int) => "c_int".to_owned(),
-            CType::Enum(_, Representation::Unsigned) => "c_uint".to_owned(),
+            CType::Char => "_C.c_char".to_owned(),
+            CType::Address => "_C.c_void_p".to_owned(),
+            CType::Text => "_C.c_char_p".to_owned(),
+            CType::Enum(_, Representation::Int) => "_C.c_int".to_owned(),
+            CType::Enum(_, Representation::Unsigned) => "_C.c_uint".to_owned(),
             CType::Struct(name) | CType::Dict(name) | CType::Callback(name) => name.clone(),
-            CType::Pointer(to) => format!("POINTER({})", to.name()),
+            CType::Pointer(to) => format!("_C.POINTER({})", to.name()),
             CType::Array(of, count) => format!("{} * {count}", of.name()),
-            CType::Object(_) => "c_uint64".to_owned(),
+            CType::Object(_) => "_C.c_uint64".to_owned(),
         }
     }
 
     /// Returns the type of a pointer to it; for an array, to its elements.
     pub fn pointer(&self) -> String {
         match self {
-            CType::Char => "c_char_p".to_owned(),
-            CType::Array(of, _) => format!("POINTER({})", of.name()),
-            ctype => format!("POINTER({})", ctype.name()),
+            CType::Char => "_C.c_char_p".to_owned(),
+            CType::Array(of, _) => format!("_C.POINTER({})", of.name()),
+            ctype => format!("_C.POINTER({})", ctype.name()),
         }
     }
 
@@ -119,8 +119,8 @@ impl CType {
             CType::Char => "bytes".to_owned(),
             CType::Text => "str".to_owned(),
             CType::Struct(name) | CType::Callback(name) => name.clone(),
-            CType::Dict(_) => "Mapping[str, Any]".to_owned(),
-            CType::Pointer(to) => format!("_Pointer[{}]", to.name()),
+            CType::Dict(_) => "_Abc.Mapping[str, _T.Any]".to_owned(),
+            CType::Pointer(to) => format!("_C._Pointer[{}]", to.name()),
             CType::Array(of, _) => format!("list[{}]", of.hint()),
             CType::Object(hint) => (*hint).to_owned(),
         }
@@ -130,7 +130,7 @@ impl CType {
     pub fn given(&self) -> String {
         match self {
             CType::Enum(name, _) => name.clone(),
-            CType::Dict(_) => "dict[str, Any]".to_owned(),
+            CType::Dict(_) => "dict[str, _T.Any]".to_owned(),
             CType::Array(of, _) => format!("list[{}]", of.given()),
             ctype => ctype.hint(),
         }
@@ -141,7 +141,7 @@ impl CType {
         match self {
             CType::Text => "bytes | None".to_owned(),
             CType::Address => "int | None".to_owned(),
-            CType::Array(of, _) => format!("Array[{}]", of.name()),
+            CType::Array(of, _) => format!("_C.Array[{}]", of.name()),
             ctype => ctype.hint(),
         }
     }
@@ -150,7 +150,7 @@ impl CType {
     pub fn read(&self, object: &str) -> String {
         match self {
             CType::Struct(_) | CType::Callback(_) | CType::Pointer(_) | CType::Object(_) => object.to_owned(),
-            CType::Dict(_) => format!("unpacked({object})"),
+            CType::Dict(_) => format!("_Call.unpacked({object})"),
             CType::Array(of, _) => of.read_list(object),
             ctype => ctype.cooked(&format!("{object}.value")),
         }
@@ -160,9 +160,9 @@ impl CType {
     pub fn cooked(&self, raw: &str) -> String {
         match self {
             CType::Address => format!("{raw} or 0"),
-            CType::Text => format!("decode({raw})"),
+            CType::Text => format!("_Text.decode({raw})"),
             CType::Enum(name, _) => format!("{name}({raw})"),
-            CType::Dict(_) => format!("unpacked({raw})"),
+            CType::Dict(_) => format!("_Call.unpacked({raw})"),
             _ => raw.to_owned(),
         }
     }
@@ -174,7 +174,7 @@ impl CType {
                 format!("[{} for value in {array}]", self.cooked("value"))
             }
             CType::Dict(_) => format!("[{} for each in {array}]", self.cooked("each")),
-            _ => format!("list({array})"),
+            _ => format!("_B.list({array})"),
         }
     }
 

@@ -45,9 +45,10 @@ pub fn binding(symbol: &str, params: &[Param], result: Option<String>) -> Vec<St
 }
 
 impl Call {
-    /// Prepares the data for the template.
-    pub fn item(&self) -> Value {
+    /// Prepares the data for the template. `defined`: the names of the functions of the module.
+    pub fn item(&self, defined: &[String]) -> Value {
         let (taken, given) = (self.taken(), self.given());
+        let takes: Vec<String> = self.takes().iter().map(|param| hinted(param, defined)).collect();
         let result = match &self.answer {
             Answer::Status => None,
             Answer::Value(ctype, _) => Some(ctype.name()),
@@ -57,13 +58,13 @@ impl Call {
             name => &self.name,
             bound => names::bound(&self.name),
             binding => binding(&self.symbol, &self.params, result),
-            takes => self.takes(),
-            gives => self.gives(),
+            takes,
+            gives => names::hint(&self.gives(), defined),
             doc => self.docstring(&taken, &given),
-            prepared => self.params.iter().filter_map(Self::prepared).collect::<Vec<_>>(),
-            passed => self.params.iter().map(Self::passed).collect::<Vec<_>>(),
-            results => given.into_iter().map(Self::read).collect::<Vec<_>>(),
-            ..self.ending()
+            prepared => self.params.iter().filter_map(|param| self.prepared(param)).collect::<Vec<_>>(),
+            passed => self.params.iter().map(|param| self.passed(param)).collect::<Vec<_>>(),
+            results => given.into_iter().map(|param| self.read(param)).collect::<Vec<_>>(),
+            ..self.ending(defined)
         }
     }
 
@@ -116,42 +117,44 @@ impl Call {
     }
 
     /// Returns the variable for an output: the parameter's name, unless the caller's value has that name.
-    fn place(param: &Param) -> String {
+    fn place(&self, param: &Param) -> String {
         match param.pass {
-            Pass::Exchange => format!("new_{}", param.name),
+            Pass::Exchange => self.local(&format!("new_{}", param.name)),
             _ => param.name.clone(),
         }
     }
 
-    fn prepared(param: &Param) -> Option<String> {
-        let (place, ctype) = (Self::place(param), param.ctype.name());
+    fn prepared(&self, param: &Param) -> Option<String> {
+        let (place, ctype) = (self.place(param), param.ctype.name());
         match &param.pass {
             Pass::Output => Some(format!("{place} = {ctype}()")),
             Pass::Exchange => Some(format!("{place} = {ctype}({})", param.name)),
             Pass::Room(count) => Some(format!("{place} = ({ctype} * {count})()")),
-            Pass::Length(list) => Some(format!("{place} = len({list})")),
+            Pass::Length(list) => Some(format!("{place} = _B.len({list})")),
             _ => None,
         }
     }
 
-    fn passed(param: &Param) -> String {
+    fn passed(&self, param: &Param) -> String {
         let name = &param.name;
         match &param.pass {
-            Pass::Value if param.ctype == CType::Text && param.nullable => format!("encode_or_null({name})"),
-            Pass::Value if param.ctype == CType::Text => format!("encode({name})"),
+            Pass::Value if param.ctype == CType::Text && param.nullable => {
+                format!("_Text.encode_or_null({name})")
+            }
+            Pass::Value if param.ctype == CType::Text => format!("_Text.encode({name})"),
             Pass::Copy => format!("{}({name})", param.ctype.name()),
             Pass::List(length) => {
                 let length = length.as_deref().unwrap_or("None");
-                format!("packed({}, {name}, {length})", param.ctype.name())
+                format!("_Arrays.packed({}, {name}, {length})", param.ctype.name())
             }
-            _ => Self::place(param),
+            _ => self.place(param),
         }
     }
 
-    fn read(param: &Param) -> String {
-        let place = Self::place(param);
+    fn read(&self, param: &Param) -> String {
+        let place = self.place(param);
         match (&param.pass, &param.ctype) {
-            (Pass::Room(_) | Pass::Filled(_), CType::Char) => format!("decode({place}.value)"),
+            (Pass::Room(_) | Pass::Filled(_), CType::Char) => format!("_Text.decode({place}.value)"),
             (Pass::Room(_) | Pass::Filled(_), ctype) => ctype.read_list(&place),
             (_, ctype) => ctype.read(&place),
         }
@@ -159,7 +162,7 @@ impl Call {
 
     /// Describes what happens after the call: `local` is the variable for the status or the value. A value has a type
     /// hint `raw` as ctypes returns it, and the expression `cooked` for what is returned.
-    fn ending(&self) -> Value {
+    fn ending(&self, defined: &[String]) -> Value {
         // For a function that is called twice: the list, the variable for its length, and the element type.
         let filled = self.params.iter().find_map(|param| match &param.pass {
             Pass::Filled(count) => Some(vec![param.name.clone(), count.clone(), param.ctype.name()]),
@@ -169,7 +172,7 @@ impl Call {
             Answer::Status => context! { filled, raw => "", local => self.local("status") },
             Answer::Value(ctype, _) => {
                 let local = self.local("answer");
-                context! { filled, raw => ctype.raw(), cooked => ctype.cooked(&local), local }
+                context! { filled, raw => names::hint(&ctype.raw(), defined), cooked => ctype.cooked(&local), local }
             }
             Answer::Nothing => context! { filled, raw => "", local => "" },
         }
@@ -182,6 +185,14 @@ impl Call {
             name.push('_');
         }
         name
+    }
+}
+
+/// Returns a parameter with its hint for a module that defines names.
+pub fn hinted(param: &str, defined: &[String]) -> String {
+    match param.split_once(": ") {
+        Some((name, hint)) => format!("{name}: {}", names::hint(hint, defined)),
+        None => param.to_owned(),
     }
 }
 

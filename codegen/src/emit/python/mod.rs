@@ -79,14 +79,14 @@ impl Emitter for Packages {
     }
 }
 
-/// The names that the bindings import from the hand-written modules of the package.
-const BESIDE: [(&str, &[&str]); 6] = [
-    (".arrays", &["filled", "packed"]),
-    (".callbacks", &["FUNCFLAG_CDECL", "CFuncPtr"]),
-    (".check", &["failed"]),
-    (".library", &["bind"]),
-    (".numbers", &["IntFlag", "NamedNumber"]),
-    (".text", &["decode", "encode", "encode_or_null"]),
+/// The hand-written modules of the package, by the names that they have in the bindings.
+const HELPERS: [(&str, &str); 6] = [
+    ("_Arrays", "arrays"),
+    ("_Callbacks", "callbacks"),
+    ("_Check", "check"),
+    ("_Library", "library"),
+    ("_Numbers", "numbers"),
+    ("_Text", "text"),
 ];
 
 /// Writes the bindings of a library, with paths relative to the folder of packages. They cover the functions of the
@@ -97,9 +97,16 @@ fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
     let sdk = Sdk::new(face, &exceptions);
     let types = in_order(sdk.types());
     let names = types.iter().map(|class| class.name.as_str()).collect();
-    let mut beside: Vec<Source> = BESIDE.iter().map(|(module, names)| (*module, names.to_vec())).collect();
-    beside.push((".types", names));
-    let modules = Modules { templates, marker, beside: beside.clone(), exported: Vec::new() };
+    let helpers: Vec<(&str, String)> =
+        HELPERS.iter().map(|(name, module)| (*name, format!("from . import {module} as {name}"))).collect();
+    let classes: Source = (".types", names);
+    let modules = Modules {
+        templates,
+        marker,
+        helpers: helpers.clone(),
+        classes: classes.clone(),
+        exported: Vec::new(),
+    };
     let path = |module| format!("{}/{module}.py", folder(face));
     let functions = count(face.interface.functions.len(), "function");
     let groups = face.interface.groups.iter().enumerate();
@@ -119,7 +126,7 @@ fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
         let functions = core.functions()?;
         let note = count(functions.len(), "function");
         let data = bindings_data(face, &note, in_order(core.types()?), [(String::new(), functions)]);
-        let modules = Modules { templates, marker: &marker, beside, exported: Vec::new() };
+        let modules = Modules { templates, marker: &marker, helpers, classes, exported: Vec::new() };
         outputs.push(modules.write(path("core"), "python/core.py.j2", data, note)?);
         let version = context! { numbers => version(exports) };
         let note = "the version of the library".to_owned();
@@ -135,10 +142,13 @@ fn bindings_data(
     classes: Vec<Class>,
     sections: impl IntoIterator<Item = (String, Vec<Call>)>,
 ) -> Value {
-    let sections = sections.into_iter().filter(|(_, functions)| !functions.is_empty());
-    let sections = sections.map(|(comment, functions)| {
-        let functions = functions.iter().map(Call::item).collect::<Value>();
-        context! { comment => wrap(&comment, layout::WIDTH - 2), functions }
+    let sections: Vec<(String, Vec<Call>)> =
+        sections.into_iter().filter(|(_, functions)| !functions.is_empty()).collect();
+    let functions = sections.iter().flat_map(|(_, functions)| functions);
+    let defined: Vec<String> = functions.map(|function| function.name.clone()).collect();
+    let sections = sections.iter().map(|(comment, functions)| {
+        let functions = functions.iter().map(|function| function.item(&defined)).collect::<Value>();
+        context! { comment => wrap(comment, layout::WIDTH - 2), functions }
     });
     let title = &face.interface.title;
     context! {

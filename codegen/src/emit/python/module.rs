@@ -1,4 +1,8 @@
-//! Modules: renders a template, and imports the names that the code uses.
+//! Modules: renders a template, and imports what the code uses.
+//!
+//! A module has names of its own, for what it imports. They begin with `_` and a capital letter. No name of a spec does: the
+//! names of functions, parameters and values have no capital letters, and those of types have no `_`. So a spec may use any
+//! name, and none is reserved.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +12,15 @@ use super::layout::{self, identifiers};
 use super::names;
 use crate::out::Output;
 
-/// A module that names are imported from. A leading dot means a module of the same package.
+/// A module whose classes are imported. A leading dot means a module of the same package.
 pub type Source<'a> = (&'a str, Vec<&'a str>);
 
-/// The names that modules import from Python's standard library.
-const STANDARD: [(&str, &str); 3] = [
-    ("collections.abc", "Callable Mapping Sequence"),
-    (
-        "ctypes",
-        "Array POINTER Structure c_bool c_char c_char_p c_double c_float c_int c_int8 c_int16 c_int32 c_int64 c_size_t \
-         c_ssize_t c_uint8 c_uint16 c_uint32 c_uint64 c_ulonglong c_void_p create_string_buffer sizeof",
-    ),
-    ("typing", "Any TYPE_CHECKING"),
+/// The modules of Python's standard library that modules use, by the names that they have there.
+const STANDARD: [(&str, &str); 4] = [
+    ("_B", "import builtins as _B"),
+    ("_C", "import ctypes as _C"),
+    ("_T", "import typing as _T"),
+    ("_Abc", "from collections import abc as _Abc"),
 ];
 
 /// Writes modules that have the same first line and may import the same names.
@@ -28,8 +29,10 @@ pub struct Modules<'a> {
     pub templates: &'a Environment<'a>,
     /// The first line of each.
     pub marker: &'a str,
-    /// The other modules of the package.
-    pub beside: Vec<Source<'a>>,
+    /// The modules of the package that the modules use: their names there, and their imports in order.
+    pub helpers: Vec<(&'a str, String)>,
+    /// The module with the classes of the package.
+    pub classes: Source<'a>,
     /// The modules of the package that are exported as its names.
     pub exported: Vec<&'a str>,
 }
@@ -47,30 +50,32 @@ impl Modules<'_> {
         note: String,
     ) -> Result<Output, minijinja::Error> {
         let template = self.templates.get_template(template)?;
-        let text = template.render(
-            context! { marker => self.marker, imports => [(); 0], points => false, ..data.clone() },
-        )?;
+        let text = template.render(context! { marker => self.marker, imports => [(); 0], ..data.clone() })?;
         let code = code(&text);
         let mut words: BTreeSet<&str> = identifiers(&code).collect();
         for class in code.lines().filter_map(|line| line.strip_prefix("class ")) {
             words.remove(identifiers(class).next().unwrap_or_default());
         }
-        // Only type checkers need it.
-        let points = words.contains("_Pointer");
-        if points {
-            words.insert("TYPE_CHECKING");
-        }
-        let standard = STANDARD
-            .iter()
-            .flat_map(|(module, names)| import(module, &names.split(' ').collect::<Vec<_>>(), &words));
-        let mut beside: Vec<_> = self.beside.iter().collect();
-        beside.sort();
-        let beside = beside.into_iter().flat_map(|(module, names)| import(module, names, &words));
+        let standard = STANDARD.iter().filter(|(name, _)| words.contains(name));
+        let standard = standard.map(|(_, import)| (*import).to_owned());
+        let helpers = self.helpers.iter().filter(|(name, _)| words.contains(name));
+        let helpers = helpers.map(|(_, import)| import.clone());
         let exported = self.exported.iter().map(|name| format!("from . import {name} as {name}"));
-        let imports = [standard.collect::<Vec<_>>(), exported.chain(beside).collect()];
-        let text = template.render(context! { marker => self.marker, imports, points, ..data })?;
+        let (module, classes) = &self.classes;
+        let beside = exported.chain(helpers).chain(import(module, classes, &words));
+        let imports = [standard.collect::<Vec<_>>(), sorted(beside.collect())];
+        let text = template.render(context! { marker => self.marker, imports, ..data })?;
         Ok(Output::new(path, text, note))
     }
+}
+
+/// Sorts imports of the same package as linters do: by the module, then by the name.
+fn sorted(mut imports: Vec<String>) -> Vec<String> {
+    imports.sort_by_key(|import| {
+        let (module, name) = import.split_once(" import ").unwrap_or((import, ""));
+        (module.to_owned(), name.to_lowercase())
+    });
+    imports
 }
 
 /// Returns a module without docstrings and comments.

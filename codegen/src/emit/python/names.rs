@@ -9,6 +9,32 @@ pub fn variable(name: &str) -> String {
     if is_keyword(name) { format!("{name}_") } else { name.to_owned() }
 }
 
+/// Returns a name that is not taken: with `_` at its end, if need be.
+pub fn free(mut name: String, taken: &[String]) -> String {
+    while taken.contains(&name) {
+        name.push('_');
+    }
+    name
+}
+
+/// Returns a type hint for a module that defines names which Python has for types, such as a function `int`.
+pub fn hint(hint: &str, defined: &[String]) -> String {
+    let mut text = String::with_capacity(hint.len());
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut rest = hint;
+    while let Some(first) = rest.chars().next() {
+        let length = rest.find(|c| !is_part(c)).filter(|length| *length > 0);
+        let length = if is_part(first) { length.unwrap_or(rest.len()) } else { first.len_utf8() };
+        let (word, after) = rest.split_at(length);
+        if defined.iter().any(|name| name == word) && !text.ends_with('.') {
+            text.push_str("_B.");
+        }
+        text.push_str(word);
+        rest = after;
+    }
+    text
+}
+
 /// Returns the name of an enum member: `FLOAT32`.
 pub fn member(name: &str) -> String {
     name.to_uppercase()

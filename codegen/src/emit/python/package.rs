@@ -9,7 +9,7 @@ use minijinja::{Environment, Value, context};
 use super::class::{Class, Field};
 use super::ctype::CType;
 use super::docstring::{Docstring, spans};
-use super::function::binding;
+use super::function::{binding, hinted};
 use super::module::{Modules, Source};
 use super::names;
 use super::param::{Param, Pass, of_export};
@@ -20,25 +20,11 @@ use crate::model::{Param as ModelParam, *};
 use crate::out::Output;
 use crate::text::{alternatives, collapse, count, map_code_spans, sentence};
 
+/// Modules that import no classes.
+const NO_CLASSES: Source<'static> = ("", Vec::new());
+
 /// Most values of an enum that are listed for each parameter.
 const LISTED: usize = 16;
-
-/// The names that the modules import from the hand-written module of the package.
-const CALL: [&str; 13] = [
-    "REFUSED",
-    "absent",
-    "again",
-    "bind",
-    "contents",
-    "decoded",
-    "decoded_or_none",
-    "encoded",
-    "encoded_or_null",
-    "listed",
-    "packed",
-    "packed_or_null",
-    "unpacked",
-];
 
 /// Writes the modules of an interface's package, with paths relative to the folder of packages.
 ///
@@ -65,9 +51,11 @@ pub fn package(
             Some(index) => (&*package.modules[index].name.value, &*package.modules[index].name.value),
             None => ("__init__", &*package.name.value),
         };
-        let hand = format!("{hand} as _hand");
-        let beside: Vec<Source> =
-            vec![("._call", CALL.to_vec()), ("._hand", vec![&hand]), ("._structs", struct_names.clone())];
+        let helpers = vec![
+            ("_Call", "from . import _call as _Call".to_owned()),
+            ("_Hand", format!("from ._hand import {hand} as _Hand")),
+        ];
+        let classes: Source = ("._structs", struct_names.clone());
         let mut exported: Vec<&str> = match module {
             Some(_) => Vec::new(),
             None => package.modules.iter().map(|module| &*module.name.value).collect(),
@@ -76,16 +64,17 @@ pub fn package(
         let path = format!("{}/{file}", package.name.value);
         let functions = context.methods(None).filter(|method| method.python.module == module);
         let note = count(functions.count(), "function");
-        let modules = Modules { templates, marker, beside, exported };
+        let modules = Modules { templates, marker, helpers, classes, exported };
         outputs.push(modules.write(format!("{path}.py"), "python/package.py.j2", data.clone(), note)?);
-        let modules = Modules { beside: Vec::new(), ..modules };
+        let modules = Modules { helpers: Vec::new(), classes: NO_CLASSES, ..modules };
         let note = "the types of its functions".to_owned();
         outputs.push(modules.write(format!("{path}.pyi"), "python/package.pyi.j2", data, note)?);
     }
     if !classes.is_empty() {
         let note = super::class_count(&classes);
         let path = format!("{}/_structs.py", package.name.value);
-        let modules = Modules { templates, marker, beside: Vec::new(), exported: Vec::new() };
+        let modules =
+            Modules { templates, marker, helpers: Vec::new(), classes: NO_CLASSES, exported: Vec::new() };
         outputs.push(modules.write(
             path,
             "python/structs.py.j2",
@@ -127,9 +116,14 @@ impl<'a> Context<'a> {
             Some(index) => (&self.package.modules[index].summary, &self.package.modules[index].doc),
             None => (&self.interface.summary, &self.interface.doc),
         };
+        let defined: Vec<String> = self
+            .methods(None)
+            .filter(|method| method.python.module == module)
+            .map(|method| names::variable(&method.python.name.value))
+            .collect();
         let section = |(index, group): (usize, &Group)| {
             let methods = self.methods(Some(GroupId(index))).filter(|method| method.python.module == module);
-            let functions: Vec<Value> = methods.map(Method::item).collect();
+            let functions: Vec<Value> = methods.map(|method| method.item(&defined)).collect();
             (!functions.is_empty()).then(|| context! { comment => &group.title, functions })
         };
         let sections = self.interface.groups.iter().enumerate().filter_map(section);
@@ -218,22 +212,29 @@ struct Method<'a> {
 }
 
 impl Method<'_> {
-    /// Returns the variable of a parameter in the body. It must differ from the body's other names.
+    /// Returns the variable of a parameter in the body. It differs from the body's other names.
     fn local(self, id: ParamId) -> String {
-        let name = names::variable(&self.function.param(id).name.value);
-        let taken = ["args", "ret"].contains(&name.as_str()) || name == self.python.name.value;
-        if taken { format!("{name}_") } else { name }
+        let mut taken = vec![names::variable(&self.python.name.value), self.own("args"), self.own("ret")];
+        for param in &self.function.params[..=id.0] {
+            taken.push(names::free(names::variable(&param.name.value), &taken));
+        }
+        taken.pop().unwrap_or_default()
+    }
+
+    /// Returns a variable of the body itself, which differs from the name of the function.
+    fn own(self, name: &str) -> String {
+        names::free(name.to_owned(), &[names::variable(&self.python.name.value)])
     }
 
     fn param(self, id: ParamId) -> Param {
         let local = |id| self.local(id);
         let (ctype, pass) = of_export(self.context.spec, self.function, self.python, id, &local);
         // The type of a value that only a hand-written body understands.
-        let nullable = self.function.param(id).nullable && ctype != CType::Object("Any");
+        let nullable = self.function.param(id).nullable && ctype != CType::Object("_T.Any");
         Param { name: self.local(id), ctype, pass, nullable, doc: String::new(), returned: String::new() }
     }
 
-    fn item(self) -> Value {
+    fn item(self, defined: &[String]) -> Value {
         let params: Vec<Param> =
             (0..self.function.params.len()).map(|index| self.param(ParamId(index))).collect();
         let result = match &self.function.result {
@@ -241,35 +242,40 @@ impl Method<'_> {
             ResultKind::None => Some("None".to_owned()),
             ResultKind::Value(result) => Some(self.ctype(result).name()),
         };
+        let assigned = format!("{} = ", self.own("ret"));
         // The text before and after the call.
         let call = match &self.function.result {
             ResultKind::Status if self.python.returns.is_empty() => ["return ", ")"],
-            ResultKind::Status => ["ret = ", ")"],
+            ResultKind::Status => [assigned.as_str(), ")"],
             ResultKind::Value(result) if result.ty == Ty::String && result.nullable => {
-                ["return decoded_or_none(", "))"]
+                ["return _Call.decoded_or_none(", "))"]
             }
-            ResultKind::Value(result) if result.ty == Ty::String => ["return decoded(", "))"],
+            ResultKind::Value(result) if result.ty == Ty::String => ["return _Call.decoded(", "))"],
             ResultKind::Value(_) => ["return ", ")"],
             ResultKind::None => ["", ")"],
-        };
+        }
+        .map(str::to_owned);
         let optional = optional_args(self.function, self.python);
         let needed = self.python.args.len() - optional;
         let mut takes: Vec<String> = self.python.args.iter().map(|id| params[id.0].hint()).collect();
         takes[needed..].iter_mut().for_each(|hint| hint.push_str(" = ..."));
+        takes.iter_mut().for_each(|param| *param = hinted(param, defined));
         takes.extend((!takes.is_empty()).then(|| "/".to_owned()));
         context! {
             name => names::variable(&self.python.name.value),
             bound => names::bound(&self.python.name.value),
             binding => binding(&self.function.c_name, &params, result),
             takes,
-            gives => self.gives(&params),
+            gives => names::hint(&self.gives(&params), defined),
             doc => self.docstring(),
             prepared => params.iter().filter_map(prepared).collect::<Vec<_>>(),
             passed => params.iter().map(passed).collect::<Vec<_>>(),
             results => self.python.returns.iter().map(|id| read(&params[id.0])).collect::<Vec<_>>(),
+            all => self.own("args"),
+            ret => self.own("ret"),
             by_hand => self.python.by_hand,
             args => self.python.args.iter().map(|id| self.local(*id)).collect::<Vec<_>>(),
-            given => given(needed, optional),
+            given => given(&self.own("args"), needed, optional),
             optional,
             call,
         }
@@ -280,7 +286,7 @@ impl Method<'_> {
         match form(self.context.spec, result) {
             Some(Form::Text) => CType::Text,
             Some(Form::One(item)) => CType::plain(self.context.spec, item),
-            _ => CType::Object("Any"),
+            _ => CType::Object("_T.Any"),
         }
     }
 
@@ -398,13 +404,13 @@ impl Method<'_> {
 }
 
 /// Returns the value that the arguments are unpacked from; omitted arguments are null.
-fn given(needed: usize, optional: usize) -> String {
+fn given(args: &str, needed: usize, optional: usize) -> String {
     let nulls = vec!["None"; optional].join(", ");
     let comma = if optional == 1 { "," } else { "" };
     match (needed, optional) {
-        (_, 0) => "args".to_owned(),
-        (0, _) => format!("(*args, *({nulls}{comma})[len(args) :])"),
-        _ => format!("(*args, *({nulls}{comma})[len(args) - {needed} :])"),
+        (_, 0) => args.to_owned(),
+        (0, _) => format!("(*{args}, *({nulls}{comma})[_B.len({args}) :])"),
+        _ => format!("(*{args}, *({nulls}{comma})[_B.len({args}) - {needed} :])"),
     }
 }
 
@@ -413,11 +419,11 @@ fn prepared(param: &Param) -> Option<String> {
     let (name, ctype) = (&param.name, param.ctype.name());
     let or_null = if param.nullable { "_or_null" } else { "" };
     let value = match (&param.pass, &param.ctype) {
-        (Pass::Value, CType::Text) => format!("encoded{or_null}({name})"),
-        (Pass::Value | Pass::Address, CType::Dict(_)) => format!("packed{or_null}({ctype}, {name})"),
-        (Pass::List(None), _) => format!("listed({ctype}, {name})"),
-        (Pass::List(Some(length)), _) => format!("listed({ctype}, {name}, {length})"),
-        (Pass::Room(count), CType::Char) => format!("create_string_buffer({count})"),
+        (Pass::Value, CType::Text) => format!("_Call.encoded{or_null}({name})"),
+        (Pass::Value | Pass::Address, CType::Dict(_)) => format!("_Call.packed{or_null}({ctype}, {name})"),
+        (Pass::List(None), _) => format!("_Call.listed({ctype}, {name})"),
+        (Pass::List(Some(length)), _) => format!("_Call.listed({ctype}, {name}, {length})"),
+        (Pass::Room(count), CType::Char) => format!("_C.create_string_buffer({count})"),
         (Pass::Room(count), _) => format!("({ctype} * {count})()"),
         (Pass::Output, _) => format!("{ctype}()"),
         (Pass::Exchange, _) => format!("{ctype}({name})"),
@@ -429,7 +435,7 @@ fn prepared(param: &Param) -> Option<String> {
 /// Returns the argument for the foreign function.
 fn passed(param: &Param) -> String {
     match &param.pass {
-        Pass::Length(list) => format!("len({list})"),
+        Pass::Length(list) => format!("_B.len({list})"),
         Pass::Null(by_address) if *by_address || param.ctype == CType::Text => "None".to_owned(),
         Pass::Null(_) => "0".to_owned(),
         _ => param.name.clone(),
@@ -440,7 +446,7 @@ fn passed(param: &Param) -> String {
 fn read(param: &Param) -> String {
     let name = &param.name;
     match (&param.pass, &param.ctype) {
-        (Pass::Room(_), CType::Char) => format!("decoded({name}.value)"),
+        (Pass::Room(_), CType::Char) => format!("_Call.decoded({name}.value)"),
         (Pass::Room(_) | Pass::List(_), ctype) => ctype.read_list(name),
         (Pass::Value, ctype) if !matches!(ctype, CType::Dict(_)) => name.clone(),
         (_, ctype) => ctype.read(name),

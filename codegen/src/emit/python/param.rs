@@ -81,7 +81,7 @@ impl Param {
     /// Returns the parameter with its type hint: `size: int`.
     pub fn hint(&self) -> String {
         let hint = match self.pass {
-            Pass::List(_) => format!("Sequence[{}]", self.ctype.hint()),
+            Pass::List(_) => format!("_Abc.Sequence[{}]", self.ctype.hint()),
             _ => self.ctype.hint(),
         };
         let or_none = if self.may_be_none() { " | None" } else { "" };
@@ -131,7 +131,10 @@ fn pass_of_face(face: Face, function: &Function, id: ParamId, ctype: &CType) -> 
                 Handle::Device(id) => name(id),
             };
             let counted = names::variable(&face.interface.function(*counted).name.value);
-            Pass::Room(format!("{counted}({first})"))
+            // A parameter may have the name of the function.
+            let is_hidden = function.params.iter().any(|param| names::variable(&param.name.value) == counted);
+            let called = if is_hidden { format!("_B.globals()[\"{counted}\"]") } else { counted };
+            Pass::Room(format!("{called}({first})"))
         }
         Form::Output(_) => Pass::Output,
         Form::StructRef { mutable: true } | Form::ByteBuffer { mutable: true } => Pass::Address,
@@ -167,7 +170,7 @@ pub fn of_export(
     let is_taken = python.args.contains(&id);
     let is_used = is_taken || python.returns.contains(&id);
     match python::form(spec, param) {
-        _ if param.context_of.is_some() => (CType::Object("Any"), Pass::Value),
+        _ if param.context_of.is_some() => (CType::Object("_T.Any"), Pass::Value),
         Some(python::Form::Text) => (CType::Text, if is_taken { Pass::Value } else { Pass::Null(false) }),
         Some(python::Form::Buffer(extent)) => (CType::Char, Pass::Room(count(extent))),
         Some(python::Form::List(item, extent)) if param.dir == Direction::In => {
@@ -176,7 +179,7 @@ pub fn of_export(
             let length = match extent {
                 Extent::Param(length) => list_of(*length)
                     .filter(|first| *first != id)
-                    .map(|first| format!("len({})", local(first))),
+                    .map(|first| format!("_B.len({})", local(first))),
                 extent => Some(count(extent)),
             };
             (plain(item), Pass::List(length))
@@ -198,7 +201,7 @@ pub fn of_export(
         // A rule rejects this, unless the body is hand-written.
         None => {
             let is_callback = matches!(spec.kind(param.ty), Some(TypeKind::Callback { .. }));
-            (CType::Object(if is_callback { "Callable[..., object]" } else { "Any" }), Pass::Value)
+            (CType::Object(if is_callback { "_Abc.Callable[..., object]" } else { "_T.Any" }), Pass::Value)
         }
     }
 }

@@ -13,6 +13,7 @@ mod export;
 mod library;
 mod names;
 mod operators;
+mod own_names;
 mod python;
 mod reference;
 mod schema;

@@ -48,8 +48,9 @@ fn prototypes(header: &str) -> BTreeMap<String, (String, Vec<String>)> {
 
 /// Parses result and parameters of each function that a module binds.
 fn bound(module: &str) -> BTreeMap<String, (String, Vec<String>)> {
-    let code: String = module.lines().map(str::trim).collect();
-    let calls = code.split("= bind(").skip(1).map(|rest| {
+    // Without the name of ctypes in the module.
+    let code: String = module.replace("_C.", "").lines().map(str::trim).collect();
+    let calls = code.split("= _Library.bind(").skip(1).map(|rest| {
         let mut depth = 1;
         let end = rest.find(|c| {
             depth += i32::from(c == '(') - i32::from(c == ')');

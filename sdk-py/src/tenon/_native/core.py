@@ -13,35 +13,18 @@ function, which returns a status.
 
 from __future__ import annotations
 
-from ctypes import (
-    POINTER,
-    Array,
-    Structure,
-    c_bool,
-    c_char,
-    c_char_p,
-    c_int,
-    c_size_t,
-    c_ssize_t,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-    sizeof,
-)
-from typing import TYPE_CHECKING
+import builtins as _B
+import ctypes as _C
 
-from .arrays import filled
-from .callbacks import FUNCFLAG_CDECL, CFuncPtr
-from .check import failed
-from .library import bind
-from .numbers import NamedNumber
-from .text import decode, encode, encode_or_null
-
-if TYPE_CHECKING:
-    from ctypes import _Pointer
+from . import arrays as _Arrays
+from . import callbacks as _Callbacks
+from . import check as _Check
+from . import library as _Library
+from . import numbers as _Numbers
+from . import text as _Text
 
 
-class DeviceInfo(Structure):
+class DeviceInfo(_C.Structure):
     """Information about a device.
 
     The strings belong to the library and stay valid until the plugin is unloaded.
@@ -81,24 +64,24 @@ class DeviceInfo(Structure):
     """
 
     _fields_ = [
-        ("type", c_char_p),
-        ("ordinal", c_int),
-        ("plugin", c_void_p),
-        ("plugin_name", c_char_p),
-        ("total_memory", c_size_t),
-        ("free_memory", c_size_t),
-        ("min_chunk_size", c_size_t),
-        ("compute_capability", c_size_t),
-        ("runtime_version", c_size_t),
-        ("driver_version", c_size_t),
-        ("multi_processors", c_size_t),
-        ("float16", c_bool),
-        ("bfloat16", c_bool),
-        ("host_accessible", c_bool),
+        ("type", _C.c_char_p),
+        ("ordinal", _C.c_int),
+        ("plugin", _C.c_void_p),
+        ("plugin_name", _C.c_char_p),
+        ("total_memory", _C.c_size_t),
+        ("free_memory", _C.c_size_t),
+        ("min_chunk_size", _C.c_size_t),
+        ("compute_capability", _C.c_size_t),
+        ("runtime_version", _C.c_size_t),
+        ("driver_version", _C.c_size_t),
+        ("multi_processors", _C.c_size_t),
+        ("float16", _C.c_bool),
+        ("bfloat16", _C.c_bool),
+        ("host_accessible", _C.c_bool),
     ]
 
 
-class Availability(NamedNumber):
+class Availability(_Numbers.NamedNumber):
     """The implementation of a function."""
 
     NATIVE = 0
@@ -109,7 +92,7 @@ class Availability(NamedNumber):
     """Nothing implements it; the function fails with ``UnsupportedError``."""
 
 
-class ReportEntry(Structure):
+class ReportEntry(_C.Structure):
     """The implementation of one function of a device.
 
     The strings are never freed.
@@ -131,16 +114,16 @@ class ReportEntry(Structure):
     """
 
     _fields_ = [
-        ("function", c_char_p),
-        ("group", c_char_p),
-        ("availability", c_int),
-        ("fallback", c_char_p),
-        ("costs", c_char_p),
-        ("calls", c_uint64),
+        ("function", _C.c_char_p),
+        ("group", _C.c_char_p),
+        ("availability", _C.c_int),
+        ("fallback", _C.c_char_p),
+        ("costs", _C.c_char_p),
+        ("calls", _C.c_uint64),
     ]
 
 
-class Error(Structure):
+class Error(_C.Structure):
     """The record of a failed call.
 
     The strings belong to the library, and stay valid until another call fails on the same thread. A
@@ -165,18 +148,18 @@ class Error(Structure):
     """The rule that the call broke, such as ``V001``; ``None`` if there is none."""
 
     _fields_ = [
-        ("status", c_int),
-        ("function", c_char_p),
-        ("message", c_char_p),
-        ("device", c_char_p),
-        ("plugin", c_char_p),
-        ("plugin_message", c_char_p),
-        ("layer", c_char_p),
-        ("rule", c_char_p),
+        ("status", _C.c_int),
+        ("function", _C.c_char_p),
+        ("message", _C.c_char_p),
+        ("device", _C.c_char_p),
+        ("plugin", _C.c_char_p),
+        ("plugin_message", _C.c_char_p),
+        ("layer", _C.c_char_p),
+        ("rule", _C.c_char_p),
     ]
 
 
-class ParamKind(NamedNumber):
+class ParamKind(_Numbers.NamedNumber):
     """The kind of a parameter."""
 
     BOOL = 0
@@ -203,7 +186,7 @@ class ParamKind(NamedNumber):
     """The address of a function."""
 
 
-class Direction(NamedNumber):
+class Direction(_Numbers.NamedNumber):
     """The side that writes a parameter."""
 
     IN = 0
@@ -214,7 +197,7 @@ class Direction(NamedNumber):
     """Both."""
 
 
-class Param(Structure):
+class Param(_C.Structure):
     """A parameter of a function of the spec."""
 
     name: bytes | None
@@ -226,10 +209,10 @@ class Param(Structure):
     direction: int
     """The side that writes it. A ``Direction``."""
 
-    _fields_ = [("name", c_char_p), ("type", c_char_p), ("kind", c_int), ("direction", c_int)]
+    _fields_ = [("name", _C.c_char_p), ("type", _C.c_char_p), ("kind", _C.c_int), ("direction", _C.c_int)]
 
 
-class Call(Structure):
+class Call(_C.Structure):
     """A call to a plugin.
 
     It is valid while the layer's function runs; strings and parameter descriptions are never freed.
@@ -243,24 +226,24 @@ class Call(Structure):
     """The plugin that is called."""
     count: int
     """Number of parameters."""
-    params: _Pointer[Param]
+    params: _C._Pointer[Param]
     """The parameters in the order of the spec, including lengths and outputs."""
-    arguments: _Pointer[c_uint64]
+    arguments: _C._Pointer[_C.c_uint64]
     """The values of the parameters. Numbers are extended to 64 bits. Outputs of the plugin are 0 until
     the call has succeeded; outputs that are arrays or strings stay 0.
     """
 
     _fields_ = [
-        ("function", c_char_p),
-        ("index", c_size_t),
-        ("plugin", c_void_p),
-        ("count", c_size_t),
-        ("params", POINTER(Param)),
-        ("arguments", POINTER(c_uint64)),
+        ("function", _C.c_char_p),
+        ("index", _C.c_size_t),
+        ("plugin", _C.c_void_p),
+        ("count", _C.c_size_t),
+        ("params", _C.POINTER(Param)),
+        ("arguments", _C.POINTER(_C.c_uint64)),
     ]
 
 
-class LayerBefore(CFuncPtr):
+class LayerBefore(_Callbacks.CFuncPtr):
     """Called before a call reaches the plugin.
 
     A status other than success refuses the call: the plugin does not see it, and the caller gets
@@ -269,34 +252,34 @@ class LayerBefore(CFuncPtr):
     It takes ``user_data``, ``call`` and ``note``.
     """
 
-    _flags_ = FUNCFLAG_CDECL
-    _restype_ = c_int
-    _argtypes_ = (c_void_p, POINTER(Call), POINTER(c_uint64))
+    _flags_ = _Callbacks.FUNCFLAG_CDECL
+    _restype_ = _C.c_int
+    _argtypes_ = (_C.c_void_p, _C.POINTER(Call), _C.POINTER(_C.c_uint64))
 
 
-class LayerAfter(CFuncPtr):
+class LayerAfter(_Callbacks.CFuncPtr):
     """Called after the call has returned, also if an inner layer refused it.
 
     It takes ``user_data``, ``call``, ``note`` and ``status``.
     """
 
-    _flags_ = FUNCFLAG_CDECL
+    _flags_ = _Callbacks.FUNCFLAG_CDECL
     _restype_ = None
-    _argtypes_ = (c_void_p, POINTER(Call), c_uint64, c_int)
+    _argtypes_ = (_C.c_void_p, _C.POINTER(Call), _C.c_uint64, _C.c_int)
 
 
-class LayerFinish(CFuncPtr):
+class LayerFinish(_Callbacks.CFuncPtr):
     """Called when the library ends.
 
     It takes ``user_data``.
     """
 
-    _flags_ = FUNCFLAG_CDECL
+    _flags_ = _Callbacks.FUNCFLAG_CDECL
     _restype_ = None
-    _argtypes_ = (c_void_p,)
+    _argtypes_ = (_C.c_void_p,)
 
 
-class Layer(Structure):
+class Layer(_C.Structure):
     """A layer of the program.
 
     Its functions run on the thread that makes the call, so on several threads at once. They may
@@ -319,9 +302,9 @@ class Layer(Structure):
     """At the end; may be ``None``."""
 
     _fields_ = [
-        ("size", c_size_t),
-        ("name", c_char_p),
-        ("user_data", c_void_p),
+        ("size", _C.c_size_t),
+        ("name", _C.c_char_p),
+        ("user_data", _C.c_void_p),
         ("before", LayerBefore),
         ("after", LayerAfter),
         ("finish", LayerFinish),
@@ -336,9 +319,10 @@ class Layer(Structure):
         after: LayerAfter | None = None,
         finish: LayerFinish | None = None,
     ) -> None:
-        super().__init__(
-            size=sizeof(Layer),
-            name=encode_or_null(name),
+        _C.Structure.__init__(
+            self,
+            size=_C.sizeof(Layer),
+            name=_Text.encode_or_null(name),
             user_data=user_data,
             before=LayerBefore() if before is None else before,
             after=LayerAfter() if after is None else after,
@@ -346,7 +330,7 @@ class Layer(Structure):
         )
 
 
-class Options(Structure):
+class Options(_C.Structure):
     """Options of ``init``.
 
     Options that are left out are taken from the environment variables.
@@ -361,13 +345,18 @@ class Options(Structure):
     layers: bytes | None
     """The layers, as in ``TENON_LAYERS``: ``"validate,trace"``. Empty: none."""
 
-    _fields_ = [("size", c_size_t), ("plugin_path", c_char_p), ("layers", c_char_p)]
+    _fields_ = [("size", _C.c_size_t), ("plugin_path", _C.c_char_p), ("layers", _C.c_char_p)]
 
     def __init__(self, *, plugin_path: str | None = None, layers: str | None = None) -> None:
-        super().__init__(size=sizeof(Options), plugin_path=encode_or_null(plugin_path), layers=encode_or_null(layers))
+        _C.Structure.__init__(
+            self,
+            size=_C.sizeof(Options),
+            plugin_path=_Text.encode_or_null(plugin_path),
+            layers=_Text.encode_or_null(layers),
+        )
 
 
-class OperatorTensor(Structure):
+class OperatorTensor(_C.Structure):
     """A tensor in device memory."""
 
     data: int | None
@@ -378,32 +367,32 @@ class OperatorTensor(Structure):
     """The number of the element type."""
     rank: int
     """Number of dimensions; 0 for a single number."""
-    dims: _Pointer[c_size_t]
+    dims: _C._Pointer[_C.c_size_t]
     """Length of each dimension."""
-    strides: _Pointer[c_ssize_t]
+    strides: _C._Pointer[_C.c_ssize_t]
     """Distance between neighbours along each dimension, in elements. It may be zero or negative."""
 
     _fields_ = [
-        ("data", c_void_p),
-        ("data_type", c_int),
-        ("rank", c_size_t),
-        ("dims", POINTER(c_size_t)),
-        ("strides", POINTER(c_ssize_t)),
+        ("data", _C.c_void_p),
+        ("data_type", _C.c_int),
+        ("rank", _C.c_size_t),
+        ("dims", _C.POINTER(_C.c_size_t)),
+        ("strides", _C.POINTER(_C.c_ssize_t)),
     ]
 
 
-class OperatorShape(Structure):
+class OperatorShape(_C.Structure):
     """The shape of a tensor."""
 
     rank: int
     """Number of dimensions."""
-    dims: Array[c_size_t]
+    dims: _C.Array[_C.c_size_t]
     """Length of each dimension; those from ``rank`` on are 0."""
 
-    _fields_ = [("rank", c_size_t), ("dims", c_size_t * 16)]
+    _fields_ = [("rank", _C.c_size_t), ("dims", _C.c_size_t * 16)]
 
 
-class OperatorKind(NamedNumber):
+class OperatorKind(_Numbers.NamedNumber):
     """The type of the values of an argument."""
 
     ABSENT = 0
@@ -418,7 +407,7 @@ class OperatorKind(NamedNumber):
     """The bytes of a text in UTF-8."""
 
 
-class OperatorArgument(Structure):
+class OperatorArgument(_C.Structure):
     """An argument of an operator."""
 
     kind: int
@@ -428,10 +417,10 @@ class OperatorArgument(Structure):
     values: int | None
     """The address of the first value."""
 
-    _fields_ = [("kind", c_int), ("count", c_size_t), ("values", c_void_p)]
+    _fields_ = [("kind", _C.c_int), ("count", _C.c_size_t), ("values", _C.c_void_p)]
 
 
-class LoadOptions(Structure):
+class LoadOptions(_C.Structure):
     """Options of ``tenon_plugin_load``.
 
     Options that are left out have their default.
@@ -448,15 +437,19 @@ class LoadOptions(Structure):
     lazy: bool
     """True if unresolved symbols are accepted; calling one ends the process."""
 
-    _fields_ = [("size", c_size_t), ("release", c_char_p), ("name", c_char_p), ("lazy", c_bool)]
+    _fields_ = [("size", _C.c_size_t), ("release", _C.c_char_p), ("name", _C.c_char_p), ("lazy", _C.c_bool)]
 
     def __init__(self, *, release: str | None = None, name: str | None = None, lazy: bool = False) -> None:
-        super().__init__(
-            size=sizeof(LoadOptions), release=encode_or_null(release), name=encode_or_null(name), lazy=lazy
+        _C.Structure.__init__(
+            self,
+            size=_C.sizeof(LoadOptions),
+            release=_Text.encode_or_null(release),
+            name=_Text.encode_or_null(name),
+            lazy=lazy,
         )
 
 
-class PluginInfo(Structure):
+class PluginInfo(_C.Structure):
     """Information about a plugin.
 
     The strings belong to the library and stay valid until the plugin is unloaded.
@@ -475,24 +468,24 @@ class PluginInfo(Structure):
     """
     recognition: bytes | None
     """The way in which the release was detected, as a clause whose subject "it" is the plugin."""
-    version: Array[c_size_t]
+    version: _C.Array[_C.c_size_t]
     """The version of the interface that the plugin states: major, minor, patch."""
     open_devices: int
     """Number of open devices."""
 
     _fields_ = [
-        ("name", c_char_p),
-        ("path", c_char_p),
-        ("device_type", c_char_p),
-        ("sub_device_type", c_char_p),
-        ("release", c_char_p),
-        ("recognition", c_char_p),
-        ("version", c_size_t * 3),
-        ("open_devices", c_size_t),
+        ("name", _C.c_char_p),
+        ("path", _C.c_char_p),
+        ("device_type", _C.c_char_p),
+        ("sub_device_type", _C.c_char_p),
+        ("release", _C.c_char_p),
+        ("recognition", _C.c_char_p),
+        ("version", _C.c_size_t * 3),
+        ("open_devices", _C.c_size_t),
     ]
 
 
-class PluginFailure(Structure):
+class PluginFailure(_C.Structure):
     """A plugin, manifest or folder that could not be loaded.
 
     The strings belong to the library and stay valid until it is shut down.
@@ -503,10 +496,10 @@ class PluginFailure(Structure):
     reason: bytes | None
     """The reason."""
 
-    _fields_ = [("path", c_char_p), ("reason", c_char_p)]
+    _fields_ = [("path", _C.c_char_p), ("reason", _C.c_char_p)]
 
 
-class PoolStatistics(Structure):
+class PoolStatistics(_C.Structure):
     """Statistics of a pool.
 
     Sizes are in bytes and count blocks, which may be larger than the requests.
@@ -530,17 +523,17 @@ class PoolStatistics(Structure):
     """Number of device allocations that were divided into several blocks."""
 
     _fields_ = [
-        ("in_use", c_size_t),
-        ("cached", c_size_t),
-        ("peak", c_size_t),
-        ("from_device", c_size_t),
-        ("hits", c_uint64),
-        ("misses", c_uint64),
-        ("splits", c_uint64),
+        ("in_use", _C.c_size_t),
+        ("cached", _C.c_size_t),
+        ("peak", _C.c_size_t),
+        ("from_device", _C.c_size_t),
+        ("hits", _C.c_uint64),
+        ("misses", _C.c_uint64),
+        ("splits", _C.c_uint64),
     ]
 
 
-_pool_allocate = bind("tenon_pool_allocate", c_void_p, c_size_t, c_void_p, POINTER(c_void_p))
+_pool_allocate = _Library.bind("tenon_pool_allocate", _C.c_void_p, _C.c_size_t, _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def pool_allocate(device: int, size: int, stream: int) -> int:
@@ -564,14 +557,14 @@ def pool_allocate(device: int, size: int, stream: int) -> int:
 
     Threads: any thread, also several at once.
     """
-    ptr = c_void_p()
+    ptr = _C.c_void_p()
     status = _pool_allocate(device, size, stream, ptr)
     if status:
-        failed(status)
+        _Check.failed(status)
     return ptr.value or 0
 
 
-_pool_free = bind("tenon_pool_free", c_void_p, c_void_p, c_void_p)
+_pool_free = _Library.bind("tenon_pool_free", _C.c_void_p, _C.c_void_p, _C.c_void_p)
 
 
 def pool_free(device: int, ptr: int, stream: int) -> None:
@@ -595,10 +588,10 @@ def pool_free(device: int, ptr: int, stream: int) -> None:
     """
     status = _pool_free(device, ptr, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_pool_get_statistics = bind("tenon_pool_get_statistics", c_void_p, POINTER(PoolStatistics))
+_pool_get_statistics = _Library.bind("tenon_pool_get_statistics", _C.c_void_p, _C.POINTER(PoolStatistics))
 
 
 def pool_get_statistics(device: int) -> PoolStatistics:
@@ -619,11 +612,11 @@ def pool_get_statistics(device: int) -> PoolStatistics:
     statistics = PoolStatistics()
     status = _pool_get_statistics(device, statistics)
     if status:
-        failed(status)
+        _Check.failed(status)
     return statistics
 
 
-_pool_trim = bind("tenon_pool_trim", c_void_p, c_size_t)
+_pool_trim = _Library.bind("tenon_pool_trim", _C.c_void_p, _C.c_size_t)
 
 
 def pool_trim(device: int, keep: int) -> None:
@@ -642,10 +635,10 @@ def pool_trim(device: int, keep: int) -> None:
     """
     status = _pool_trim(device, keep)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_buffer_create = bind("tenon_buffer_create", c_void_p, c_size_t, c_void_p, POINTER(c_void_p))
+_buffer_create = _Library.bind("tenon_buffer_create", _C.c_void_p, _C.c_size_t, _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def buffer_create(device: int, size: int, stream: int) -> int:
@@ -667,14 +660,14 @@ def buffer_create(device: int, size: int, stream: int) -> int:
 
     Threads: any thread, also several at once.
     """
-    buffer = c_void_p()
+    buffer = _C.c_void_p()
     status = _buffer_create(device, size, stream, buffer)
     if status:
-        failed(status)
+        _Check.failed(status)
     return buffer.value or 0
 
 
-_buffer_destroy = bind("tenon_buffer_destroy", c_void_p, c_void_p)
+_buffer_destroy = _Library.bind("tenon_buffer_destroy", _C.c_void_p, _C.c_void_p)
 
 
 def buffer_destroy(buffer: int, stream: int) -> None:
@@ -691,10 +684,10 @@ def buffer_destroy(buffer: int, stream: int) -> None:
     """
     status = _buffer_destroy(buffer, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_buffer_address = bind("tenon_buffer_address", c_void_p, POINTER(c_void_p))
+_buffer_address = _Library.bind("tenon_buffer_address", _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def buffer_address(buffer: int) -> int:
@@ -711,14 +704,14 @@ def buffer_address(buffer: int) -> int:
 
     Threads: any thread, also several at once.
     """
-    address = c_void_p()
+    address = _C.c_void_p()
     status = _buffer_address(buffer, address)
     if status:
-        failed(status)
+        _Check.failed(status)
     return address.value or 0
 
 
-_buffer_size = bind("tenon_buffer_size", c_void_p, POINTER(c_size_t))
+_buffer_size = _Library.bind("tenon_buffer_size", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def buffer_size(buffer: int) -> int:
@@ -735,14 +728,14 @@ def buffer_size(buffer: int) -> int:
 
     Threads: any thread, also several at once.
     """
-    size = c_size_t()
+    size = _C.c_size_t()
     status = _buffer_size(buffer, size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return size.value
 
 
-_buffer_device = bind("tenon_buffer_device", c_void_p, POINTER(c_void_p))
+_buffer_device = _Library.bind("tenon_buffer_device", _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def buffer_device(buffer: int) -> int:
@@ -759,14 +752,14 @@ def buffer_device(buffer: int) -> int:
 
     Threads: any thread, also several at once.
     """
-    device = c_void_p()
+    device = _C.c_void_p()
     status = _buffer_device(buffer, device)
     if status:
-        failed(status)
+        _Check.failed(status)
     return device.value or 0
 
 
-_device_count = bind("tenon_device_count", c_char_p, POINTER(c_size_t))
+_device_count = _Library.bind("tenon_device_count", _C.c_char_p, _C.POINTER(_C.c_size_t))
 
 
 def device_count(type: str | None = None) -> int:
@@ -790,14 +783,14 @@ def device_count(type: str | None = None) -> int:
 
     Threads: any thread, also several at once.
     """
-    count = c_size_t()
-    status = _device_count(encode_or_null(type), count)
+    count = _C.c_size_t()
+    status = _device_count(_Text.encode_or_null(type), count)
     if status:
-        failed(status)
+        _Check.failed(status)
     return count.value
 
 
-_device_open = bind("tenon_device_open", c_char_p, c_int, POINTER(c_void_p))
+_device_open = _Library.bind("tenon_device_open", _C.c_char_p, _C.c_int, _C.POINTER(_C.c_void_p))
 
 
 def device_open(type: str | None, ordinal: int) -> int:
@@ -824,14 +817,14 @@ def device_open(type: str | None, ordinal: int) -> int:
 
     Threads: any thread, also several at once; the calls run one after the other.
     """
-    device = c_void_p()
-    status = _device_open(encode_or_null(type), ordinal, device)
+    device = _C.c_void_p()
+    status = _device_open(_Text.encode_or_null(type), ordinal, device)
     if status:
-        failed(status)
+        _Check.failed(status)
     return device.value or 0
 
 
-_plugin_open_device = bind("tenon_plugin_open_device", c_void_p, c_int, POINTER(c_void_p))
+_plugin_open_device = _Library.bind("tenon_plugin_open_device", _C.c_void_p, _C.c_int, _C.POINTER(_C.c_void_p))
 
 
 def plugin_open_device(plugin: int, ordinal: int) -> int:
@@ -853,14 +846,14 @@ def plugin_open_device(plugin: int, ordinal: int) -> int:
 
     Threads: any thread, also several at once; the calls run one after the other.
     """
-    device = c_void_p()
+    device = _C.c_void_p()
     status = _plugin_open_device(plugin, ordinal, device)
     if status:
-        failed(status)
+        _Check.failed(status)
     return device.value or 0
 
 
-_device_close = bind("tenon_device_close", c_void_p)
+_device_close = _Library.bind("tenon_device_close", _C.c_void_p)
 
 
 def device_close(device: int) -> None:
@@ -885,10 +878,10 @@ def device_close(device: int) -> None:
     """
     status = _device_close(device)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_device_make_current = bind("tenon_device_make_current", c_void_p)
+_device_make_current = _Library.bind("tenon_device_make_current", _C.c_void_p)
 
 
 def device_make_current(device: int) -> None:
@@ -908,10 +901,10 @@ def device_make_current(device: int) -> None:
     """
     status = _device_make_current(device)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_device_current = bind("tenon_device_current", POINTER(c_void_p))
+_device_current = _Library.bind("tenon_device_current", _C.POINTER(_C.c_void_p))
 
 
 def device_current() -> int:
@@ -925,14 +918,14 @@ def device_current() -> int:
 
     Threads: any thread, also several at once; each has its own current device.
     """
-    device = c_void_p()
+    device = _C.c_void_p()
     status = _device_current(device)
     if status:
-        failed(status)
+        _Check.failed(status)
     return device.value or 0
 
 
-_device_get_info = bind("tenon_device_get_info", c_void_p, POINTER(DeviceInfo))
+_device_get_info = _Library.bind("tenon_device_get_info", _C.c_void_p, _C.POINTER(DeviceInfo))
 
 
 def device_get_info(device: int) -> DeviceInfo:
@@ -952,11 +945,11 @@ def device_get_info(device: int) -> DeviceInfo:
     info = DeviceInfo()
     status = _device_get_info(device, info)
     if status:
-        failed(status)
+        _Check.failed(status)
     return info
 
 
-_device_report = bind("tenon_device_report", c_void_p, POINTER(ReportEntry), POINTER(c_size_t))
+_device_report = _Library.bind("tenon_device_report", _C.c_void_p, _C.POINTER(ReportEntry), _C.POINTER(_C.c_size_t))
 
 
 def device_report(device: int) -> list[ReportEntry]:
@@ -974,11 +967,11 @@ def device_report(device: int) -> list[ReportEntry]:
     Threads: any thread, also several at once. The count of a function that is running on another
     thread may not be up to date.
     """
-    entries = filled(ReportEntry, lambda entries, count: _device_report(device, entries, count))
-    return list(entries)
+    entries = _Arrays.filled(ReportEntry, lambda entries, count: _device_report(device, entries, count))
+    return _B.list(entries)
 
 
-_device_report_text = bind("tenon_device_report_text", c_void_p, c_char_p, POINTER(c_size_t))
+_device_report_text = _Library.bind("tenon_device_report_text", _C.c_void_p, _C.c_char_p, _C.POINTER(_C.c_size_t))
 
 
 def device_report_text(device: int) -> str:
@@ -995,11 +988,11 @@ def device_report_text(device: int) -> str:
 
     Threads: any thread, also several at once.
     """
-    text = filled(c_char, lambda text, size: _device_report_text(device, text, size))
-    return decode(text.value)
+    text = _Arrays.filled(_C.c_char, lambda text, size: _device_report_text(device, text, size))
+    return _Text.decode(text.value)
 
 
-_device_report_json = bind("tenon_device_report_json", c_void_p, c_char_p, POINTER(c_size_t))
+_device_report_json = _Library.bind("tenon_device_report_json", _C.c_void_p, _C.c_char_p, _C.POINTER(_C.c_size_t))
 
 
 def device_report_json(device: int) -> str:
@@ -1017,11 +1010,11 @@ def device_report_json(device: int) -> str:
 
     Threads: any thread, also several at once.
     """
-    text = filled(c_char, lambda text, size: _device_report_json(device, text, size))
-    return decode(text.value)
+    text = _Arrays.filled(_C.c_char, lambda text, size: _device_report_json(device, text, size))
+    return _Text.decode(text.value)
 
 
-_error_last = bind("tenon_error_last", POINTER(Error))
+_error_last = _Library.bind("tenon_error_last", _C.POINTER(Error))
 
 
 def error_last() -> Error:
@@ -1040,11 +1033,11 @@ def error_last() -> Error:
     error = Error()
     status = _error_last(error)
     if status:
-        failed(status)
+        _Check.failed(status)
     return error
 
 
-_error_text = bind("tenon_error_text", restype=c_char_p)
+_error_text = _Library.bind("tenon_error_text", restype=_C.c_char_p)
 
 
 def error_text() -> str:
@@ -1056,10 +1049,10 @@ def error_text() -> str:
     Threads: any thread, also several at once; each has its own last error.
     """
     answer: bytes | None = _error_text()
-    return decode(answer)
+    return _Text.decode(answer)
 
 
-_status_name = bind("tenon_status_name", c_int, restype=c_char_p)
+_status_name = _Library.bind("tenon_status_name", _C.c_int, restype=_C.c_char_p)
 
 
 def status_name(status: int) -> str:
@@ -1074,10 +1067,10 @@ def status_name(status: int) -> str:
     Threads: any thread, also several at once.
     """
     answer: bytes | None = _status_name(status)
-    return decode(answer)
+    return _Text.decode(answer)
 
 
-_status_string = bind("tenon_status_string", c_int, restype=c_char_p)
+_status_string = _Library.bind("tenon_status_string", _C.c_int, restype=_C.c_char_p)
 
 
 def status_string(status: int) -> str:
@@ -1092,10 +1085,10 @@ def status_string(status: int) -> str:
     Threads: any thread, also several at once.
     """
     answer: bytes | None = _status_string(status)
-    return decode(answer)
+    return _Text.decode(answer)
 
 
-_layers_enable = bind("tenon_layers_enable", c_char_p)
+_layers_enable = _Library.bind("tenon_layers_enable", _C.c_char_p)
 
 
 def layers_enable(names: str) -> None:
@@ -1115,12 +1108,12 @@ def layers_enable(names: str) -> None:
 
     Threads: any thread, also several at once; the calls run one after the other.
     """
-    status = _layers_enable(encode(names))
+    status = _layers_enable(_Text.encode(names))
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_layer_register = bind("tenon_layer_register", POINTER(Layer))
+_layer_register = _Library.bind("tenon_layer_register", _C.POINTER(Layer))
 
 
 def layer_register(layer: Layer) -> None:
@@ -1141,10 +1134,10 @@ def layer_register(layer: Layer) -> None:
     """
     status = _layer_register(layer)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_init = bind("tenon_init", POINTER(Options))
+_init = _Library.bind("tenon_init", _C.POINTER(Options))
 
 
 def init(options: Options | None = None) -> None:
@@ -1177,10 +1170,10 @@ def init(options: Options | None = None) -> None:
     """
     status = _init(options)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_shutdown = bind("tenon_shutdown")
+_shutdown = _Library.bind("tenon_shutdown")
 
 
 def shutdown() -> None:
@@ -1202,10 +1195,10 @@ def shutdown() -> None:
     """
     status = _shutdown()
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_abandon = bind("tenon_abandon")
+_abandon = _Library.bind("tenon_abandon")
 
 
 def abandon() -> None:
@@ -1219,10 +1212,12 @@ def abandon() -> None:
     """
     status = _abandon()
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_operator_supported = bind("tenon_operator_supported", c_void_p, c_char_p, c_int, POINTER(c_bool))
+_operator_supported = _Library.bind(
+    "tenon_operator_supported", _C.c_void_p, _C.c_char_p, _C.c_int, _C.POINTER(_C.c_bool)
+)
 
 
 def operator_supported(device: int, method: str, data_type: int) -> bool:
@@ -1241,14 +1236,16 @@ def operator_supported(device: int, method: str, data_type: int) -> bool:
 
     Threads: any thread, also several at once.
     """
-    supported = c_bool()
-    status = _operator_supported(device, encode(method), data_type, supported)
+    supported = _C.c_bool()
+    status = _operator_supported(device, _Text.encode(method), data_type, supported)
     if status:
-        failed(status)
+        _Check.failed(status)
     return supported.value
 
 
-_operator_call = bind("tenon_operator_call", c_void_p, c_void_p, c_char_p, c_int, POINTER(OperatorArgument), c_size_t)
+_operator_call = _Library.bind(
+    "tenon_operator_call", _C.c_void_p, _C.c_void_p, _C.c_char_p, _C.c_int, _C.POINTER(OperatorArgument), _C.c_size_t
+)
 
 
 def operator_call(
@@ -1281,20 +1278,20 @@ def operator_call(
 
     Threads: any thread, also several at once.
     """
-    status = _operator_call(device, stream, encode(method), data_type, arguments, count)
+    status = _operator_call(device, stream, _Text.encode(method), data_type, arguments, count)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_operator_infer_shape = bind(
+_operator_infer_shape = _Library.bind(
     "tenon_operator_infer_shape",
-    c_void_p,
-    c_void_p,
-    c_char_p,
-    c_int,
-    POINTER(OperatorArgument),
-    c_size_t,
-    POINTER(OperatorShape),
+    _C.c_void_p,
+    _C.c_void_p,
+    _C.c_char_p,
+    _C.c_int,
+    _C.POINTER(OperatorArgument),
+    _C.c_size_t,
+    _C.POINTER(OperatorShape),
 )
 
 
@@ -1327,13 +1324,13 @@ def operator_infer_shape(
     Threads: any thread, also several at once.
     """
     shape = OperatorShape()
-    status = _operator_infer_shape(device, stream, encode(method), data_type, arguments, count, shape)
+    status = _operator_infer_shape(device, stream, _Text.encode(method), data_type, arguments, count, shape)
     if status:
-        failed(status)
+        _Check.failed(status)
     return shape
 
 
-_load_plugin = bind("tenon_load_plugin", c_char_p, POINTER(LoadOptions), POINTER(c_void_p))
+_load_plugin = _Library.bind("tenon_load_plugin", _C.c_char_p, _C.POINTER(LoadOptions), _C.POINTER(_C.c_void_p))
 
 
 def load_plugin(path: str, options: LoadOptions | None = None) -> int:
@@ -1359,14 +1356,14 @@ def load_plugin(path: str, options: LoadOptions | None = None) -> int:
 
     Threads: any thread, also several at once; the calls run one after the other.
     """
-    plugin = c_void_p()
-    status = _load_plugin(encode(path), options, plugin)
+    plugin = _C.c_void_p()
+    status = _load_plugin(_Text.encode(path), options, plugin)
     if status:
-        failed(status)
+        _Check.failed(status)
     return plugin.value or 0
 
 
-_unload_plugin = bind("tenon_unload_plugin", c_void_p)
+_unload_plugin = _Library.bind("tenon_unload_plugin", _C.c_void_p)
 
 
 def unload_plugin(plugin: int) -> None:
@@ -1387,10 +1384,10 @@ def unload_plugin(plugin: int) -> None:
     """
     status = _unload_plugin(plugin)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_plugin_count = bind("tenon_plugin_count", POINTER(c_size_t))
+_plugin_count = _Library.bind("tenon_plugin_count", _C.POINTER(_C.c_size_t))
 
 
 def plugin_count() -> int:
@@ -1405,14 +1402,14 @@ def plugin_count() -> int:
 
     Threads: any thread, also several at once.
     """
-    count = c_size_t()
+    count = _C.c_size_t()
     status = _plugin_count(count)
     if status:
-        failed(status)
+        _Check.failed(status)
     return count.value
 
 
-_plugin_get = bind("tenon_plugin_get", c_size_t, POINTER(c_void_p))
+_plugin_get = _Library.bind("tenon_plugin_get", _C.c_size_t, _C.POINTER(_C.c_void_p))
 
 
 def plugin_get(index: int) -> int:
@@ -1432,14 +1429,14 @@ def plugin_get(index: int) -> int:
 
     Threads: any thread, also several at once.
     """
-    plugin = c_void_p()
+    plugin = _C.c_void_p()
     status = _plugin_get(index, plugin)
     if status:
-        failed(status)
+        _Check.failed(status)
     return plugin.value or 0
 
 
-_plugin_find = bind("tenon_plugin_find", c_char_p, POINTER(c_void_p))
+_plugin_find = _Library.bind("tenon_plugin_find", _C.c_char_p, _C.POINTER(_C.c_void_p))
 
 
 def plugin_find(device_type: str | None = None) -> int:
@@ -1459,14 +1456,14 @@ def plugin_find(device_type: str | None = None) -> int:
 
     Threads: any thread, also several at once.
     """
-    plugin = c_void_p()
-    status = _plugin_find(encode_or_null(device_type), plugin)
+    plugin = _C.c_void_p()
+    status = _plugin_find(_Text.encode_or_null(device_type), plugin)
     if status:
-        failed(status)
+        _Check.failed(status)
     return plugin.value or 0
 
 
-_plugin_get_info = bind("tenon_plugin_get_info", c_void_p, POINTER(PluginInfo))
+_plugin_get_info = _Library.bind("tenon_plugin_get_info", _C.c_void_p, _C.POINTER(PluginInfo))
 
 
 def plugin_get_info(plugin: int) -> PluginInfo:
@@ -1486,11 +1483,11 @@ def plugin_get_info(plugin: int) -> PluginInfo:
     info = PluginInfo()
     status = _plugin_get_info(plugin, info)
     if status:
-        failed(status)
+        _Check.failed(status)
     return info
 
 
-_plugin_failures = bind("tenon_plugin_failures", POINTER(PluginFailure), POINTER(c_size_t))
+_plugin_failures = _Library.bind("tenon_plugin_failures", _C.POINTER(PluginFailure), _C.POINTER(_C.c_size_t))
 
 
 def plugin_failures() -> list[PluginFailure]:
@@ -1505,11 +1502,11 @@ def plugin_failures() -> list[PluginFailure]:
 
     Threads: any thread, also several at once.
     """
-    failures = filled(PluginFailure, lambda failures, count: _plugin_failures(failures, count))
-    return list(failures)
+    failures = _Arrays.filled(PluginFailure, lambda failures, count: _plugin_failures(failures, count))
+    return _B.list(failures)
 
 
-_version = bind("tenon_version", restype=c_uint32)
+_version = _Library.bind("tenon_version", restype=_C.c_uint32)
 
 
 def version() -> int:
@@ -1525,7 +1522,7 @@ def version() -> int:
     return answer
 
 
-_version_string = bind("tenon_version_string", restype=c_char_p)
+_version_string = _Library.bind("tenon_version_string", restype=_C.c_char_p)
 
 
 def version_string() -> str:
@@ -1537,4 +1534,4 @@ def version_string() -> str:
     Threads: any thread, also several at once.
     """
     answer: bytes | None = _version_string()
-    return decode(answer)
+    return _Text.decode(answer)

@@ -22,33 +22,19 @@ done. A function with a leading underscore is the ctypes function, which returns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ctypes import (
-    POINTER,
-    c_bool,
-    c_char,
-    c_char_p,
-    c_float,
-    c_int,
-    c_int32,
-    c_int64,
-    c_size_t,
-    c_uint8,
-    c_uint32,
-    c_uint64,
-    c_ulonglong,
-    c_void_p,
-)
+import builtins as _B
+import ctypes as _C
+from collections import abc as _Abc
 
-from .arrays import filled, packed
-from .check import failed
-from .library import bind
-from .text import decode, encode
+from . import arrays as _Arrays
+from . import check as _Check
+from . import library as _Library
+from . import text as _Text
 from .types import CaptureMode, CaptureStatus, CollectiveRootId, GraphHookManager, StreamCallback
 
 # Devices: Initialisation of the backend and of each device, the current device, and versions.
 
-_initialize = bind("tenon_initialize", c_void_p)
+_initialize = _Library.bind("tenon_initialize", _C.c_void_p)
 
 
 def initialize(plugin: int) -> None:
@@ -68,10 +54,10 @@ def initialize(plugin: int) -> None:
     """
     status = _initialize(plugin)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_finalize = bind("tenon_finalize", c_void_p)
+_finalize = _Library.bind("tenon_finalize", _C.c_void_p)
 
 
 def finalize(plugin: int) -> None:
@@ -91,10 +77,10 @@ def finalize(plugin: int) -> None:
     """
     status = _finalize(plugin)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_init_device = bind("tenon_init_device", c_void_p)
+_init_device = _Library.bind("tenon_init_device", _C.c_void_p)
 
 
 def init_device(device: int) -> None:
@@ -114,10 +100,10 @@ def init_device(device: int) -> None:
     """
     status = _init_device(device)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_deinit_device = bind("tenon_deinit_device", c_void_p)
+_deinit_device = _Library.bind("tenon_deinit_device", _C.c_void_p)
 
 
 def deinit_device(device: int) -> None:
@@ -137,10 +123,10 @@ def deinit_device(device: int) -> None:
     """
     status = _deinit_device(device)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_set_device = bind("tenon_set_device", c_void_p)
+_set_device = _Library.bind("tenon_set_device", _C.c_void_p)
 
 
 def set_device(device: int) -> None:
@@ -160,10 +146,10 @@ def set_device(device: int) -> None:
     """
     status = _set_device(device)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_get_device = bind("tenon_get_device", c_void_p, POINTER(c_void_p))
+_get_device = _Library.bind("tenon_get_device", _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def get_device(plugin: int) -> int:
@@ -186,14 +172,14 @@ def get_device(plugin: int) -> int:
 
     See also: ``set_device``.
     """
-    device = c_void_p()
+    device = _C.c_void_p()
     status = _get_device(plugin, device)
     if status:
-        failed(status)
+        _Check.failed(status)
     return device.value or 0
 
 
-_synchronize_device = bind("tenon_synchronize_device", c_void_p)
+_synchronize_device = _Library.bind("tenon_synchronize_device", _C.c_void_p)
 
 
 def synchronize_device(device: int) -> None:
@@ -219,10 +205,10 @@ def synchronize_device(device: int) -> None:
     """
     status = _synchronize_device(device)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_get_device_count = bind("tenon_get_device_count", c_void_p, POINTER(c_size_t))
+_get_device_count = _Library.bind("tenon_get_device_count", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def get_device_count(plugin: int) -> int:
@@ -245,14 +231,14 @@ def get_device_count(plugin: int) -> int:
 
     See also: ``get_device_list``.
     """
-    count = c_size_t()
+    count = _C.c_size_t()
     status = _get_device_count(plugin, count)
     if status:
-        failed(status)
+        _Check.failed(status)
     return count.value
 
 
-_get_device_list = bind("tenon_get_device_list", c_void_p, POINTER(c_size_t))
+_get_device_list = _Library.bind("tenon_get_device_list", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def get_device_list(plugin: int) -> list[int]:
@@ -273,14 +259,14 @@ def get_device_list(plugin: int) -> list[int]:
 
     See also: ``get_device_count``.
     """
-    devices = (c_size_t * get_device_count(plugin))()
+    devices = (_C.c_size_t * get_device_count(plugin))()
     status = _get_device_list(plugin, devices)
     if status:
-        failed(status)
-    return list(devices)
+        _Check.failed(status)
+    return _B.list(devices)
 
 
-_get_compute_capability = bind("tenon_get_compute_capability", c_void_p, POINTER(c_size_t))
+_get_compute_capability = _Library.bind("tenon_get_compute_capability", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def get_compute_capability(device: int) -> int:
@@ -304,14 +290,14 @@ def get_compute_capability(device: int) -> int:
 
     See also: ``get_runtime_version``, ``get_driver_version``, ``get_device_properties``.
     """
-    compute_capability = c_size_t()
+    compute_capability = _C.c_size_t()
     status = _get_compute_capability(device, compute_capability)
     if status:
-        failed(status)
+        _Check.failed(status)
     return compute_capability.value
 
 
-_get_runtime_version = bind("tenon_get_runtime_version", c_void_p, POINTER(c_size_t))
+_get_runtime_version = _Library.bind("tenon_get_runtime_version", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def get_runtime_version(device: int) -> int:
@@ -335,14 +321,14 @@ def get_runtime_version(device: int) -> int:
 
     See also: ``get_driver_version``.
     """
-    version = c_size_t()
+    version = _C.c_size_t()
     status = _get_runtime_version(device, version)
     if status:
-        failed(status)
+        _Check.failed(status)
     return version.value
 
 
-_get_driver_version = bind("tenon_get_driver_version", c_void_p, POINTER(c_size_t))
+_get_driver_version = _Library.bind("tenon_get_driver_version", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def get_driver_version(device: int) -> int:
@@ -366,16 +352,18 @@ def get_driver_version(device: int) -> int:
 
     See also: ``get_runtime_version``.
     """
-    version = c_size_t()
+    version = _C.c_size_t()
     status = _get_driver_version(device, version)
     if status:
-        failed(status)
+        _Check.failed(status)
     return version.value
 
 
 # Memory: Allocation, copies, fills, and the sizes that configure the host's allocator.
 
-_device_memory_allocate = bind("tenon_device_memory_allocate", c_void_p, POINTER(c_void_p), c_size_t)
+_device_memory_allocate = _Library.bind(
+    "tenon_device_memory_allocate", _C.c_void_p, _C.POINTER(_C.c_void_p), _C.c_size_t
+)
 
 
 def device_memory_allocate(device: int, size: int) -> int:
@@ -401,14 +389,14 @@ def device_memory_allocate(device: int, size: int) -> int:
 
     See also: ``device_memory_deallocate``, ``device_memory_stats``.
     """
-    ptr = c_void_p()
+    ptr = _C.c_void_p()
     status = _device_memory_allocate(device, ptr, size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return ptr.value or 0
 
 
-_device_memory_deallocate = bind("tenon_device_memory_deallocate", c_void_p, c_void_p, c_size_t)
+_device_memory_deallocate = _Library.bind("tenon_device_memory_deallocate", _C.c_void_p, _C.c_void_p, _C.c_size_t)
 
 
 def device_memory_deallocate(device: int, ptr: int, size: int) -> None:
@@ -434,10 +422,10 @@ def device_memory_deallocate(device: int, ptr: int, size: int) -> None:
     """
     status = _device_memory_deallocate(device, ptr, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_device_memory_set = bind("tenon_device_memory_set", c_void_p, c_void_p, c_uint8, c_size_t)
+_device_memory_set = _Library.bind("tenon_device_memory_set", _C.c_void_p, _C.c_void_p, _C.c_uint8, _C.c_size_t)
 
 
 def device_memory_set(device: int, ptr: int, value: int, size: int) -> None:
@@ -470,10 +458,10 @@ def device_memory_set(device: int, ptr: int, value: int, size: int) -> None:
     """
     status = _device_memory_set(device, ptr, value, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_host_memory_allocate = bind("tenon_host_memory_allocate", c_void_p, POINTER(c_void_p), c_size_t)
+_host_memory_allocate = _Library.bind("tenon_host_memory_allocate", _C.c_void_p, _C.POINTER(_C.c_void_p), _C.c_size_t)
 
 
 def host_memory_allocate(device: int, size: int) -> int:
@@ -504,14 +492,14 @@ def host_memory_allocate(device: int, size: int) -> int:
 
     See also: ``host_memory_deallocate``, ``async_memory_copy_h2d``.
     """
-    ptr = c_void_p()
+    ptr = _C.c_void_p()
     status = _host_memory_allocate(device, ptr, size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return ptr.value or 0
 
 
-_host_memory_deallocate = bind("tenon_host_memory_deallocate", c_void_p, c_void_p, c_size_t)
+_host_memory_deallocate = _Library.bind("tenon_host_memory_deallocate", _C.c_void_p, _C.c_void_p, _C.c_size_t)
 
 
 def host_memory_deallocate(device: int, ptr: int, size: int) -> None:
@@ -541,10 +529,12 @@ def host_memory_deallocate(device: int, ptr: int, size: int) -> None:
     """
     status = _host_memory_deallocate(device, ptr, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_unified_memory_allocate = bind("tenon_unified_memory_allocate", c_void_p, POINTER(c_void_p), c_size_t)
+_unified_memory_allocate = _Library.bind(
+    "tenon_unified_memory_allocate", _C.c_void_p, _C.POINTER(_C.c_void_p), _C.c_size_t
+)
 
 
 def unified_memory_allocate(device: int, size: int) -> int:
@@ -573,14 +563,14 @@ def unified_memory_allocate(device: int, size: int) -> int:
 
     See also: ``unified_memory_deallocate``.
     """
-    ptr = c_void_p()
+    ptr = _C.c_void_p()
     status = _unified_memory_allocate(device, ptr, size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return ptr.value or 0
 
 
-_unified_memory_deallocate = bind("tenon_unified_memory_deallocate", c_void_p, c_void_p, c_size_t)
+_unified_memory_deallocate = _Library.bind("tenon_unified_memory_deallocate", _C.c_void_p, _C.c_void_p, _C.c_size_t)
 
 
 def unified_memory_deallocate(device: int, ptr: int, size: int) -> None:
@@ -608,10 +598,10 @@ def unified_memory_deallocate(device: int, ptr: int, size: int) -> None:
     """
     status = _unified_memory_deallocate(device, ptr, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_memory_copy_h2d = bind("tenon_memory_copy_h2d", c_void_p, c_void_p, c_void_p, c_size_t)
+_memory_copy_h2d = _Library.bind("tenon_memory_copy_h2d", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t)
 
 
 def memory_copy_h2d(device: int, dst: int, src: int, size: int) -> None:
@@ -641,10 +631,10 @@ def memory_copy_h2d(device: int, dst: int, src: int, size: int) -> None:
     """
     status = _memory_copy_h2d(device, dst, src, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_memory_copy_d2h = bind("tenon_memory_copy_d2h", c_void_p, c_void_p, c_void_p, c_size_t)
+_memory_copy_d2h = _Library.bind("tenon_memory_copy_d2h", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t)
 
 
 def memory_copy_d2h(device: int, dst: int, src: int, size: int) -> None:
@@ -674,10 +664,10 @@ def memory_copy_d2h(device: int, dst: int, src: int, size: int) -> None:
     """
     status = _memory_copy_d2h(device, dst, src, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_memory_copy_d2d = bind("tenon_memory_copy_d2d", c_void_p, c_void_p, c_void_p, c_size_t)
+_memory_copy_d2d = _Library.bind("tenon_memory_copy_d2d", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t)
 
 
 def memory_copy_d2d(device: int, dst: int, src: int, size: int) -> None:
@@ -711,10 +701,12 @@ def memory_copy_d2d(device: int, dst: int, src: int, size: int) -> None:
     """
     status = _memory_copy_d2d(device, dst, src, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_memory_copy_p2p = bind("tenon_memory_copy_p2p", c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
+_memory_copy_p2p = _Library.bind(
+    "tenon_memory_copy_p2p", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t
+)
 
 
 def memory_copy_p2p(dst_device: int, src_device: int, dst: int, src: int, size: int) -> None:
@@ -750,10 +742,12 @@ def memory_copy_p2p(dst_device: int, src_device: int, dst: int, src: int, size: 
     """
     status = _memory_copy_p2p(dst_device, src_device, dst, src, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_async_memory_copy_h2d = bind("tenon_async_memory_copy_h2d", c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
+_async_memory_copy_h2d = _Library.bind(
+    "tenon_async_memory_copy_h2d", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t
+)
 
 
 def async_memory_copy_h2d(device: int, stream: int, dst: int, src: int, size: int) -> None:
@@ -792,10 +786,12 @@ def async_memory_copy_h2d(device: int, stream: int, dst: int, src: int, size: in
     """
     status = _async_memory_copy_h2d(device, stream, dst, src, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_async_memory_copy_d2h = bind("tenon_async_memory_copy_d2h", c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
+_async_memory_copy_d2h = _Library.bind(
+    "tenon_async_memory_copy_d2h", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t
+)
 
 
 def async_memory_copy_d2h(device: int, stream: int, dst: int, src: int, size: int) -> None:
@@ -837,10 +833,12 @@ def async_memory_copy_d2h(device: int, stream: int, dst: int, src: int, size: in
     """
     status = _async_memory_copy_d2h(device, stream, dst, src, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_async_memory_copy_d2d = bind("tenon_async_memory_copy_d2d", c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
+_async_memory_copy_d2d = _Library.bind(
+    "tenon_async_memory_copy_d2d", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t
+)
 
 
 def async_memory_copy_d2d(device: int, stream: int, dst: int, src: int, size: int) -> None:
@@ -878,10 +876,12 @@ def async_memory_copy_d2d(device: int, stream: int, dst: int, src: int, size: in
     """
     status = _async_memory_copy_d2d(device, stream, dst, src, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_async_memory_copy_p2p = bind("tenon_async_memory_copy_p2p", c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
+_async_memory_copy_p2p = _Library.bind(
+    "tenon_async_memory_copy_p2p", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t
+)
 
 
 def async_memory_copy_p2p(dst_device: int, src_device: int, stream: int, dst: int, src: int, size: int) -> None:
@@ -920,10 +920,12 @@ def async_memory_copy_p2p(dst_device: int, src_device: int, stream: int, dst: in
     """
     status = _async_memory_copy_p2p(dst_device, src_device, stream, dst, src, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_device_memory_stats = bind("tenon_device_memory_stats", c_void_p, POINTER(c_size_t), POINTER(c_size_t))
+_device_memory_stats = _Library.bind(
+    "tenon_device_memory_stats", _C.c_void_p, _C.POINTER(_C.c_size_t), _C.POINTER(_C.c_size_t)
+)
 
 
 def device_memory_stats(device: int) -> tuple[int, int]:
@@ -950,15 +952,17 @@ def device_memory_stats(device: int) -> tuple[int, int]:
 
     See also: ``device_init_alloc_size``, ``device_realloc_size``, ``device_max_alloc_size``.
     """
-    total_memory = c_size_t()
-    free_memory = c_size_t()
+    total_memory = _C.c_size_t()
+    free_memory = _C.c_size_t()
     status = _device_memory_stats(device, total_memory, free_memory)
     if status:
-        failed(status)
+        _Check.failed(status)
     return total_memory.value, free_memory.value
 
 
-_async_memory_fill = bind("tenon_async_memory_fill", c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_size_t)
+_async_memory_fill = _Library.bind(
+    "tenon_async_memory_fill", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t, _C.c_size_t
+)
 
 
 def async_memory_fill(device: int, stream: int, dst: int, pattern: int, pattern_size: int, size: int) -> None:
@@ -999,10 +1003,10 @@ def async_memory_fill(device: int, stream: int, dst: int, pattern: int, pattern_
     """
     status = _async_memory_fill(device, stream, dst, pattern, pattern_size, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_device_min_chunk_size = bind("tenon_device_min_chunk_size", c_void_p, POINTER(c_size_t))
+_device_min_chunk_size = _Library.bind("tenon_device_min_chunk_size", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def device_min_chunk_size(device: int) -> int:
@@ -1027,14 +1031,14 @@ def device_min_chunk_size(device: int) -> int:
 
     See also: ``device_extra_padding_size``, ``device_max_chunk_size``.
     """
-    count = c_size_t()
+    count = _C.c_size_t()
     status = _device_min_chunk_size(device, count)
     if status:
-        failed(status)
+        _Check.failed(status)
     return count.value
 
 
-_device_max_chunk_size = bind("tenon_device_max_chunk_size", c_void_p, POINTER(c_size_t))
+_device_max_chunk_size = _Library.bind("tenon_device_max_chunk_size", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def device_max_chunk_size(device: int) -> int:
@@ -1059,14 +1063,14 @@ def device_max_chunk_size(device: int) -> int:
 
     See also: ``device_max_alloc_size``, ``device_min_chunk_size``.
     """
-    count = c_size_t()
+    count = _C.c_size_t()
     status = _device_max_chunk_size(device, count)
     if status:
-        failed(status)
+        _Check.failed(status)
     return count.value
 
 
-_device_max_alloc_size = bind("tenon_device_max_alloc_size", c_void_p, POINTER(c_size_t))
+_device_max_alloc_size = _Library.bind("tenon_device_max_alloc_size", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def device_max_alloc_size(device: int) -> int:
@@ -1090,14 +1094,14 @@ def device_max_alloc_size(device: int) -> int:
 
     See also: ``device_max_chunk_size``, ``device_init_alloc_size``, ``device_realloc_size``.
     """
-    count = c_size_t()
+    count = _C.c_size_t()
     status = _device_max_alloc_size(device, count)
     if status:
-        failed(status)
+        _Check.failed(status)
     return count.value
 
 
-_device_extra_padding_size = bind("tenon_device_extra_padding_size", c_void_p, POINTER(c_size_t))
+_device_extra_padding_size = _Library.bind("tenon_device_extra_padding_size", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def device_extra_padding_size(device: int) -> int:
@@ -1122,14 +1126,14 @@ def device_extra_padding_size(device: int) -> int:
 
     See also: ``device_min_chunk_size``.
     """
-    size = c_size_t()
+    size = _C.c_size_t()
     status = _device_extra_padding_size(device, size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return size.value
 
 
-_device_init_alloc_size = bind("tenon_device_init_alloc_size", c_void_p, POINTER(c_size_t))
+_device_init_alloc_size = _Library.bind("tenon_device_init_alloc_size", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def device_init_alloc_size(device: int) -> int:
@@ -1154,14 +1158,14 @@ def device_init_alloc_size(device: int) -> int:
 
     See also: ``device_realloc_size``, ``device_memory_stats``.
     """
-    size = c_size_t()
+    size = _C.c_size_t()
     status = _device_init_alloc_size(device, size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return size.value
 
 
-_device_realloc_size = bind("tenon_device_realloc_size", c_void_p, POINTER(c_size_t))
+_device_realloc_size = _Library.bind("tenon_device_realloc_size", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def device_realloc_size(device: int) -> int:
@@ -1186,16 +1190,16 @@ def device_realloc_size(device: int) -> int:
 
     See also: ``device_init_alloc_size``, ``device_memory_stats``.
     """
-    size = c_size_t()
+    size = _C.c_size_t()
     status = _device_realloc_size(device, size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return size.value
 
 
 # Streams: Queues of work that a device runs in order.
 
-_create_stream = bind("tenon_create_stream", c_void_p, POINTER(c_void_p))
+_create_stream = _Library.bind("tenon_create_stream", _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def create_stream(device: int) -> int:
@@ -1221,14 +1225,14 @@ def create_stream(device: int) -> int:
 
     See also: ``destroy_stream``, ``synchronize_stream``.
     """
-    stream = c_void_p()
+    stream = _C.c_void_p()
     status = _create_stream(device, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
     return stream.value or 0
 
 
-_destroy_stream = bind("tenon_destroy_stream", c_void_p, c_void_p)
+_destroy_stream = _Library.bind("tenon_destroy_stream", _C.c_void_p, _C.c_void_p)
 
 
 def destroy_stream(device: int, stream: int) -> None:
@@ -1255,10 +1259,10 @@ def destroy_stream(device: int, stream: int) -> None:
     """
     status = _destroy_stream(device, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_query_stream = bind("tenon_query_stream", c_void_p, c_void_p, POINTER(c_bool))
+_query_stream = _Library.bind("tenon_query_stream", _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_bool))
 
 
 def query_stream(device: int, stream: int) -> bool:
@@ -1285,14 +1289,14 @@ def query_stream(device: int, stream: int) -> bool:
 
     See also: ``synchronize_stream``, ``query_event``.
     """
-    answer = c_bool()
+    answer = _C.c_bool()
     status = _query_stream(device, stream, answer)
     if status:
-        failed(status)
+        _Check.failed(status)
     return answer.value
 
 
-_synchronize_stream = bind("tenon_synchronize_stream", c_void_p, c_void_p)
+_synchronize_stream = _Library.bind("tenon_synchronize_stream", _C.c_void_p, _C.c_void_p)
 
 
 def synchronize_stream(device: int, stream: int) -> None:
@@ -1322,10 +1326,10 @@ def synchronize_stream(device: int, stream: int) -> None:
     """
     status = _synchronize_stream(device, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_stream_add_callback = bind("tenon_stream_add_callback", c_void_p, c_void_p, StreamCallback, c_void_p)
+_stream_add_callback = _Library.bind("tenon_stream_add_callback", _C.c_void_p, _C.c_void_p, StreamCallback, _C.c_void_p)
 
 
 def stream_add_callback(device: int, stream: int, callback: StreamCallback, user_data: int) -> None:
@@ -1356,10 +1360,10 @@ def stream_add_callback(device: int, stream: int, callback: StreamCallback, user
     """
     status = _stream_add_callback(device, stream, callback, user_data)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_stream_wait_event = bind("tenon_stream_wait_event", c_void_p, c_void_p, c_void_p)
+_stream_wait_event = _Library.bind("tenon_stream_wait_event", _C.c_void_p, _C.c_void_p, _C.c_void_p)
 
 
 def stream_wait_event(device: int, stream: int, event: int) -> None:
@@ -1393,12 +1397,12 @@ def stream_wait_event(device: int, stream: int, event: int) -> None:
     """
     status = _stream_wait_event(device, stream, event)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
 # Events: Events: points in a stream that the host and other streams can wait for.
 
-_create_event = bind("tenon_create_event", c_void_p, POINTER(c_void_p))
+_create_event = _Library.bind("tenon_create_event", _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def create_event(device: int) -> int:
@@ -1422,14 +1426,14 @@ def create_event(device: int) -> int:
 
     See also: ``destroy_event``, ``record_event``.
     """
-    event = c_void_p()
+    event = _C.c_void_p()
     status = _create_event(device, event)
     if status:
-        failed(status)
+        _Check.failed(status)
     return event.value or 0
 
 
-_destroy_event = bind("tenon_destroy_event", c_void_p, c_void_p)
+_destroy_event = _Library.bind("tenon_destroy_event", _C.c_void_p, _C.c_void_p)
 
 
 def destroy_event(device: int, event: int) -> None:
@@ -1454,10 +1458,10 @@ def destroy_event(device: int, event: int) -> None:
     """
     status = _destroy_event(device, event)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_record_event = bind("tenon_record_event", c_void_p, c_void_p, c_void_p)
+_record_event = _Library.bind("tenon_record_event", _C.c_void_p, _C.c_void_p, _C.c_void_p)
 
 
 def record_event(device: int, stream: int, event: int) -> None:
@@ -1487,10 +1491,10 @@ def record_event(device: int, stream: int, event: int) -> None:
     """
     status = _record_event(device, stream, event)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_query_event = bind("tenon_query_event", c_void_p, c_void_p, POINTER(c_bool))
+_query_event = _Library.bind("tenon_query_event", _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_bool))
 
 
 def query_event(device: int, event: int) -> bool:
@@ -1518,14 +1522,14 @@ def query_event(device: int, event: int) -> bool:
 
     See also: ``synchronize_event``, ``query_stream``.
     """
-    answer = c_bool()
+    answer = _C.c_bool()
     status = _query_event(device, event, answer)
     if status:
-        failed(status)
+        _Check.failed(status)
     return answer.value
 
 
-_synchronize_event = bind("tenon_synchronize_event", c_void_p, c_void_p)
+_synchronize_event = _Library.bind("tenon_synchronize_event", _C.c_void_p, _C.c_void_p)
 
 
 def synchronize_event(device: int, event: int) -> None:
@@ -1553,10 +1557,12 @@ def synchronize_event(device: int, event: int) -> None:
     """
     status = _synchronize_event(device, event)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_event_elapsed_time = bind("tenon_event_elapsed_time", c_void_p, c_void_p, c_void_p, POINTER(c_int64))
+_event_elapsed_time = _Library.bind(
+    "tenon_event_elapsed_time", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_int64)
+)
 
 
 def event_elapsed_time(device: int, start: int, end: int) -> int:
@@ -1587,16 +1593,16 @@ def event_elapsed_time(device: int, start: int, end: int) -> int:
 
     See also: ``record_event``, ``query_event``.
     """
-    elapsed = c_int64()
+    elapsed = _C.c_int64()
     status = _event_elapsed_time(device, start, end, elapsed)
     if status:
-        failed(status)
+        _Check.failed(status)
     return elapsed.value
 
 
 # Properties: Properties of a device, and the data types and layouts of tensors.
 
-_get_device_properties = bind("tenon_get_device_properties", c_void_p, c_void_p)
+_get_device_properties = _Library.bind("tenon_get_device_properties", _C.c_void_p, _C.c_void_p)
 
 
 def get_device_properties(device: int, device_properties: int) -> None:
@@ -1623,10 +1629,10 @@ def get_device_properties(device: int, device_properties: int) -> None:
     """
     status = _get_device_properties(device, device_properties)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_get_multi_process = bind("tenon_get_multi_process", c_void_p, POINTER(c_size_t))
+_get_multi_process = _Library.bind("tenon_get_multi_process", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def get_multi_process(device: int) -> int:
@@ -1651,14 +1657,14 @@ def get_multi_process(device: int) -> int:
 
     See also: ``get_max_threads_per_mp``, ``get_max_threads_per_block``.
     """
-    multi_process = c_size_t()
+    multi_process = _C.c_size_t()
     status = _get_multi_process(device, multi_process)
     if status:
-        failed(status)
+        _Check.failed(status)
     return multi_process.value
 
 
-_get_max_threads_per_mp = bind("tenon_get_max_threads_per_mp", c_void_p, POINTER(c_size_t))
+_get_max_threads_per_mp = _Library.bind("tenon_get_max_threads_per_mp", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def get_max_threads_per_mp(device: int) -> int:
@@ -1683,14 +1689,14 @@ def get_max_threads_per_mp(device: int) -> int:
 
     See also: ``get_multi_process``, ``get_max_threads_per_block``.
     """
-    threads_per_mp = c_size_t()
+    threads_per_mp = _C.c_size_t()
     status = _get_max_threads_per_mp(device, threads_per_mp)
     if status:
-        failed(status)
+        _Check.failed(status)
     return threads_per_mp.value
 
 
-_get_max_threads_per_block = bind("tenon_get_max_threads_per_block", c_void_p, POINTER(c_size_t))
+_get_max_threads_per_block = _Library.bind("tenon_get_max_threads_per_block", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def get_max_threads_per_block(device: int) -> int:
@@ -1715,14 +1721,14 @@ def get_max_threads_per_block(device: int) -> int:
 
     See also: ``get_max_threads_per_mp``, ``get_max_grid_dim_size``.
     """
-    threads_per_block = c_size_t()
+    threads_per_block = _C.c_size_t()
     status = _get_max_threads_per_block(device, threads_per_block)
     if status:
-        failed(status)
+        _Check.failed(status)
     return threads_per_block.value
 
 
-_get_max_grid_dim_size = bind("tenon_get_max_grid_dim_size", c_void_p, POINTER(c_uint32))
+_get_max_grid_dim_size = _Library.bind("tenon_get_max_grid_dim_size", _C.c_void_p, _C.POINTER(_C.c_uint32))
 
 
 def get_max_grid_dim_size(device: int) -> list[int]:
@@ -1747,14 +1753,14 @@ def get_max_grid_dim_size(device: int) -> list[int]:
 
     See also: ``get_max_threads_per_block``.
     """
-    grid_dim_size = (c_uint32 * 3)()
+    grid_dim_size = (_C.c_uint32 * 3)()
     status = _get_max_grid_dim_size(device, grid_dim_size)
     if status:
-        failed(status)
-    return list(grid_dim_size)
+        _Check.failed(status)
+    return _B.list(grid_dim_size)
 
 
-_is_float16_supported = bind("tenon_is_float16_supported", c_void_p, POINTER(c_bool))
+_is_float16_supported = _Library.bind("tenon_is_float16_supported", _C.c_void_p, _C.POINTER(_C.c_bool))
 
 
 def is_float16_supported(device: int) -> bool:
@@ -1779,14 +1785,14 @@ def is_float16_supported(device: int) -> bool:
 
     See also: ``is_bfloat16_supported``.
     """
-    supported = c_bool()
+    supported = _C.c_bool()
     status = _is_float16_supported(device, supported)
     if status:
-        failed(status)
+        _Check.failed(status)
     return supported.value
 
 
-_is_bfloat16_supported = bind("tenon_is_bfloat16_supported", c_void_p, POINTER(c_bool))
+_is_bfloat16_supported = _Library.bind("tenon_is_bfloat16_supported", _C.c_void_p, _C.POINTER(_C.c_bool))
 
 
 def is_bfloat16_supported(device: int) -> bool:
@@ -1811,14 +1817,14 @@ def is_bfloat16_supported(device: int) -> bool:
 
     See also: ``is_float16_supported``.
     """
-    supported = c_bool()
+    supported = _C.c_bool()
     status = _is_bfloat16_supported(device, supported)
     if status:
-        failed(status)
+        _Check.failed(status)
     return supported.value
 
 
-_is_dnn_supported = bind("tenon_is_dnn_supported", c_void_p, POINTER(c_bool))
+_is_dnn_supported = _Library.bind("tenon_is_dnn_supported", _C.c_void_p, _C.POINTER(_C.c_bool))
 
 
 def is_dnn_supported(device: int) -> bool:
@@ -1843,14 +1849,16 @@ def is_dnn_supported(device: int) -> bool:
 
     See also: ``is_float16_supported``, ``init_blas_handle``.
     """
-    supported = c_bool()
+    supported = _C.c_bool()
     status = _is_dnn_supported(device, supported)
     if status:
-        failed(status)
+        _Check.failed(status)
     return supported.value
 
 
-_init_eigen_device = bind("tenon_init_eigen_device", c_void_p, c_void_p, POINTER(c_void_p), c_void_p, c_void_p)
+_init_eigen_device = _Library.bind(
+    "tenon_init_eigen_device", _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_void_p), _C.c_void_p, _C.c_void_p
+)
 
 
 def init_eigen_device(plugin: int, place: int, stream: int, allocator: int) -> int:
@@ -1880,14 +1888,14 @@ def init_eigen_device(plugin: int, place: int, stream: int, allocator: int) -> i
 
     See also: ``destroy_eigen_device``.
     """
-    eigen_device = c_void_p()
+    eigen_device = _C.c_void_p()
     status = _init_eigen_device(plugin, place, eigen_device, stream, allocator)
     if status:
-        failed(status)
+        _Check.failed(status)
     return eigen_device.value or 0
 
 
-_destroy_eigen_device = bind("tenon_destroy_eigen_device", c_void_p, POINTER(c_void_p))
+_destroy_eigen_device = _Library.bind("tenon_destroy_eigen_device", _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def destroy_eigen_device(device: int, eigen_device: int) -> None:
@@ -1911,14 +1919,14 @@ def destroy_eigen_device(device: int, eigen_device: int) -> None:
 
     See also: ``init_eigen_device``.
     """
-    status = _destroy_eigen_device(device, c_void_p(eigen_device))
+    status = _destroy_eigen_device(device, _C.c_void_p(eigen_device))
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
 # Collectives: Communication among the devices of several processes, like NCCL.
 
-_xccl_get_comm_name = bind("tenon_xccl_get_comm_name", c_void_p, c_void_p, c_char_p)
+_xccl_get_comm_name = _Library.bind("tenon_xccl_get_comm_name", _C.c_void_p, _C.c_void_p, _C.c_char_p)
 
 
 def xccl_get_comm_name(plugin: int, comm: int) -> str:
@@ -1943,14 +1951,14 @@ def xccl_get_comm_name(plugin: int, comm: int) -> str:
 
     See also: ``xccl_comm_init_rank``.
     """
-    comm_name = (c_char * 128)()
+    comm_name = (_C.c_char * 128)()
     status = _xccl_get_comm_name(plugin, comm, comm_name)
     if status:
-        failed(status)
-    return decode(comm_name.value)
+        _Check.failed(status)
+    return _Text.decode(comm_name.value)
 
 
-_xccl_get_unique_id_size = bind("tenon_xccl_get_unique_id_size", c_void_p, POINTER(c_size_t))
+_xccl_get_unique_id_size = _Library.bind("tenon_xccl_get_unique_id_size", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def xccl_get_unique_id_size(plugin: int) -> int:
@@ -1972,14 +1980,14 @@ def xccl_get_unique_id_size(plugin: int) -> int:
 
     See also: ``xccl_get_unique_id``.
     """
-    size = c_size_t()
+    size = _C.c_size_t()
     status = _xccl_get_unique_id_size(plugin, size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return size.value
 
 
-_xccl_get_unique_id = bind("tenon_xccl_get_unique_id", c_void_p, POINTER(CollectiveRootId))
+_xccl_get_unique_id = _Library.bind("tenon_xccl_get_unique_id", _C.c_void_p, _C.POINTER(CollectiveRootId))
 
 
 def xccl_get_unique_id(plugin: int, unique_id: CollectiveRootId) -> None:
@@ -2005,11 +2013,16 @@ def xccl_get_unique_id(plugin: int, unique_id: CollectiveRootId) -> None:
     """
     status = _xccl_get_unique_id(plugin, unique_id)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_comm_init_rank = bind(
-    "tenon_xccl_comm_init_rank", c_void_p, c_size_t, POINTER(CollectiveRootId), c_size_t, POINTER(c_void_p)
+_xccl_comm_init_rank = _Library.bind(
+    "tenon_xccl_comm_init_rank",
+    _C.c_void_p,
+    _C.c_size_t,
+    _C.POINTER(CollectiveRootId),
+    _C.c_size_t,
+    _C.POINTER(_C.c_void_p),
 )
 
 
@@ -2040,14 +2053,14 @@ def xccl_comm_init_rank(plugin: int, ranks: int, unique_id: CollectiveRootId, ra
 
     See also: ``xccl_get_unique_id``, ``xccl_destroy_comm``.
     """
-    comm = c_void_p()
+    comm = _C.c_void_p()
     status = _xccl_comm_init_rank(plugin, ranks, unique_id, rank, comm)
     if status:
-        failed(status)
+        _Check.failed(status)
     return comm.value or 0
 
 
-_xccl_destroy_comm = bind("tenon_xccl_destroy_comm", c_void_p, c_void_p)
+_xccl_destroy_comm = _Library.bind("tenon_xccl_destroy_comm", _C.c_void_p, _C.c_void_p)
 
 
 def xccl_destroy_comm(plugin: int, comm: int) -> None:
@@ -2069,11 +2082,19 @@ def xccl_destroy_comm(plugin: int, comm: int) -> None:
     """
     status = _xccl_destroy_comm(plugin, comm)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_all_reduce = bind(
-    "tenon_xccl_all_reduce", c_void_p, c_void_p, c_void_p, c_size_t, c_int, c_int, c_void_p, c_void_p
+_xccl_all_reduce = _Library.bind(
+    "tenon_xccl_all_reduce",
+    _C.c_void_p,
+    _C.c_void_p,
+    _C.c_void_p,
+    _C.c_size_t,
+    _C.c_int,
+    _C.c_int,
+    _C.c_void_p,
+    _C.c_void_p,
 )
 
 
@@ -2112,10 +2133,12 @@ def xccl_all_reduce(
     """
     status = _xccl_all_reduce(plugin, send_buf, recv_buf, count, data_type, op, comm, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_broadcast = bind("tenon_xccl_broadcast", c_void_p, c_void_p, c_size_t, c_int, c_size_t, c_void_p, c_void_p)
+_xccl_broadcast = _Library.bind(
+    "tenon_xccl_broadcast", _C.c_void_p, _C.c_void_p, _C.c_size_t, _C.c_int, _C.c_size_t, _C.c_void_p, _C.c_void_p
+)
 
 
 def xccl_broadcast(plugin: int, buf: int, count: int, data_type: int, root: int, comm: int, stream: int) -> None:
@@ -2148,11 +2171,20 @@ def xccl_broadcast(plugin: int, buf: int, count: int, data_type: int, root: int,
     """
     status = _xccl_broadcast(plugin, buf, count, data_type, root, comm, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_reduce = bind(
-    "tenon_xccl_reduce", c_void_p, c_void_p, c_void_p, c_size_t, c_int, c_int, c_size_t, c_void_p, c_void_p
+_xccl_reduce = _Library.bind(
+    "tenon_xccl_reduce",
+    _C.c_void_p,
+    _C.c_void_p,
+    _C.c_void_p,
+    _C.c_size_t,
+    _C.c_int,
+    _C.c_int,
+    _C.c_size_t,
+    _C.c_void_p,
+    _C.c_void_p,
 )
 
 
@@ -2192,10 +2224,12 @@ def xccl_reduce(
     """
     status = _xccl_reduce(plugin, send_buf, recv_buf, count, data_type, op, root, comm, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_all_gather = bind("tenon_xccl_all_gather", c_void_p, c_void_p, c_void_p, c_size_t, c_int, c_void_p, c_void_p)
+_xccl_all_gather = _Library.bind(
+    "tenon_xccl_all_gather", _C.c_void_p, _C.c_void_p, _C.c_void_p, _C.c_size_t, _C.c_int, _C.c_void_p, _C.c_void_p
+)
 
 
 def xccl_all_gather(
@@ -2231,11 +2265,19 @@ def xccl_all_gather(
     """
     status = _xccl_all_gather(plugin, send_buf, recv_buf, count, data_type, comm, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_reduce_scatter = bind(
-    "tenon_xccl_reduce_scatter", c_void_p, c_void_p, c_void_p, c_size_t, c_int, c_int, c_void_p, c_void_p
+_xccl_reduce_scatter = _Library.bind(
+    "tenon_xccl_reduce_scatter",
+    _C.c_void_p,
+    _C.c_void_p,
+    _C.c_void_p,
+    _C.c_size_t,
+    _C.c_int,
+    _C.c_int,
+    _C.c_void_p,
+    _C.c_void_p,
 )
 
 
@@ -2274,10 +2316,10 @@ def xccl_reduce_scatter(
     """
     status = _xccl_reduce_scatter(plugin, send_buf, recv_buf, count, data_type, op, comm, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_group_start = bind("tenon_xccl_group_start", c_void_p)
+_xccl_group_start = _Library.bind("tenon_xccl_group_start", _C.c_void_p)
 
 
 def xccl_group_start(plugin: int) -> None:
@@ -2301,10 +2343,10 @@ def xccl_group_start(plugin: int) -> None:
     """
     status = _xccl_group_start(plugin)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_group_end = bind("tenon_xccl_group_end", c_void_p)
+_xccl_group_end = _Library.bind("tenon_xccl_group_end", _C.c_void_p)
 
 
 def xccl_group_end(plugin: int) -> None:
@@ -2328,10 +2370,12 @@ def xccl_group_end(plugin: int) -> None:
     """
     status = _xccl_group_end(plugin)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_send = bind("tenon_xccl_send", c_void_p, c_void_p, c_size_t, c_int, c_size_t, c_void_p, c_void_p)
+_xccl_send = _Library.bind(
+    "tenon_xccl_send", _C.c_void_p, _C.c_void_p, _C.c_size_t, _C.c_int, _C.c_size_t, _C.c_void_p, _C.c_void_p
+)
 
 
 def xccl_send(plugin: int, send_buf: int, count: int, data_type: int, dest_rank: int, comm: int, stream: int) -> None:
@@ -2365,10 +2409,12 @@ def xccl_send(plugin: int, send_buf: int, count: int, data_type: int, dest_rank:
     """
     status = _xccl_send(plugin, send_buf, count, data_type, dest_rank, comm, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_recv = bind("tenon_xccl_recv", c_void_p, c_void_p, c_size_t, c_int, c_size_t, c_void_p, c_void_p)
+_xccl_recv = _Library.bind(
+    "tenon_xccl_recv", _C.c_void_p, _C.c_void_p, _C.c_size_t, _C.c_int, _C.c_size_t, _C.c_void_p, _C.c_void_p
+)
 
 
 def xccl_recv(plugin: int, recv_buf: int, count: int, data_type: int, src_rank: int, comm: int, stream: int) -> None:
@@ -2401,33 +2447,33 @@ def xccl_recv(plugin: int, recv_buf: int, count: int, data_type: int, src_rank: 
     """
     status = _xccl_recv(plugin, recv_buf, count, data_type, src_rank, comm, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_xccl_all_to_all = bind(
+_xccl_all_to_all = _Library.bind(
     "tenon_xccl_all_to_all",
-    c_void_p,
-    POINTER(c_void_p),
-    POINTER(c_size_t),
-    POINTER(c_int),
-    POINTER(c_void_p),
-    POINTER(c_size_t),
-    POINTER(c_int),
-    c_size_t,
-    c_size_t,
-    c_void_p,
-    c_void_p,
+    _C.c_void_p,
+    _C.POINTER(_C.c_void_p),
+    _C.POINTER(_C.c_size_t),
+    _C.POINTER(_C.c_int),
+    _C.POINTER(_C.c_void_p),
+    _C.POINTER(_C.c_size_t),
+    _C.POINTER(_C.c_int),
+    _C.c_size_t,
+    _C.c_size_t,
+    _C.c_void_p,
+    _C.c_void_p,
 )
 
 
 def xccl_all_to_all(
     plugin: int,
-    send_buf: Sequence[int],
-    send_count: Sequence[int],
-    send_dtype: Sequence[int],
-    recv_buf: Sequence[int],
-    recv_count: Sequence[int],
-    recv_dtype: Sequence[int],
+    send_buf: _Abc.Sequence[int],
+    send_count: _Abc.Sequence[int],
+    send_dtype: _Abc.Sequence[int],
+    recv_buf: _Abc.Sequence[int],
+    recv_count: _Abc.Sequence[int],
+    recv_dtype: _Abc.Sequence[int],
     rank: int,
     comm: int,
     stream: int,
@@ -2468,27 +2514,27 @@ def xccl_all_to_all(
 
     See also: ``xccl_send``, ``xccl_recv``, ``xccl_all_gather``.
     """
-    nranks = len(send_buf)
+    nranks = _B.len(send_buf)
     status = _xccl_all_to_all(
         plugin,
-        packed(c_void_p, send_buf, nranks),
-        packed(c_size_t, send_count, nranks),
-        packed(c_int, send_dtype, nranks),
-        packed(c_void_p, recv_buf, nranks),
-        packed(c_size_t, recv_count, nranks),
-        packed(c_int, recv_dtype, nranks),
+        _Arrays.packed(_C.c_void_p, send_buf, nranks),
+        _Arrays.packed(_C.c_size_t, send_count, nranks),
+        _Arrays.packed(_C.c_int, send_dtype, nranks),
+        _Arrays.packed(_C.c_void_p, recv_buf, nranks),
+        _Arrays.packed(_C.c_size_t, recv_count, nranks),
+        _Arrays.packed(_C.c_int, recv_dtype, nranks),
         rank,
         nranks,
         comm,
         stream,
     )
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
 # Profiler: Device tracing for the profiler of the host.
 
-_profiler_initialize = bind("tenon_profiler_initialize", c_void_p, c_void_p, POINTER(c_void_p))
+_profiler_initialize = _Library.bind("tenon_profiler_initialize", _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def profiler_initialize(plugin: int, prof: int) -> int:
@@ -2512,14 +2558,14 @@ def profiler_initialize(plugin: int, prof: int) -> int:
 
     See also: ``profiler_finalize``, ``profiler_prepare_tracing``.
     """
-    user_data = c_void_p()
+    user_data = _C.c_void_p()
     status = _profiler_initialize(plugin, prof, user_data)
     if status:
-        failed(status)
+        _Check.failed(status)
     return user_data.value or 0
 
 
-_profiler_finalize = bind("tenon_profiler_finalize", c_void_p, c_void_p, c_void_p)
+_profiler_finalize = _Library.bind("tenon_profiler_finalize", _C.c_void_p, _C.c_void_p, _C.c_void_p)
 
 
 def profiler_finalize(plugin: int, prof: int, user_data: int) -> None:
@@ -2545,10 +2591,10 @@ def profiler_finalize(plugin: int, prof: int, user_data: int) -> None:
     """
     status = _profiler_finalize(plugin, prof, user_data)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_profiler_prepare_tracing = bind("tenon_profiler_prepare_tracing", c_void_p, c_void_p, c_void_p)
+_profiler_prepare_tracing = _Library.bind("tenon_profiler_prepare_tracing", _C.c_void_p, _C.c_void_p, _C.c_void_p)
 
 
 def profiler_prepare_tracing(plugin: int, prof: int, user_data: int) -> None:
@@ -2572,10 +2618,10 @@ def profiler_prepare_tracing(plugin: int, prof: int, user_data: int) -> None:
     """
     status = _profiler_prepare_tracing(plugin, prof, user_data)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_profiler_start_tracing = bind("tenon_profiler_start_tracing", c_void_p, c_void_p, c_void_p)
+_profiler_start_tracing = _Library.bind("tenon_profiler_start_tracing", _C.c_void_p, _C.c_void_p, _C.c_void_p)
 
 
 def profiler_start_tracing(plugin: int, prof: int, user_data: int) -> None:
@@ -2599,10 +2645,10 @@ def profiler_start_tracing(plugin: int, prof: int, user_data: int) -> None:
     """
     status = _profiler_start_tracing(plugin, prof, user_data)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_profiler_stop_tracing = bind("tenon_profiler_stop_tracing", c_void_p, c_void_p, c_void_p)
+_profiler_stop_tracing = _Library.bind("tenon_profiler_stop_tracing", _C.c_void_p, _C.c_void_p, _C.c_void_p)
 
 
 def profiler_stop_tracing(plugin: int, prof: int, user_data: int) -> None:
@@ -2626,10 +2672,12 @@ def profiler_stop_tracing(plugin: int, prof: int, user_data: int) -> None:
     """
     status = _profiler_stop_tracing(plugin, prof, user_data)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_profiler_collect_trace_data = bind("tenon_profiler_collect_trace_data", c_void_p, c_void_p, c_uint64, c_void_p)
+_profiler_collect_trace_data = _Library.bind(
+    "tenon_profiler_collect_trace_data", _C.c_void_p, _C.c_void_p, _C.c_uint64, _C.c_void_p
+)
 
 
 def profiler_collect_trace_data(plugin: int, prof: int, start_ns: int, user_data: int) -> None:
@@ -2655,12 +2703,12 @@ def profiler_collect_trace_data(plugin: int, prof: int, start_ns: int, user_data
     """
     status = _profiler_collect_trace_data(plugin, prof, start_ns, user_data)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
 # Linear algebra: BLAS and BLASLt handles, and one vector operation.
 
-_init_blas_handle = bind("tenon_init_blas_handle", c_void_p, POINTER(c_void_p), c_void_p)
+_init_blas_handle = _Library.bind("tenon_init_blas_handle", _C.c_void_p, _C.POINTER(_C.c_void_p), _C.c_void_p)
 
 
 def init_blas_handle(device: int, stream: int) -> int:
@@ -2686,14 +2734,14 @@ def init_blas_handle(device: int, stream: int) -> int:
 
     See also: ``destroy_blas_handle``, ``blas_set_math_mode``, ``init_blaslt_handle``.
     """
-    blas_handle = c_void_p()
+    blas_handle = _C.c_void_p()
     status = _init_blas_handle(device, blas_handle, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
     return blas_handle.value or 0
 
 
-_blas_set_math_mode = bind("tenon_blas_set_math_mode", c_void_p, c_void_p, c_int32)
+_blas_set_math_mode = _Library.bind("tenon_blas_set_math_mode", _C.c_void_p, _C.c_void_p, _C.c_int32)
 
 
 def blas_set_math_mode(device: int, blas_handle: int, math_mode: int) -> None:
@@ -2721,10 +2769,10 @@ def blas_set_math_mode(device: int, blas_handle: int, math_mode: int) -> None:
     """
     status = _blas_set_math_mode(device, blas_handle, math_mode)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_init_blaslt_handle = bind("tenon_init_blaslt_handle", c_void_p, POINTER(c_void_p))
+_init_blaslt_handle = _Library.bind("tenon_init_blaslt_handle", _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def init_blaslt_handle(device: int) -> int:
@@ -2749,14 +2797,14 @@ def init_blaslt_handle(device: int) -> int:
 
     See also: ``destroy_blaslt_handle``, ``init_blas_handle``.
     """
-    blaslt_handle = c_void_p()
+    blaslt_handle = _C.c_void_p()
     status = _init_blaslt_handle(device, blaslt_handle)
     if status:
-        failed(status)
+        _Check.failed(status)
     return blaslt_handle.value or 0
 
 
-_destroy_blas_handle = bind("tenon_destroy_blas_handle", c_void_p, c_void_p)
+_destroy_blas_handle = _Library.bind("tenon_destroy_blas_handle", _C.c_void_p, _C.c_void_p)
 
 
 def destroy_blas_handle(device: int, blas_handle: int) -> None:
@@ -2783,10 +2831,10 @@ def destroy_blas_handle(device: int, blas_handle: int) -> None:
     """
     status = _destroy_blas_handle(device, blas_handle)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_destroy_blaslt_handle = bind("tenon_destroy_blaslt_handle", c_void_p, c_void_p)
+_destroy_blaslt_handle = _Library.bind("tenon_destroy_blaslt_handle", _C.c_void_p, _C.c_void_p)
 
 
 def destroy_blaslt_handle(device: int, blaslt_handle: int) -> None:
@@ -2813,10 +2861,20 @@ def destroy_blaslt_handle(device: int, blaslt_handle: int) -> None:
     """
     status = _destroy_blaslt_handle(device, blaslt_handle)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_blas_axpby = bind("tenon_blas_axpby", c_void_p, c_void_p, c_int, c_size_t, c_float, c_void_p, c_float, c_void_p)
+_blas_axpby = _Library.bind(
+    "tenon_blas_axpby",
+    _C.c_void_p,
+    _C.c_void_p,
+    _C.c_int,
+    _C.c_size_t,
+    _C.c_float,
+    _C.c_void_p,
+    _C.c_float,
+    _C.c_void_p,
+)
 
 
 def blas_axpby(device: int, stream: int, dtype: int, numel: int, alpha: float, x: int, beta: float, y: int) -> None:
@@ -2851,12 +2909,12 @@ def blas_axpby(device: int, stream: int, dtype: int, numel: int, alpha: float, x
     """
     status = _blas_axpby(device, stream, dtype, numel, alpha, x, beta, y)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
 # Graph capture: Stream capture and graphs: work that is recorded once and launched repeatedly.
 
-_cuda_stream_begin_capture = bind("tenon_cuda_stream_begin_capture", c_void_p, c_void_p, c_int)
+_cuda_stream_begin_capture = _Library.bind("tenon_cuda_stream_begin_capture", _C.c_void_p, _C.c_void_p, _C.c_int)
 
 
 def cuda_stream_begin_capture(device: int, stream: int, mode: int) -> None:
@@ -2885,10 +2943,12 @@ def cuda_stream_begin_capture(device: int, stream: int, mode: int) -> None:
     """
     status = _cuda_stream_begin_capture(device, stream, mode)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_cuda_stream_end_capture = bind("tenon_cuda_stream_end_capture", c_void_p, c_void_p, POINTER(c_void_p))
+_cuda_stream_end_capture = _Library.bind(
+    "tenon_cuda_stream_end_capture", _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_void_p)
+)
 
 
 def cuda_stream_end_capture(device: int, stream: int) -> int:
@@ -2915,14 +2975,14 @@ def cuda_stream_end_capture(device: int, stream: int) -> int:
 
     See also: ``cuda_stream_begin_capture``, ``cuda_graph_instantiate``, ``cuda_graph_destroy``.
     """
-    graph = c_void_p()
+    graph = _C.c_void_p()
     status = _cuda_stream_end_capture(device, stream, graph)
     if status:
-        failed(status)
+        _Check.failed(status)
     return graph.value or 0
 
 
-_cuda_graph_launch = bind("tenon_cuda_graph_launch", c_void_p, c_void_p, c_void_p)
+_cuda_graph_launch = _Library.bind("tenon_cuda_graph_launch", _C.c_void_p, _C.c_void_p, _C.c_void_p)
 
 
 def cuda_graph_launch(device: int, exec: int, stream: int) -> None:
@@ -2951,10 +3011,10 @@ def cuda_graph_launch(device: int, exec: int, stream: int) -> None:
     """
     status = _cuda_graph_launch(device, exec, stream)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_cuda_graph_destroy = bind("tenon_cuda_graph_destroy", c_void_p, c_void_p)
+_cuda_graph_destroy = _Library.bind("tenon_cuda_graph_destroy", _C.c_void_p, _C.c_void_p)
 
 
 def cuda_graph_destroy(plugin: int, graph: int) -> None:
@@ -2980,10 +3040,10 @@ def cuda_graph_destroy(plugin: int, graph: int) -> None:
     """
     status = _cuda_graph_destroy(plugin, graph)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_cuda_graph_exec_destroy = bind("tenon_cuda_graph_exec_destroy", c_void_p, c_void_p)
+_cuda_graph_exec_destroy = _Library.bind("tenon_cuda_graph_exec_destroy", _C.c_void_p, _C.c_void_p)
 
 
 def cuda_graph_exec_destroy(plugin: int, exec: int) -> None:
@@ -3008,17 +3068,17 @@ def cuda_graph_exec_destroy(plugin: int, exec: int) -> None:
     """
     status = _cuda_graph_exec_destroy(plugin, exec)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_cuda_graph_instantiate = bind(
+_cuda_graph_instantiate = _Library.bind(
     "tenon_cuda_graph_instantiate",
-    c_void_p,
-    POINTER(c_void_p),
-    POINTER(c_void_p),
-    POINTER(c_void_p),
-    c_void_p,
-    c_size_t,
+    _C.c_void_p,
+    _C.POINTER(_C.c_void_p),
+    _C.POINTER(_C.c_void_p),
+    _C.POINTER(_C.c_void_p),
+    _C.c_void_p,
+    _C.c_size_t,
 )
 
 
@@ -3052,15 +3112,17 @@ def cuda_graph_instantiate(plugin: int, graph: int, log_buffer: int, buffer_size
     See also: ``cuda_graph_launch``, ``cuda_graph_exec_destroy``,
     ``get_parameter_setter_for_exec_graph``.
     """
-    exec = c_void_p()
-    error_node = c_void_p()
-    status = _cuda_graph_instantiate(plugin, exec, c_void_p(graph), error_node, log_buffer, buffer_size)
+    exec = _C.c_void_p()
+    error_node = _C.c_void_p()
+    status = _cuda_graph_instantiate(plugin, exec, _C.c_void_p(graph), error_node, log_buffer, buffer_size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return exec.value or 0, error_node.value or 0
 
 
-_cuda_graph_get_nodes = bind("tenon_cuda_graph_get_nodes", c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_size_t))
+_cuda_graph_get_nodes = _Library.bind(
+    "tenon_cuda_graph_get_nodes", _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_void_p), _C.POINTER(_C.c_size_t)
+)
 
 
 def cuda_graph_get_nodes(plugin: int, graph: int) -> list[int]:
@@ -3085,20 +3147,20 @@ def cuda_graph_get_nodes(plugin: int, graph: int) -> list[int]:
 
     See also: ``cuda_stream_end_capture``.
     """
-    nodes = filled(c_void_p, lambda nodes, num_nodes: _cuda_graph_get_nodes(plugin, graph, nodes, num_nodes))
+    nodes = _Arrays.filled(_C.c_void_p, lambda nodes, num_nodes: _cuda_graph_get_nodes(plugin, graph, nodes, num_nodes))
     return [value or 0 for value in nodes]
 
 
-_cuda_stream_capture_info = bind(
+_cuda_stream_capture_info = _Library.bind(
     "tenon_cuda_stream_capture_info",
-    c_void_p,
-    c_void_p,
-    POINTER(c_int),
-    POINTER(c_ulonglong),
-    POINTER(c_void_p),
-    POINTER(c_void_p),
-    POINTER(c_void_p),
-    POINTER(c_size_t),
+    _C.c_void_p,
+    _C.c_void_p,
+    _C.POINTER(_C.c_int),
+    _C.POINTER(_C.c_ulonglong),
+    _C.POINTER(_C.c_void_p),
+    _C.POINTER(_C.c_void_p),
+    _C.POINTER(_C.c_void_p),
+    _C.POINTER(_C.c_size_t),
 )
 
 
@@ -3131,17 +3193,17 @@ def cuda_stream_capture_info(device: int, stream: int) -> tuple[CaptureStatus, i
 
     See also: ``cuda_stream_begin_capture``.
     """
-    capture_status = c_int()
-    id = c_ulonglong()
-    graph = c_void_p()
-    dependencies = c_void_p()
-    edge_data = c_void_p()
-    num_dependencies = c_size_t()
+    capture_status = _C.c_int()
+    id = _C.c_ulonglong()
+    graph = _C.c_void_p()
+    dependencies = _C.c_void_p()
+    edge_data = _C.c_void_p()
+    num_dependencies = _C.c_size_t()
     status = _cuda_stream_capture_info(
         device, stream, capture_status, id, graph, dependencies, edge_data, num_dependencies
     )
     if status:
-        failed(status)
+        _Check.failed(status)
     return (
         CaptureStatus(capture_status.value),
         id.value,
@@ -3152,8 +3214,8 @@ def cuda_stream_capture_info(device: int, stream: int) -> tuple[CaptureStatus, i
     )
 
 
-_get_parameter_setter_for_exec_graph = bind(
-    "tenon_get_parameter_setter_for_exec_graph", c_void_p, c_void_p, POINTER(GraphHookManager)
+_get_parameter_setter_for_exec_graph = _Library.bind(
+    "tenon_get_parameter_setter_for_exec_graph", _C.c_void_p, _C.c_void_p, _C.POINTER(GraphHookManager)
 )
 
 
@@ -3183,11 +3245,13 @@ def get_parameter_setter_for_exec_graph(plugin: int, graph: int) -> GraphHookMan
     hook_manager = GraphHookManager()
     status = _get_parameter_setter_for_exec_graph(plugin, graph, hook_manager)
     if status:
-        failed(status)
+        _Check.failed(status)
     return hook_manager
 
 
-_cuda_graph_debug_dot_print = bind("tenon_cuda_graph_debug_dot_print", c_void_p, c_void_p, c_char_p, c_uint32)
+_cuda_graph_debug_dot_print = _Library.bind(
+    "tenon_cuda_graph_debug_dot_print", _C.c_void_p, _C.c_void_p, _C.c_char_p, _C.c_uint32
+)
 
 
 def cuda_graph_debug_dot_print(plugin: int, graph: int, path: str, flags: int) -> None:
@@ -3212,13 +3276,13 @@ def cuda_graph_debug_dot_print(plugin: int, graph: int, path: str, flags: int) -
 
     See also: ``cuda_graph_get_nodes``.
     """
-    status = _cuda_graph_debug_dot_print(plugin, graph, encode(path), flags)
+    status = _cuda_graph_debug_dot_print(plugin, graph, _Text.encode(path), flags)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_cuda_thread_exchange_stream_capture_mode = bind(
-    "tenon_cuda_thread_exchange_stream_capture_mode", c_void_p, POINTER(c_int)
+_cuda_thread_exchange_stream_capture_mode = _Library.bind(
+    "tenon_cuda_thread_exchange_stream_capture_mode", _C.c_void_p, _C.POINTER(_C.c_int)
 )
 
 
@@ -3244,8 +3308,8 @@ def cuda_thread_exchange_stream_capture_mode(plugin: int, mode: int) -> CaptureM
 
     See also: ``cuda_stream_begin_capture``.
     """
-    new_mode = c_int(mode)
+    new_mode = _C.c_int(mode)
     status = _cuda_thread_exchange_stream_capture_mode(plugin, new_mode)
     if status:
-        failed(status)
+        _Check.failed(status)
     return CaptureMode(new_mode.value)

@@ -12,17 +12,13 @@ becomes a member without a name.
 
 from __future__ import annotations
 
-from ctypes import POINTER, Structure, c_int, c_size_t, c_void_p
-from typing import TYPE_CHECKING
+import ctypes as _C
 
-from .callbacks import FUNCFLAG_CDECL, CFuncPtr
-from .numbers import NamedNumber
-
-if TYPE_CHECKING:
-    from ctypes import _Pointer
+from . import callbacks as _Callbacks
+from . import numbers as _Numbers
 
 
-class Status(NamedNumber):
+class Status(_Numbers.NamedNumber):
     """The result of a call: a status of the device or, from 16 on, of the library."""
 
     SUCCESS = 0
@@ -55,7 +51,7 @@ class Status(NamedNumber):
     """A layer refused the call; the device has not seen it."""
 
 
-class StreamCallback(CFuncPtr):
+class StreamCallback(_Callbacks.CFuncPtr):
     """A host function that runs when a stream reaches it.
 
     Args:
@@ -68,12 +64,12 @@ class StreamCallback(CFuncPtr):
     or shut down something fail with ``BusyError``.
     """
 
-    _flags_ = FUNCFLAG_CDECL
+    _flags_ = _Callbacks.FUNCFLAG_CDECL
     _restype_ = None
-    _argtypes_ = (c_void_p, c_void_p, c_void_p, POINTER(c_int))
+    _argtypes_ = (_C.c_void_p, _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_int))
 
 
-class DataType(NamedNumber):
+class DataType(_Numbers.NamedNumber):
     """The type of one element of a tensor."""
 
     UNDEFINED = 0
@@ -110,7 +106,7 @@ class DataType(NamedNumber):
     """Two ``float64``, real part first."""
 
 
-class CollectiveRootId(Structure):
+class CollectiveRootId(_C.Structure):
     """The bytes by which the processes of a group find each other."""
 
     sz: int
@@ -118,10 +114,10 @@ class CollectiveRootId(Structure):
     data: int | None
     """The bytes. Their memory is the caller's. Host memory, ``sz`` bytes."""
 
-    _fields_ = [("sz", c_size_t), ("data", c_void_p)]
+    _fields_ = [("sz", _C.c_size_t), ("data", _C.c_void_p)]
 
 
-class ReduceOp(NamedNumber):
+class ReduceOp(_Numbers.NamedNumber):
     """The reduction that a collective applies to the elements of all processes."""
 
     SUM = 0
@@ -136,7 +132,7 @@ class ReduceOp(NamedNumber):
     """Product."""
 
 
-class CaptureMode(NamedNumber):
+class CaptureMode(_Numbers.NamedNumber):
     """The threads whose calls invalidate a capture if they cannot be captured."""
 
     GLOBAL = 0
@@ -147,7 +143,7 @@ class CaptureMode(NamedNumber):
     """No calls are forbidden."""
 
 
-class CaptureStatus(NamedNumber):
+class CaptureStatus(_Numbers.NamedNumber):
     """State of a capture."""
 
     NONE = 0
@@ -158,7 +154,7 @@ class CaptureStatus(NamedNumber):
     """The capture was invalidated and must be ended."""
 
 
-class GraphExecSetter(CFuncPtr):
+class GraphExecSetter(_Callbacks.CFuncPtr):
     """A function of the plugin that sets new parameters in a graph before a launch.
 
     Args:
@@ -166,19 +162,19 @@ class GraphExecSetter(CFuncPtr):
         user_data: The user data of the setter.
     """
 
-    _flags_ = FUNCFLAG_CDECL
+    _flags_ = _Callbacks.FUNCFLAG_CDECL
     _restype_ = None
-    _argtypes_ = (c_void_p, c_void_p)
+    _argtypes_ = (_C.c_void_p, _C.c_void_p)
 
 
-class GraphHookManager(Structure):
+class GraphHookManager(_C.Structure):
     """The parameter setters to call before each launch of a graph but the first."""
 
     size: int
     """Number of setters; if it is 0, the other fields are ignored."""
-    hooks: _Pointer[GraphExecSetter]
+    hooks: _C._Pointer[GraphExecSetter]
     """The setters. The array is the plugin's."""
-    user_data: _Pointer[c_void_p]
+    user_data: _C._Pointer[_C.c_void_p]
     """The pointer that each setter is called with. The array is the plugin's."""
 
-    _fields_ = [("size", c_size_t), ("hooks", POINTER(GraphExecSetter)), ("user_data", POINTER(c_void_p))]
+    _fields_ = [("size", _C.c_size_t), ("hooks", _C.POINTER(GraphExecSetter)), ("user_data", _C.POINTER(_C.c_void_p))]

@@ -12,21 +12,22 @@ them.
 
 from __future__ import annotations
 
-from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64
-from typing import Any
+import builtins as _B
+import ctypes as _C
+import typing as _T
 
+from . import _call as _Call
 from . import bench as bench
 from . import empty as empty
 from . import text as text
-from ._call import REFUSED, absent, again, bind, contents, encoded_or_null, listed, packed_or_null, unpacked
-from ._hand import kit as _hand
+from ._hand import kit as _Hand
 from ._structs import Size
 
 # Boxes
-_make_box = bind("kitMakeBox", POINTER(c_uint64), c_int32)
+_make_box = _Call.bind("kitMakeBox", _C.POINTER(_C.c_uint64), _C.c_int32)
 
 
-def make_box(*args: Any) -> tuple[int, int]:
+def make_box(*args: _T.Any) -> tuple[int, int]:
     """make_box(colour) -> (box, ret)
 
     Creates a box.
@@ -42,17 +43,17 @@ def make_box(*args: Any) -> tuple[int, int]:
     """
     try:
         (colour,) = args
-        box = c_uint64()
+        box = _C.c_uint64()
         ret = _make_box(box, colour)
-    except REFUSED:
-        return again(make_box, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(make_box, 1, args)
     return box.value, ret
 
 
-_free_box = bind("kitFreeBox", c_uint64)
+_free_box = _Call.bind("kitFreeBox", _C.c_uint64)
 
 
-def free_box(*args: Any) -> int:
+def free_box(*args: _T.Any) -> int:
     """free_box(box) -> ret
 
     Destroys a box.
@@ -68,14 +69,14 @@ def free_box(*args: Any) -> int:
     try:
         (box,) = args
         return _free_box(box)
-    except REFUSED:
-        return again(free_box, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(free_box, 1, args)
 
 
-_count_boxes = bind("kitCountBoxes", restype=c_size_t)
+_count_boxes = _Call.bind("kitCountBoxes", restype=_C.c_size_t)
 
 
-def count_boxes(*args: Any) -> int:
+def count_boxes(*args: _T.Any) -> int:
     """count_boxes() -> int
 
     Counts boxes.
@@ -86,14 +87,14 @@ def count_boxes(*args: Any) -> int:
         How many there are.
     """
     if args:
-        return again(count_boxes, 0, args)
+        return _Call.again(count_boxes, 0, args)
     return _count_boxes()
 
 
-_colour_of = bind("kitColourOf", c_uint64, restype=c_int32)
+_colour_of = _Call.bind("kitColourOf", _C.c_uint64, restype=_C.c_int32)
 
 
-def colour_of(*args: Any) -> int:
+def colour_of(*args: _T.Any) -> int:
     """colour_of(box) -> int
 
     Gets the colour of a box.
@@ -109,14 +110,14 @@ def colour_of(*args: Any) -> int:
     try:
         (box,) = args
         return _colour_of(box)
-    except REFUSED:
-        return again(colour_of, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(colour_of, 1, args)
 
 
-_switch_ports = bind("kitSwitchPorts", c_uint32, POINTER(c_uint32))
+_switch_ports = _Call.bind("kitSwitchPorts", _C.c_uint32, _C.POINTER(_C.c_uint32))
 
 
-def switch_ports(*args: Any) -> tuple[int, int]:
+def switch_ports(*args: _T.Any) -> tuple[int, int]:
     """switch_ports(ports) -> (switched, ret)
 
     Switches ports.
@@ -134,17 +135,17 @@ def switch_ports(*args: Any) -> tuple[int, int]:
     """
     try:
         (ports,) = args
-        switched = c_uint32()
+        switched = _C.c_uint32()
         ret = _switch_ports(ports, switched)
-    except REFUSED:
-        return again(switch_ports, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(switch_ports, 1, args)
     return switched.value, ret
 
 
-_serial_of = bind("kitSerialOf", c_uint64, restype=c_uint32)
+_serial_of = _Call.bind("kitSerialOf", _C.c_uint64, restype=_C.c_uint32)
 
 
-def serial_of(*args: Any) -> int:
+def serial_of(*args: _T.Any) -> int:
     """serial_of(box) -> int
 
     Gets the serial number of a box.
@@ -160,14 +161,14 @@ def serial_of(*args: Any) -> int:
     try:
         (box,) = args
         return _serial_of(box)
-    except REFUSED:
-        return again(serial_of, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(serial_of, 1, args)
 
 
-_measure = bind("kitMeasure", c_uint64, POINTER(Size), POINTER(Size), POINTER(c_float))
+_measure = _Call.bind("kitMeasure", _C.c_uint64, _C.POINTER(Size), _C.POINTER(Size), _C.POINTER(_C.c_float))
 
 
-def measure(*args: Any) -> tuple[float, dict[str, Any], int]:
+def measure(*args: _T.Any) -> tuple[float, dict[str, _T.Any], int]:
     """measure(box, wanted) -> (weight, size, ret)
 
     Measures a box.
@@ -185,19 +186,21 @@ def measure(*args: Any) -> tuple[float, dict[str, Any], int]:
     """
     try:
         box, wanted = args
-        wanted = packed_or_null(Size, wanted)
+        wanted = _Call.packed_or_null(Size, wanted)
         size = Size()
-        weight = c_float()
+        weight = _C.c_float()
         ret = _measure(box, wanted, size, weight)
-    except REFUSED:
-        return again(measure, 2, args)
-    return weight.value, unpacked(size), ret
+    except _Call.REFUSED:
+        return _Call.again(measure, 2, args)
+    return weight.value, _Call.unpacked(size), ret
 
 
-_fill_box = bind("kitFillBox", c_uint64, POINTER(c_int64), POINTER(c_double), c_uint32, POINTER(c_uint64))
+_fill_box = _Call.bind(
+    "kitFillBox", _C.c_uint64, _C.POINTER(_C.c_int64), _C.POINTER(_C.c_double), _C.c_uint32, _C.POINTER(_C.c_uint64)
+)
 
 
-def fill_box(*args: Any) -> tuple[int, int, int]:
+def fill_box(*args: _T.Any) -> tuple[int, int, int]:
     """fill_box(box, numbers, weights, room) -> (box, room, ret)
 
     Fills a box.
@@ -216,19 +219,19 @@ def fill_box(*args: Any) -> tuple[int, int, int]:
     """
     try:
         box, numbers, weights, room = args
-        numbers = listed(c_int64, numbers)
-        weights = listed(c_double, weights, len(numbers))
-        room = c_uint64(room)
-        ret = _fill_box(box, numbers, weights, len(numbers), room)
-    except REFUSED:
-        return again(fill_box, 4, args)
+        numbers = _Call.listed(_C.c_int64, numbers)
+        weights = _Call.listed(_C.c_double, weights, _B.len(numbers))
+        room = _C.c_uint64(room)
+        ret = _fill_box(box, numbers, weights, _B.len(numbers), room)
+    except _Call.REFUSED:
+        return _Call.again(fill_box, 4, args)
     return box, room.value, ret
 
 
-_list_numbers = bind("kitListNumbers", c_uint64, POINTER(c_int64), c_uint32)
+_list_numbers = _Call.bind("kitListNumbers", _C.c_uint64, _C.POINTER(_C.c_int64), _C.c_uint32)
 
 
-def list_numbers(*args: Any) -> tuple[list[int], int]:
+def list_numbers(*args: _T.Any) -> tuple[list[int], int]:
     """list_numbers(box, count) -> (numbers, ret)
 
     Lists the contents of a box.
@@ -245,17 +248,17 @@ def list_numbers(*args: Any) -> tuple[list[int], int]:
     """
     try:
         box, count = args
-        numbers = (c_int64 * count)()
+        numbers = (_C.c_int64 * count)()
         ret = _list_numbers(box, numbers, count)
-    except REFUSED:
-        return again(list_numbers, 2, args)
-    return list(numbers), ret
+    except _Call.REFUSED:
+        return _Call.again(list_numbers, 2, args)
+    return _B.list(numbers), ret
 
 
-_label_of = bind("kitLabelOf", c_uint64, restype=c_uint64)
+_label_of = _Call.bind("kitLabelOf", _C.c_uint64, restype=_C.c_uint64)
 
 
-def label_of(*args: Any) -> int:
+def label_of(*args: _T.Any) -> int:
     """label_of(box) -> int
 
     Gets the label of a box.
@@ -271,11 +274,11 @@ def label_of(*args: Any) -> int:
     try:
         (box,) = args
         return _label_of(box)
-    except REFUSED:
-        return again(label_of, 1, args)
+    except _Call.REFUSED:
+        return _Call.again(label_of, 1, args)
 
 
-def visit(*args: Any) -> int:
+def visit(*args: _T.Any) -> int:
     """visit(visitor, context) -> ret
 
     Visits every box.
@@ -289,13 +292,13 @@ def visit(*args: Any) -> int:
     Returns:
         ret: 0 on success.
     """
-    return _hand.visit(*args)
+    return _Hand.visit(*args)
 
 
-_melted = bind("kitMelted", restype=c_uint64)
+_melted = _Call.bind("kitMelted", restype=_C.c_uint64)
 
 
-def melted(*args: Any) -> int:
+def melted(*args: _T.Any) -> int:
     """melted() -> int
 
     Gets the melted contents.
@@ -308,15 +311,15 @@ def melted(*args: Any) -> int:
     This function always fails.
     """
     if args:
-        return again(melted, 0, args)
+        return _Call.again(melted, 0, args)
     return _melted()
 
 
 # Words
-_open = bind("kitOpen", c_char_p)
+_open = _Call.bind("kitOpen", _C.c_char_p)
 
 
-def open(*args: Any) -> int:
+def open(*args: _T.Any) -> int:
     """open([path]) -> ret
 
     Opens the kit.
@@ -330,13 +333,13 @@ def open(*args: Any) -> int:
         ret: 0 on success.
     """
     try:
-        (path,) = (*args, *(None,)[len(args) :])
-        path = encoded_or_null(path)
+        (path,) = (*args, *(None,)[_B.len(args) :])
+        path = _Call.encoded_or_null(path)
         return _open(path)
-    except REFUSED:
-        return again(open, 1, args, 1)
+    except _Call.REFUSED:
+        return _Call.again(open, 1, args, 1)
 
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

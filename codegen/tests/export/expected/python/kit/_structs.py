@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from ctypes import Structure, c_int32, c_uint8, c_uint16, c_uint64
+import ctypes as _C
 
 
-class Place(Structure):
+class Place(_C.Structure):
     """Where a box stands.
 
     ``kitPlace``: 16 bytes.
     """
 
-    _fields_ = [("shelf_number", c_int32), ("address", c_uint64)]
+    _fields_ = [("shelf_number", _C.c_int32), ("address", _C.c_uint64)]
 
 
-class Size(Structure):
+class Size(_C.Structure):
     """How large a box is.
 
     ``kitSize``: 32 bytes.
     """
 
-    _fields_ = [("place", Place), ("sides", c_uint16 * 3), ("mark", c_uint8 * 4)]
+    _fields_ = [("place", Place), ("sides", _C.c_uint16 * 3), ("mark", _C.c_uint8 * 4)]

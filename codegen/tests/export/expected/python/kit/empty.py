@@ -6,8 +6,10 @@ There is none of it here: a name of this module is a function that answers that 
 
 from __future__ import annotations
 
-from ._call import absent, contents
+import builtins as _B
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+from . import _call as _Call
+
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

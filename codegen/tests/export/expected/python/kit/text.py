@@ -14,16 +14,17 @@ them.
 
 from __future__ import annotations
 
-from ctypes import c_char_p, c_size_t, c_uint64, create_string_buffer
-from typing import Any
+import builtins as _B
+import ctypes as _C
+import typing as _T
 
-from ._call import REFUSED, absent, again, bind, contents, decoded, decoded_or_none, encoded
+from . import _call as _Call
 
 # Words
-_name = bind("kitTextName", c_uint64, c_char_p)
+_name = _Call.bind("kitTextName", _C.c_uint64, _C.c_char_p)
 
 
-def name(*args: Any) -> int:
+def name(*args: _T.Any) -> int:
     """name(box, name) -> ret
 
     Sets the name of a box.
@@ -39,16 +40,16 @@ def name(*args: Any) -> int:
     """
     try:
         box, name_ = args
-        name_ = encoded(name_)
+        name_ = _Call.encoded(name_)
         return _name(box, name_)
-    except REFUSED:
-        return again(name, 2, args)
+    except _Call.REFUSED:
+        return _Call.again(name, 2, args)
 
 
-_name_of = bind("kitTextNameOf", c_uint64, c_char_p, c_size_t)
+_name_of = _Call.bind("kitTextNameOf", _C.c_uint64, _C.c_char_p, _C.c_size_t)
 
 
-def name_of(*args: Any) -> tuple[str, int]:
+def name_of(*args: _T.Any) -> tuple[str, int]:
     """name_of(box, length) -> (name, ret)
 
     Gets the name of a box.
@@ -65,17 +66,17 @@ def name_of(*args: Any) -> tuple[str, int]:
     """
     try:
         box, length = args
-        name = create_string_buffer(length)
+        name = _C.create_string_buffer(length)
         ret = _name_of(box, name, length)
-    except REFUSED:
-        return again(name_of, 2, args)
-    return decoded(name.value), ret
+    except _Call.REFUSED:
+        return _Call.again(name_of, 2, args)
+    return _Call.decoded(name.value), ret
 
 
-_message = bind("kitTextMessage", restype=c_char_p)
+_message = _Call.bind("kitTextMessage", restype=_C.c_char_p)
 
 
-def message(*args: Any) -> str | None:
+def message(*args: _T.Any) -> str | None:
     """message() -> str | None
 
     Gets the last message.
@@ -86,10 +87,10 @@ def message(*args: Any) -> str | None:
         The message, or ``None``.
     """
     if args:
-        return again(message, 0, args)
-    return decoded_or_none(_message())
+        return _Call.again(message, 0, args)
+    return _Call.decoded_or_none(_message())
 
 
-__getattr__ = absent(__name__)
-__dir__ = contents(globals())
+__getattr__ = _Call.absent(__name__)
+__dir__ = _Call.contents(_B.globals())
 __all__ = __dir__()

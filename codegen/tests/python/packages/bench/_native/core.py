@@ -13,28 +13,29 @@ function, which returns a status.
 
 from __future__ import annotations
 
-from ctypes import POINTER, Array, Structure, c_bool, c_char, c_char_p, c_int, c_size_t, c_uint64, c_void_p, sizeof
+import builtins as _B
+import ctypes as _C
 
-from .arrays import filled
-from .callbacks import FUNCFLAG_CDECL, CFuncPtr
-from .check import failed
-from .library import bind
-from .numbers import NamedNumber
-from .text import decode, encode_or_null
+from . import arrays as _Arrays
+from . import callbacks as _Callbacks
+from . import check as _Check
+from . import library as _Library
+from . import numbers as _Numbers
+from . import text as _Text
 
 
-class Notice(CFuncPtr):
+class Notice(_Callbacks.CFuncPtr):
     """Called with what is to be known.
 
     It takes ``context``, ``level`` and ``text``.
     """
 
-    _flags_ = FUNCFLAG_CDECL
+    _flags_ = _Callbacks.FUNCFLAG_CDECL
     _restype_ = None
-    _argtypes_ = (c_void_p, c_int, c_char_p)
+    _argtypes_ = (_C.c_void_p, _C.c_int, _C.c_char_p)
 
 
-class Options(Structure):
+class Options(_C.Structure):
     """How it begins.
 
     What is left out is the usual.
@@ -48,24 +49,28 @@ class Options(Structure):
     """Called with what is to be known; may be ``None``."""
     quick: bool
     """True to be quick."""
-    version: Array[c_size_t]
+    version: _C.Array[_C.c_size_t]
     """Three numbers."""
 
     _fields_ = [
-        ("size", c_size_t),
-        ("path", c_char_p),
+        ("size", _C.c_size_t),
+        ("path", _C.c_char_p),
         ("notice", Notice),
-        ("quick", c_bool),
-        ("version", c_size_t * 3),
+        ("quick", _C.c_bool),
+        ("version", _C.c_size_t * 3),
     ]
 
     def __init__(self, *, path: str | None = None, notice: Notice | None = None, quick: bool = False) -> None:
-        super().__init__(
-            size=sizeof(Options), path=encode_or_null(path), notice=Notice() if notice is None else notice, quick=quick
+        _C.Structure.__init__(
+            self,
+            size=_C.sizeof(Options),
+            path=_Text.encode_or_null(path),
+            notice=Notice() if notice is None else notice,
+            quick=quick,
         )
 
 
-class Level(NamedNumber):
+class Level(_Numbers.NamedNumber):
     """How much is to be known."""
 
     ALL = 0
@@ -74,7 +79,7 @@ class Level(NamedNumber):
     """A little."""
 
 
-class Statistics(Structure):
+class Statistics(_C.Structure):
     """The work of a board."""
 
     calls: int
@@ -84,10 +89,10 @@ class Statistics(Structure):
     name: bytes | None
     """Its name; ``None`` if it has none."""
 
-    _fields_ = [("calls", c_uint64), ("level", c_int), ("name", c_char_p)]
+    _fields_ = [("calls", _C.c_uint64), ("level", _C.c_int), ("name", _C.c_char_p)]
 
 
-_start = bind("bench_start", POINTER(Options))
+_start = _Library.bind("bench_start", _C.POINTER(Options))
 
 
 def start(options: Options | None = None) -> None:
@@ -108,10 +113,10 @@ def start(options: Options | None = None) -> None:
     """
     status = _start(options)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_open_board = bind("bench_open_board", c_char_p, c_int, POINTER(c_void_p))
+_open_board = _Library.bind("bench_open_board", _C.c_char_p, _C.c_int, _C.POINTER(_C.c_void_p))
 
 
 def open_board(type: str | None, number: int) -> int:
@@ -131,14 +136,14 @@ def open_board(type: str | None, number: int) -> int:
 
     Threads: any thread; they wait for each other.
     """
-    board = c_void_p()
-    status = _open_board(encode_or_null(type), number, board)
+    board = _C.c_void_p()
+    status = _open_board(_Text.encode_or_null(type), number, board)
     if status:
-        failed(status)
+        _Check.failed(status)
     return board.value or 0
 
 
-_figures = bind("bench_figures", c_void_p, POINTER(Statistics), POINTER(c_size_t))
+_figures = _Library.bind("bench_figures", _C.c_void_p, _C.POINTER(Statistics), _C.POINTER(_C.c_size_t))
 
 
 def figures(board: int) -> list[Statistics]:
@@ -152,11 +157,11 @@ def figures(board: int) -> list[Statistics]:
 
     Threads: any thread.
     """
-    figures = filled(Statistics, lambda figures, count: _figures(board, figures, count))
-    return list(figures)
+    figures = _Arrays.filled(Statistics, lambda figures, count: _figures(board, figures, count))
+    return _B.list(figures)
 
 
-_figures_text = bind("bench_figures_text", c_void_p, c_char_p, POINTER(c_size_t))
+_figures_text = _Library.bind("bench_figures_text", _C.c_void_p, _C.c_char_p, _C.POINTER(_C.c_size_t))
 
 
 def figures_text(board: int) -> str:
@@ -170,11 +175,11 @@ def figures_text(board: int) -> str:
 
     Threads: any thread.
     """
-    text = filled(c_char, lambda text, size: _figures_text(board, text, size))
-    return decode(text.value)
+    text = _Arrays.filled(_C.c_char, lambda text, size: _figures_text(board, text, size))
+    return _Text.decode(text.value)
 
 
-_level_name = bind("bench_level_name", c_int, restype=c_char_p)
+_level_name = _Library.bind("bench_level_name", _C.c_int, restype=_C.c_char_p)
 
 
 def level_name(level: int) -> str:
@@ -189,10 +194,10 @@ def level_name(level: int) -> str:
     Threads: any thread.
     """
     answer: bytes | None = _level_name(level)
-    return decode(answer)
+    return _Text.decode(answer)
 
 
-_move_to = bind("bench_move_to", c_void_p, POINTER(Statistics))
+_move_to = _Library.bind("bench_move_to", _C.c_void_p, _C.POINTER(Statistics))
 
 
 def move_to(queue: int) -> Statistics:
@@ -209,5 +214,5 @@ def move_to(queue: int) -> Statistics:
     figures = Statistics()
     status = _move_to(queue, figures)
     if status:
-        failed(status)
+        _Check.failed(status)
     return figures

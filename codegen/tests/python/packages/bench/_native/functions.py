@@ -22,18 +22,19 @@ done. A function with a leading underscore is the ctypes function, which returns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_size_t, c_uint32, c_void_p
+import builtins as _B
+import ctypes as _C
+from collections import abc as _Abc
 
-from .arrays import filled, packed
-from .check import failed
-from .library import bind
-from .text import decode, encode, encode_or_null
+from . import arrays as _Arrays
+from . import check as _Check
+from . import library as _Library
+from . import text as _Text
 from .types import Done, Mode, Sheet
 
 # Boards: What a board can do.
 
-_begin = bind("bench_begin", c_void_p)
+_begin = _Library.bind("bench_begin", _C.c_void_p)
 
 
 def begin(plugin: int) -> None:
@@ -51,10 +52,10 @@ def begin(plugin: int) -> None:
     """
     status = _begin(plugin)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_count_boards = bind("bench_count_boards", c_void_p, POINTER(c_size_t))
+_count_boards = _Library.bind("bench_count_boards", _C.c_void_p, _C.POINTER(_C.c_size_t))
 
 
 def count_boards(plugin: int) -> int:
@@ -70,14 +71,14 @@ def count_boards(plugin: int) -> int:
 
     Threads: any thread, also several at once.
     """
-    count = c_size_t()
+    count = _C.c_size_t()
     status = _count_boards(plugin, count)
     if status:
-        failed(status)
+        _Check.failed(status)
     return count.value
 
 
-_list_boards = bind("bench_list_boards", c_void_p, POINTER(c_uint32))
+_list_boards = _Library.bind("bench_list_boards", _C.c_void_p, _C.POINTER(_C.c_uint32))
 
 
 def list_boards(plugin: int) -> list[int]:
@@ -95,14 +96,14 @@ def list_boards(plugin: int) -> list[int]:
 
     See also: ``count_boards``.
     """
-    boards = (c_uint32 * count_boards(plugin))()
+    boards = (_C.c_uint32 * count_boards(plugin))()
     status = _list_boards(plugin, boards)
     if status:
-        failed(status)
-    return list(boards)
+        _Check.failed(status)
+    return _B.list(boards)
 
 
-_allocate = bind("bench_allocate", c_void_p, POINTER(c_void_p), c_size_t)
+_allocate = _Library.bind("bench_allocate", _C.c_void_p, _C.POINTER(_C.c_void_p), _C.c_size_t)
 
 
 def allocate(board: int, size: int) -> int:
@@ -124,14 +125,14 @@ def allocate(board: int, size: int) -> int:
 
     Threads: any thread, also several at once.
     """
-    ptr = c_void_p()
+    ptr = _C.c_void_p()
     status = _allocate(board, ptr, size)
     if status:
-        failed(status)
+        _Check.failed(status)
     return ptr.value or 0
 
 
-_free = bind("bench_free", c_void_p, c_void_p, c_size_t)
+_free = _Library.bind("bench_free", _C.c_void_p, _C.c_void_p, _C.c_size_t)
 
 
 def free(board: int, ptr: int, size: int) -> None:
@@ -148,10 +149,10 @@ def free(board: int, ptr: int, size: int) -> None:
     """
     status = _free(board, ptr, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_is_idle = bind("bench_is_idle", c_void_p, c_void_p, POINTER(c_bool))
+_is_idle = _Library.bind("bench_is_idle", _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_bool))
 
 
 def is_idle(board: int, queue: int) -> bool:
@@ -171,17 +172,19 @@ def is_idle(board: int, queue: int) -> bool:
 
     Threads: any thread, also several at once.
     """
-    answer = c_bool()
+    answer = _C.c_bool()
     status = _is_idle(board, queue, answer)
     if status:
-        failed(status)
+        _Check.failed(status)
     return answer.value
 
 
-_send = bind("bench_send", c_void_p, c_void_p, POINTER(c_float), POINTER(c_int), c_size_t, c_int)
+_send = _Library.bind(
+    "bench_send", _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_float), _C.POINTER(_C.c_int), _C.c_size_t, _C.c_int
+)
 
 
-def send(board: int, queue: int, values: Sequence[float], modes: Sequence[int], wires: int) -> None:
+def send(board: int, queue: int, values: _Abc.Sequence[float], modes: _Abc.Sequence[int], wires: int) -> None:
     """Sends values.
 
     Sends two lists of the same length.
@@ -197,15 +200,17 @@ def send(board: int, queue: int, values: Sequence[float], modes: Sequence[int], 
 
     Threads: any thread, also several at once.
     """
-    count = len(values)
-    status = _send(board, queue, packed(c_float, values, count), packed(c_int, modes, count), count, wires)
+    count = _B.len(values)
+    status = _send(
+        board, queue, _Arrays.packed(_C.c_float, values, count), _Arrays.packed(_C.c_int, modes, count), count, wires
+    )
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
 # More: What is rare.
 
-_exchange = bind("bench_exchange", c_void_p, POINTER(c_int))
+_exchange = _Library.bind("bench_exchange", _C.c_void_p, _C.POINTER(_C.c_int))
 
 
 def exchange(plugin: int, mode: int) -> Mode:
@@ -222,14 +227,21 @@ def exchange(plugin: int, mode: int) -> Mode:
 
     Threads: any thread, also several at once.
     """
-    new_mode = c_int(mode)
+    new_mode = _C.c_int(mode)
     status = _exchange(plugin, new_mode)
     if status:
-        failed(status)
+        _Check.failed(status)
     return Mode(new_mode.value)
 
 
-_measure = bind("bench_measure", c_void_p, POINTER(c_size_t), POINTER(c_double), POINTER(c_int), POINTER(c_bool))
+_measure = _Library.bind(
+    "bench_measure",
+    _C.c_void_p,
+    _C.POINTER(_C.c_size_t),
+    _C.POINTER(_C.c_double),
+    _C.POINTER(_C.c_int),
+    _C.POINTER(_C.c_bool),
+)
 
 
 def measure(board: int) -> tuple[int, float, Mode, bool]:
@@ -253,17 +265,17 @@ def measure(board: int) -> tuple[int, float, Mode, bool]:
 
     Threads: any thread, also several at once.
     """
-    total = c_size_t()
-    share = c_double()
-    mode = c_int()
-    lambda_ = c_bool()
+    total = _C.c_size_t()
+    share = _C.c_double()
+    mode = _C.c_int()
+    lambda_ = _C.c_bool()
     status = _measure(board, total, share, mode, lambda_)
     if status:
-        failed(status)
+        _Check.failed(status)
     return total.value, share.value, Mode(mode.value), lambda_.value
 
 
-_shape = bind("bench_shape", c_void_p, POINTER(c_uint32))
+_shape = _Library.bind("bench_shape", _C.c_void_p, _C.POINTER(_C.c_uint32))
 
 
 def shape(board: int) -> list[int]:
@@ -279,14 +291,14 @@ def shape(board: int) -> list[int]:
 
     Threads: any thread, also several at once.
     """
-    sides = (c_uint32 * 3)()
+    sides = (_C.c_uint32 * 3)()
     status = _shape(board, sides)
     if status:
-        failed(status)
-    return list(sides)
+        _Check.failed(status)
+    return _B.list(sides)
 
 
-_name_of = bind("bench_name_of", c_void_p, c_void_p, c_char_p)
+_name_of = _Library.bind("bench_name_of", _C.c_void_p, _C.c_void_p, _C.c_char_p)
 
 
 def name_of(plugin: int, queue: int) -> str:
@@ -303,14 +315,14 @@ def name_of(plugin: int, queue: int) -> str:
 
     Threads: any thread, also several at once.
     """
-    name = (c_char * 32)()
+    name = (_C.c_char * 32)()
     status = _name_of(plugin, queue, name)
     if status:
-        failed(status)
-    return decode(name.value)
+        _Check.failed(status)
+    return _Text.decode(name.value)
 
 
-_nodes = bind("bench_nodes", c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_size_t))
+_nodes = _Library.bind("bench_nodes", _C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_void_p), _C.POINTER(_C.c_size_t))
 
 
 def nodes(plugin: int, queue: int) -> list[int]:
@@ -329,11 +341,11 @@ def nodes(plugin: int, queue: int) -> list[int]:
 
     Threads: any thread, also several at once.
     """
-    items = filled(c_void_p, lambda items, number: _nodes(plugin, queue, items, number))
+    items = _Arrays.filled(_C.c_void_p, lambda items, number: _nodes(plugin, queue, items, number))
     return [value or 0 for value in items]
 
 
-_open_queue = bind("bench_open_queue", c_void_p, POINTER(c_void_p))
+_open_queue = _Library.bind("bench_open_queue", _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def open_queue(board: int) -> int:
@@ -351,14 +363,14 @@ def open_queue(board: int) -> int:
 
     See also: ``give_back``.
     """
-    queue = c_void_p()
+    queue = _C.c_void_p()
     status = _open_queue(board, queue)
     if status:
-        failed(status)
+        _Check.failed(status)
     return queue.value or 0
 
 
-_give_back = bind("bench_give_back", c_void_p, POINTER(c_void_p))
+_give_back = _Library.bind("bench_give_back", _C.c_void_p, _C.POINTER(_C.c_void_p))
 
 
 def give_back(board: int, queue: int) -> None:
@@ -373,12 +385,12 @@ def give_back(board: int, queue: int) -> None:
     Threads: any thread, also several at once. After the call has begun, no thread may use
     ``queue``.
     """
-    status = _give_back(board, c_void_p(queue))
+    status = _give_back(board, _C.c_void_p(queue))
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_describe = bind("bench_describe", c_void_p, Sheet, POINTER(Sheet), POINTER(Sheet))
+_describe = _Library.bind("bench_describe", _C.c_void_p, Sheet, _C.POINTER(Sheet), _C.POINTER(Sheet))
 
 
 def describe(board: int, before: Sheet, sheet: Sheet) -> Sheet:
@@ -399,11 +411,11 @@ def describe(board: int, before: Sheet, sheet: Sheet) -> Sheet:
     after = Sheet()
     status = _describe(board, before, sheet, after)
     if status:
-        failed(status)
+        _Check.failed(status)
     return after
 
 
-_label = bind("bench_label", c_void_p, c_char_p, c_char_p)
+_label = _Library.bind("bench_label", _C.c_void_p, _C.c_char_p, _C.c_char_p)
 
 
 def label(board: int, text: str, hint: str | None = None) -> None:
@@ -418,12 +430,12 @@ def label(board: int, text: str, hint: str | None = None) -> None:
 
     Threads: any thread, also several at once.
     """
-    status = _label(board, encode(text), encode_or_null(hint))
+    status = _label(board, _Text.encode(text), _Text.encode_or_null(hint))
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_scale = bind("bench_scale", c_void_p, c_void_p, c_size_t)
+_scale = _Library.bind("bench_scale", _C.c_void_p, _C.c_void_p, _C.c_size_t)
 
 
 def scale(board: int, memory: int, size: int) -> None:
@@ -440,10 +452,10 @@ def scale(board: int, memory: int, size: int) -> None:
     """
     status = _scale(board, memory, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_log = bind("bench_log", c_void_p, c_void_p, c_size_t)
+_log = _Library.bind("bench_log", _C.c_void_p, _C.c_void_p, _C.c_size_t)
 
 
 def log(board: int, room: int, size: int) -> None:
@@ -460,10 +472,10 @@ def log(board: int, room: int, size: int) -> None:
     """
     status = _log(board, room, size)
     if status:
-        failed(status)
+        _Check.failed(status)
 
 
-_call_back = bind("bench_call_back", c_void_p, c_void_p, Done, c_void_p)
+_call_back = _Library.bind("bench_call_back", _C.c_void_p, _C.c_void_p, Done, _C.c_void_p)
 
 
 def call_back(board: int, queue: int, done: Done, context: int) -> None:
@@ -481,4 +493,4 @@ def call_back(board: int, queue: int, done: Done, context: int) -> None:
     """
     status = _call_back(board, queue, done, context)
     if status:
-        failed(status)
+        _Check.failed(status)

@@ -12,17 +12,13 @@ becomes a member without a name.
 
 from __future__ import annotations
 
-from ctypes import POINTER, Array, Structure, c_char_p, c_double, c_int, c_int8, c_size_t, c_uint16, c_void_p
-from typing import TYPE_CHECKING
+import ctypes as _C
 
-from .callbacks import FUNCFLAG_CDECL, CFuncPtr
-from .numbers import IntFlag, NamedNumber
-
-if TYPE_CHECKING:
-    from ctypes import _Pointer
+from . import callbacks as _Callbacks
+from . import numbers as _Numbers
 
 
-class Status(NamedNumber):
+class Status(_Numbers.NamedNumber):
     """The result of a call: a status of the device or, from 16 on, of the library."""
 
     SUCCESS = 0
@@ -49,7 +45,7 @@ class Status(NamedNumber):
     """A layer refused the call; the device has not seen it."""
 
 
-class Mode(NamedNumber):
+class Mode(_Numbers.NamedNumber):
     """How fast."""
 
     SLOW = 0
@@ -58,7 +54,7 @@ class Mode(NamedNumber):
     """Not slow."""
 
 
-class Wires(IntFlag):
+class Wires(_Numbers.IntFlag):
     """Which wires."""
 
     RED = 1
@@ -67,7 +63,7 @@ class Wires(IntFlag):
     """The blue one."""
 
 
-class Done(CFuncPtr):
+class Done(_Callbacks.CFuncPtr):
     """Called when work is done.
 
     Args:
@@ -79,12 +75,12 @@ class Done(CFuncPtr):
     or shut down something fail with ``BusyError``.
     """
 
-    _flags_ = FUNCFLAG_CDECL
+    _flags_ = _Callbacks.FUNCFLAG_CDECL
     _restype_ = None
-    _argtypes_ = (c_void_p, c_void_p, POINTER(c_int))
+    _argtypes_ = (_C.c_void_p, _C.c_void_p, _C.POINTER(_C.c_int))
 
 
-class Sheet(Structure):
+class Sheet(_C.Structure):
     """What is known of a board."""
 
     title: bytes | None
@@ -93,18 +89,18 @@ class Sheet(Structure):
     """Where it begins, a word of Python."""
     mode: int
     """How fast it is. A ``Mode``."""
-    pins: Array[c_int8]
+    pins: _C.Array[_C.c_int8]
     """Four of them. 4 elements."""
     count: int
     """Number of values."""
-    values: _Pointer[c_double]
+    values: _C._Pointer[_C.c_double]
     """The values."""
 
     _fields_ = [
-        ("title", c_char_p),
-        ("from_", c_uint16),
-        ("mode", c_int),
-        ("pins", c_int8 * 4),
-        ("count", c_size_t),
-        ("values", POINTER(c_double)),
+        ("title", _C.c_char_p),
+        ("from_", _C.c_uint16),
+        ("mode", _C.c_int),
+        ("pins", _C.c_int8 * 4),
+        ("count", _C.c_size_t),
+        ("values", _C.POINTER(_C.c_double)),
     ]
