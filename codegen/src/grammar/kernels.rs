@@ -75,7 +75,7 @@ shapes! {
     static SHAPE = "the shape of an output" {
         /// The function that computes it.
         rule: needed(Snake),
-        /// The inputs of the operator and the attributes of the kernel that the function takes, in its order.
+        /// The inputs and the attributes of the kernel that the function takes, in its order.
         takes: needed(List(&Snake)),
     }
 

@@ -77,6 +77,8 @@ pub struct KernelShape {
 pub enum ShapeArgument {
     /// Index into the inputs of the operator.
     Input(usize),
+    /// Index into the inputs of the kernel, for one that has no effect on the values.
+    Ignored(usize),
     /// Index into the attributes of the kernel.
     Attribute(usize),
 }

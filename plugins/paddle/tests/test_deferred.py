@@ -112,6 +112,9 @@ CASES: dict[str, Deferred] = {
     "split of sizes": Deferred(lambda x, of: paddle.split(x, of(2, 4), 1), forms=(each, in_each)),
     "split_with_num": Deferred(lambda x, of: paddle.split(x, 2, number(1)), forms=ONE),
     "expand": Deferred(lambda x, of: paddle.expand(x, of(3, -1, 6))),
+    "expand_as": Deferred(
+        lambda x, of: paddle.expand_as(x, paddle.concat([x, x]).reshape([2, 4, 6])), forms=ONE
+    ),
     "tile": Deferred(lambda x, of: paddle.tile(x, of(2, 1, 3))),
     "crop": Deferred(lambda x, of: paddle.crop(x, of(2, 3), of(1, 2))),
     "crop of the rest": Deferred(lambda x, of: paddle.crop(x, of(2, -1), of(1, 2)), forms=(each,)),

@@ -153,6 +153,14 @@ def test_compiled_functions_take_any_batch() -> None:
         )
 
 
+def test_compiled_functions_expand_to_open_shapes() -> None:
+    spec = [paddle.static.InputSpec([None, None], "float32")] * 2
+    network = Graph(lambda x, y: paddle.expand_as(x[:, :1], y))
+    function = paddle.jit.to_static(network, input_spec=spec, full_graph=True)
+    found = function(paddle.to_tensor(A), paddle.to_tensor(B))
+    np.testing.assert_array_equal(found.numpy(), np.broadcast_to(A[:, :1], B.shape))
+
+
 class Normed(paddle.nn.Layer):
     """Convolution and batch normalisation: something with running statistics."""
 

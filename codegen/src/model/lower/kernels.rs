@@ -70,13 +70,14 @@ impl Lowerer<'_> {
             return None;
         };
         let operator = operators.operator(id);
+        let inputs = self.kernel_inputs(node, operator);
         let attributes = self.kernel_attributes(node, operator);
         let kernel = Kernel {
             name,
             operator: id,
-            inputs: self.kernel_inputs(node, operator),
             outputs: self.kernel_outputs(node, operator),
-            shape: self.kernel_shape(node, operator, &attributes),
+            shape: self.kernel_shape(node, operator, &inputs, &attributes),
+            inputs,
             attributes,
             constants: self.kernel_constants(node, operator),
             types: node.get("types").map(|_| operators::types(node)),
@@ -174,14 +175,19 @@ impl Lowerer<'_> {
         &mut self,
         node: &Node,
         operator: &Operator,
+        inputs: &[KernelInput],
         attributes: &[KernelAttribute],
     ) -> Option<KernelShape> {
         let node = node.get("shape")?;
         let mut takes = Vec::new();
         for name in node.items_of("takes").iter().filter_map(Node::at) {
+            let is_ignored =
+                |input: &KernelInput| matches!(input, KernelInput::Ignored(it) if it.name == name.value);
             let input = operator.inputs.iter().position(|input| input.name == name.value);
+            let ignored = || inputs.iter().position(is_ignored).map(ShapeArgument::Ignored);
             let attribute = || attributes.iter().position(|attribute| attribute.name == name.value);
-            match input.map(ShapeArgument::Input).or_else(|| attribute().map(ShapeArgument::Attribute)) {
+            let found = input.map(ShapeArgument::Input).or_else(ignored);
+            match found.or_else(|| attribute().map(ShapeArgument::Attribute)) {
                 Some(argument) => takes.push(argument),
                 None => {
                     let inputs = operator.inputs.iter().map(|input| &input.name);

@@ -164,6 +164,7 @@ kernel! {
 impl Run<Any> for ExpandAsUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        self.out.reshape(&shapes::expand_as(self.y, self.target_shape)?)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| device.expand(launch, &mut out, &x))
     }
@@ -196,6 +197,7 @@ kernel! {
 impl Run<Any> for ExpandAs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        self.out.reshape(&shapes::expand_as(self.y, self.target_shape)?)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| device.expand(launch, &mut out, &x))
     }

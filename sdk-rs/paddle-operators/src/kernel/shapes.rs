@@ -8,7 +8,7 @@ use tenon::operators::TensorRef;
 
 use crate::error::{Error, Result};
 use crate::kernel::argument::number::unsigned;
-use crate::kernel::tensor::PerDimension;
+use crate::kernel::tensor::{PerDimension, Tensor};
 
 /// Returns the index of a dimension. Negative ones count from the end.
 pub(crate) fn axis_of(axis: i64, rank: usize) -> Result<usize> {
@@ -52,6 +52,17 @@ pub(crate) fn expand(x: &TensorRef<'_>, shape: &[i64]) -> Result<PerDimension<us
         None => unsigned("shape", dim),
     };
     shape.iter().enumerate().map(dim).collect()
+}
+
+/// Returns the shape of another tensor, or a given one if there is none.
+pub(crate) fn expand_as<T: Copy + Into<i64>>(
+    other: Option<Tensor<'_>>,
+    shape: &[T],
+) -> Result<PerDimension<usize>> {
+    match other {
+        Some(other) => other.dims(),
+        None => shape.iter().map(|&dim| unsigned("target_shape", dim.into())).collect(),
+    }
 }
 
 /// Returns the shape of the part between indices along dimensions, as in Python: negative indices count from the end,

@@ -8,8 +8,8 @@ use super::names;
 use crate::emit::rust::attribute::constant;
 use crate::formula::Variable;
 use crate::model::{
-    Arity, AttributeType, Kernel, KernelAttribute, KernelOutput, KernelRole, KernelShape, KernelType,
-    Operator, OutputType, ShapeArgument,
+    Arity, AttributeType, Kernel, KernelAttribute, KernelInput, KernelOutput, KernelRole, KernelShape,
+    KernelType, Operator, OutputType, ShapeArgument,
 };
 
 /// Emits the statements of a kernel: views of the tensors, then the call.
@@ -81,11 +81,24 @@ fn ruled(
 ) -> Option<TokenStream> {
     let takes = shape.takes.iter().map(|argument| match *argument {
         ShapeArgument::Input(index) => inputs[index].value.clone(),
+        ShapeArgument::Ignored(index) => match &kernel.inputs[index] {
+            KernelInput::Ignored(ignored) => {
+                let name = names::snake(&ignored.name);
+                quote!(self.#name)
+            }
+            KernelInput::Variable(_) => quote!(),
+        },
         ShapeArgument::Attribute(index) => {
             let given = &kernel.attributes[index];
             match given.role {
                 KernelRole::Attribute(index) => attributes[index].value.clone(),
-                _ => given_attribute(given, AttributeType::Integers).value,
+                _ if given.ty == KernelType::IntArray => {
+                    given_attribute(given, AttributeType::Integers).value
+                }
+                _ => {
+                    let name = names::snake(&given.name);
+                    quote!(self.#name)
+                }
             }
         }
     });
