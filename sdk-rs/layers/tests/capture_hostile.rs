@@ -3,9 +3,10 @@
 
 mod common;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use common::made::{Made, destination, kind, memory, path, source};
+use common::made::{Made, destination, kind, memory, source};
 use tenon::DevicePtr;
 use tenon::device::*;
 use tenon::reflect::{Direction, Kind, Length, ParamInfo, Role, Space};
@@ -15,6 +16,15 @@ use tenon_layers::capture::{Argument, Hash, Output, Position, ReadError, Recordi
 use tenon_testing::stub_device;
 
 const ADDRESS: u64 = 0x4141_4141;
+
+/// Returns the path of a file for a test.
+fn path(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("made");
+    std::fs::create_dir_all(&folder).unwrap();
+    // Tests run side by side, and some use a name more than once.
+    let test = std::thread::current().name().unwrap_or_default().to_owned();
+    folder.join(format!("{test}-{name}"))
+}
 
 fn cpu() -> Arc<Cpu> {
     Arc::new(Cpu::with_config(Config { devices: 2, memory: 64 << 20, threads: 2 }))

@@ -24,6 +24,8 @@ pub struct Options {
 /// A fuzz target.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Target {
+    /// Captures: files that no program has recorded
+    Capture,
     /// The library for DIOPI: tensors of a hostile host
     Diopi,
     /// The reader of manifests: made libraries
@@ -42,10 +44,11 @@ const INSTRUMENTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
 impl Target {
-    const ALL: [Target; 4] = [Target::Diopi, Target::Elf, Target::Sdk, Target::Spec];
+    const ALL: [Target; 5] = [Target::Capture, Target::Diopi, Target::Elf, Target::Sdk, Target::Spec];
 
     fn name(self) -> &'static str {
         match self {
+            Target::Capture => "capture",
             Target::Diopi => "diopi",
             Target::Elf => "elf",
             Target::Sdk => "sdk",
@@ -56,7 +59,7 @@ impl Target {
     /// Options of libFuzzer, in addition to the duration.
     fn flags(self) -> &'static [&'static str] {
         match self {
-            Target::Diopi => &["-max_len=1024", "-len_control=0", "-timeout=20"],
+            Target::Capture | Target::Diopi => &["-max_len=1024", "-len_control=0", "-timeout=20"],
             // Inputs are short. Standard error is closed because the validation layer writes warnings to it.
             Target::Sdk => &["-max_len=1024", "-len_control=0", "-timeout=20", "-close_fd_mask=2"],
             Target::Elf => &["-max_len=65536", "-timeout=20", "-rss_limit_mb=1024"],
@@ -146,7 +149,7 @@ fn fuzz(target: Target, built: &Path, seconds: u32) -> Result<Outcome, Failure> 
     let text = fs::read_to_string(&log).map_err(at(&log))?;
     let found = project::entries(&findings)?.len() - before;
     let line = format!(
-        "{name:<5} {:>10} executions, {:>5} inputs with new coverage, {} edges, {found} findings",
+        "{name:<7} {:>10} executions, {:>5} inputs with new coverage, {} edges, {found} findings",
         figure(&text, "stat::number_of_executed_units:"),
         figure(&text, "stat::new_units_added:"),
         covered(&text),

@@ -1,6 +1,6 @@
 //! Captures that no program has recorded: files with right checksums and any content.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tenon::device::{Function, Release};
 use tenon_layers::capture::{Argument, Hash, Output, Position, ReadError, Recording};
@@ -125,13 +125,6 @@ impl Made {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
-}
-
-/// Returns the path of a file for a test.
-pub fn path(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("made");
-    std::fs::create_dir_all(&folder).unwrap();
-    folder.join(name)
 }
 
 /// Returns an address in memory.
