@@ -358,6 +358,14 @@ impl Operator {
         }
     }
 
+    /// Returns the input whose elements are reduced, if it is a reduction and not the gradient of one.
+    #[must_use]
+    pub fn reduces(&self) -> Option<usize> {
+        self.reduction()
+            .is_some_and(|reduction| matches!(reduction.work, ReductionWork::Fold(_)))
+            .then_some(0)
+    }
+
     /// Returns the formulas, if it is a reduction or the gradient of one.
     pub fn reduction(&self) -> Option<&Reduction> {
         match &self.body {

@@ -19,14 +19,13 @@ fn averages(mode: &str) -> Result<bool> {
 ///
 /// For an even number of elements, the mode `avg` returns the mean of the two middle elements, and `min` the
 /// smaller one. If an element is NaN, the median is NaN, and its index is that of the first NaN. With
-/// `ignore_nan`, NaN elements do not count, and the median of no elements is NaN. Indices are in row-major
+/// `ignore_nan`, NaN elements do not count. The median of no elements is NaN. Indices are in row-major
 /// order of the reduced dimensions, -1 for none. With `avg` they have an additional dimension of two, for
 /// both middle elements.
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Attribute`] for an
-/// unknown mode,
-/// [`Error::Empty`] without elements.
+/// unknown mode.
 pub fn median(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
@@ -41,9 +40,6 @@ pub fn median(
     let index_dims = [out.dims(), &[2][usize::from(!averages)..]].concat();
     expect_shape(&index_dims, indices.dims())?;
     let (rows, len) = rows_last(x, &axes)?;
-    if len == 0 && !out.is_empty() {
-        return Err(Error::Empty);
-    }
     let values = f64::load(&rows)?;
     let (mut medians, mut places) = (vec![0.0; out.len()], vec![]);
     for (row, median) in medians.iter_mut().enumerate() {

@@ -10,7 +10,10 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry.add_any::<Cast<'static>>(&["cast"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    if registry.release() >= Release::V3_0 {
+        registry
+            .add_any::<Cast<'static>>(&["cast"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    }
     if registry.release() <= Release::V2_6 {
         registry
             .add_any::<

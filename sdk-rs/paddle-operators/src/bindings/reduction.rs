@@ -103,6 +103,7 @@ kernel! {
 impl Run<Any> for Sum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
             device.sum(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
@@ -121,6 +122,7 @@ kernel! {
 impl Run<Any> for SumRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
             device
@@ -173,6 +175,7 @@ kernel! {
 impl Run<Any> for Nansum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
             device.nansum(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
@@ -219,6 +222,7 @@ kernel! {
 impl Run<Any> for Mean<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device.mean(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
@@ -237,6 +241,7 @@ kernel! {
 impl Run<Any> for MeanRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device
@@ -289,6 +294,7 @@ kernel! {
 impl Run<Any> for MeanAll<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| device.mean_all(launch, &mut out, &x))
     }
@@ -321,6 +327,7 @@ kernel! {
 impl Run<Any> for Prod<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
             device
@@ -375,6 +382,7 @@ kernel! {
 impl Run<Any> for Max<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device.max(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
@@ -393,6 +401,7 @@ kernel! {
 impl Run<Any> for MaxRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device
@@ -481,6 +490,7 @@ kernel! {
 impl Run<Any> for Min<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device.min(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
@@ -499,6 +509,7 @@ kernel! {
 impl Run<Any> for MinRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device
@@ -587,6 +598,7 @@ kernel! {
 impl Run<Any> for Amax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device.max(launch, &mut out, &x, self.axis, self.keep_dim, false)
@@ -605,6 +617,7 @@ kernel! {
 impl Run<Any> for AmaxRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device.max(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
@@ -654,6 +667,7 @@ kernel! {
 impl Run<Any> for Amin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device.min(launch, &mut out, &x, self.axis, self.keep_dim, false)
@@ -672,6 +686,7 @@ kernel! {
 impl Run<Any> for AminRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device.min(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
@@ -721,6 +736,7 @@ kernel! {
 impl Run<Any> for AnyKernel<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
         call.run(|device, launch| {
             device.any(launch, &mut out, &x, self.axis, self.keep_dim, false)
@@ -739,6 +755,7 @@ kernel! {
 impl Run<Any> for AnyRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
         call.run(|device, launch| {
             device.any(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
@@ -757,6 +774,7 @@ kernel! {
 impl Run<Any> for All<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
         call.run(|device, launch| {
             device.all(launch, &mut out, &x, self.axis, self.keep_dim, false)
@@ -775,6 +793,7 @@ kernel! {
 impl Run<Any> for AllRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
         call.run(|device, launch| {
             device.all(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
@@ -995,6 +1014,7 @@ kernel! {
 impl Run<Any> for FrobeniusNorm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device
@@ -1051,6 +1071,7 @@ kernel! {
 impl Run<Any> for SquaredL2Norm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| device.squared_l2_norm(launch, &mut out, &x))
     }
@@ -1086,6 +1107,7 @@ kernel! {
 impl Run<Any> for L1Norm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
+        call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| device.l1_norm(launch, &mut out, &x))
     }

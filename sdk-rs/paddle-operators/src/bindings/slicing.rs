@@ -42,10 +42,12 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         .add_any::<
             RollGrad<'static>,
         >(&["roll_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            Transpose<'static>,
-        >(&["transpose"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    if registry.release() >= Release::V3_0 {
+        registry
+            .add_any::<
+                Transpose<'static>,
+            >(&["transpose"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    }
     registry
         .add_any::<
             TransposeGrad<'static>,

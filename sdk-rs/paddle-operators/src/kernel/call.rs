@@ -5,8 +5,8 @@ use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tenon::DevicePtr;
-use tenon::device::{self, DataType, DeviceId};
-use tenon::operators::{Composed, Launch, Operators};
+use tenon::device::{self, DataType, DeviceId, Release};
+use tenon::operators::{Composed, Launch, Operators, TensorRef};
 use tenon::paddle::{DeviceContext, PaddleApi, Tensor};
 
 use crate::error::{Code, Error, Result};
@@ -76,6 +76,16 @@ impl Call {
             // SAFETY: the context is that of the call.
             0 => unsafe { self.host.generator.draw(self.context, count) },
             seed => Ok((seed, 0)),
+        }
+    }
+
+    /// Rejects a tensor without elements that is to be reduced, in 2.6.
+    ///
+    /// Paddle's CPU does the same there. Its backward pass ends the process if the gradient of a result has no elements.
+    pub(crate) fn expect_reducible(&self, x: &TensorRef<'_>) -> Result<()> {
+        match x.is_empty() && self.host.release <= Release::V2_6 {
+            true => Err(Error::invalid("PaddlePaddle 2.6 reduces no tensor without elements")),
+            false => Ok(()),
         }
     }
 

@@ -27,6 +27,11 @@ impl<'c> Output<'c> {
         self.0
     }
 
+    /// Returns true if it is the same tensor as an input, not only a tensor with the same memory.
+    pub(crate) fn is(self, input: Tensor<'c>) -> bool {
+        self.0.handle.as_raw() == input.handle.as_raw()
+    }
+
     /// Returns the current location and layout of its elements.
     pub(crate) fn place(self) -> Result<Place> {
         self.0.place()

@@ -247,7 +247,7 @@ pub trait Sorting: Send + Sync {
     /// Finds the element in the middle along dimensions.
     ///
     /// Of an even number of elements it is the mean of the two in the middle with the mode `avg`, and the smaller one with
-    /// `min`. NaN makes it NaN, unless it is ignored; then the median of nothing but NaN is NaN. Integers have a median with a
+    /// `min`. NaN makes it NaN, unless it is ignored; then the median of nothing but NaN is NaN. So is that of no elements. Integers have a median with a
     /// fraction, which their type drops.
     ///
     /// * `out`: The medians.

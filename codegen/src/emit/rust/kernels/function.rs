@@ -28,8 +28,13 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator) -> TokenStream {
     let results = outputs.iter().map(|argument| &argument.value);
     let name = names::snake(&operator.name.value);
     let (drawn, seed_and_offset) = operator.random.then(|| random(kernel, operator)).unzip();
+    let reduced = operator.reduces().map(|index| {
+        let input = names::snake(&operator.inputs[index].name);
+        quote!(call.expect_reducible(&#input)?;)
+    });
     quote! {
         #(#opened)*
+        #reduced
         #(#shapes)*
         #rule
         #(#allocated)*

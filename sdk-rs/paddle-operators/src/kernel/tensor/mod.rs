@@ -218,7 +218,13 @@ impl<'c> Tensor<'c> {
 
     /// Returns the tensor in the form that operators of the device take.
     pub(crate) fn view(self) -> Result<TensorRef<'c>> {
-        let data_type = self.data_type()?;
+        self.view_as(self.data_type()?)
+    }
+
+    /// Returns the tensor in the form that the device's operators take, as elements of another type than its own.
+    ///
+    /// Its memory must be large enough for these.
+    pub(crate) fn view_as(self, data_type: DataType) -> Result<TensorRef<'c>> {
         let (dims, strides) = (self.dims()?, self.strides()?);
         let layout = layout(&dims, &strides)?;
         let first = DevicePtr::from_ptr(self.first(layout, data_type)?);

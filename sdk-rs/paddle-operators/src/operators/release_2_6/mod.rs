@@ -1,5 +1,6 @@
 //! Kernels that only 2.6 needs, or needs in this form.
 
+mod in_place;
 mod nanmedian;
 mod squeeze;
 mod views;
@@ -14,6 +15,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() > Release::V2_6 {
         return Ok(());
     }
+    in_place::register(registry)?;
     nanmedian::register(registry)?;
     squeeze::register(registry)?;
     views::register(registry)
