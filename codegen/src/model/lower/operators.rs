@@ -238,13 +238,10 @@ impl OperatorLowerer<'_> {
             Some("f32") => OutputType::F32,
             Some("any") => OutputType::Any,
             _ => {
-                let keys: [(&str, fn(usize) -> OutputType); 4] = [
-                    ("wide", OutputType::Wide),
-                    ("complex_of", OutputType::ComplexOf),
-                    ("real_of", OutputType::RealOf),
-                    ("like", OutputType::Like),
-                ];
-                let found = keys.into_iter().find_map(|(key, ty)| Some(ty(input(key)?)));
+                let found = (input("wide").map(OutputType::Wide))
+                    .or_else(|| input("complex_of").map(OutputType::ComplexOf))
+                    .or_else(|| input("real_of").map(OutputType::RealOf))
+                    .or_else(|| input("like").map(OutputType::Like));
                 found.unwrap_or(if inputs.is_empty() { OutputType::Any } else { OutputType::Like(0) })
             }
         }
