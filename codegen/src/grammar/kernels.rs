@@ -25,6 +25,8 @@ shapes! {
         /// Its tensors, in the order of the host: inputs of the operator, its output `y` or the gradient `dy`
         /// of it; default: the inputs of the operator.
         inputs: optional(List(&Any(&[Snake, Shape(&TENSOR)]))),
+        /// Optional inputs of the operator that the host passes as references, which are null if a tensor is absent.
+        plain: optional(List(&Snake)),
         /// Its attributes, in the order of the host: name of the operator's attribute → the type in the host.
         /// The name `axis` is for the first dimension of the larger shape that the smaller one is aligned
         /// with, the name `seed` for a seed of random numbers in place of the generator's.

@@ -31,6 +31,8 @@ pub struct Kernel {
     pub operator: OperatorId,
     /// Its tensors, in the order of the host.
     pub inputs: Vec<KernelInput>,
+    /// The names of optional inputs that the host passes as references, which may be null.
+    pub plain: Vec<String>,
     /// Its attributes, in the order of the host.
     pub attributes: Vec<KernelAttribute>,
     /// Its outputs, in the order of the host.

@@ -36,6 +36,8 @@ NAMES = (
     "detector",
     "graph",
     "transducer",
+    "spectrogram",
+    "linear_algebra",
 )
 """The networks of `zoo`, whose import needs PaddlePaddle."""
 

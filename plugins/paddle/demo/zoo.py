@@ -196,6 +196,53 @@ def _gpt() -> tuple[Any, Loss]:
     )
 
 
+
+class Spectrogram(nn.Layer):
+    """Classifies sounds by the logarithms of their mel spectra, and by the signal that they make."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spectra = paddle.audio.features.LogMelSpectrogram(
+            sr=8000, n_fft=64, hop_length=16, n_mels=8, f_min=50.0
+        )
+        self.last = nn.Linear(9, 10)
+
+    def forward(self, sounds: Any) -> Any:
+        spectra = paddle.signal.stft(sounds, 64, 16)
+        again = paddle.signal.istft(spectra, 64, 16)
+        features = self.spectra(sounds).mean(-1)
+        return self.last(paddle.concat([features, again.square().mean(-1, keepdim=True)], -1))
+
+
+class Gaussian(nn.Layer):
+    """The likelihood of vectors, and decompositions of their covariance."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = self.create_parameter([4, 4])
+
+    def forward(self, vectors: Any) -> Any:
+        covariance = paddle.matmul(self.factor, self.factor, transpose_y=True) + paddle.eye(4)
+        factor = paddle.linalg.cholesky(covariance)
+        scaled = paddle.linalg.triangular_solve(factor, vectors.t(), upper=False)
+        solved = paddle.linalg.solve(covariance, vectors.t())
+        values, _ = paddle.linalg.eigh(covariance)
+        q, r = paddle.linalg.qr(covariance)
+        parts = [
+            scaled.square().sum() + solved.square().sum(),
+            paddle.linalg.slogdet(covariance)[1] + paddle.linalg.det(covariance),
+            values.sum() + paddle.linalg.svd(covariance)[1].sum() + (q @ r).sum(),
+            paddle.linalg.inv(covariance).sum() + paddle.linalg.matrix_power(covariance, 2).sum(),
+            paddle.linalg.multi_dot([covariance, self.factor, covariance]).sum(),
+        ]
+        return sum(part.reshape([]) for part in parts)
+
+
+def _gaussian() -> tuple[Any, Loss]:
+    network, vectors = Gaussian(), _numbers(3, 4)
+    return network, lambda: network(vectors)
+
+
 NETWORKS: dict[str, Callable[[], tuple[Any, Loss]]] = {
     "mlp": _mlp,
     "lenet": lambda: _classifier(LeNet(), _numbers(4, 1, 28, 28), 10),
@@ -211,5 +258,7 @@ NETWORKS: dict[str, Callable[[], tuple[Any, Loss]]] = {
     "detector": lambda: areas.detector(_numbers(2, 3, 32, 32)),
     "graph": lambda: areas.graph(_numbers(12, 6), _classes(3, 3, 1)),
     "transducer": lambda: areas.transducer(_numbers(2, 5, 6), _classes(4, 2, 3) + 1),
+    "spectrogram": lambda: _classifier(Spectrogram(), _numbers(2, 256), 10),
+    "linear_algebra": _gaussian,
 }
 """Each makes a network with its parameters on the current device, and its loss."""

@@ -117,6 +117,34 @@ pub enum Error {
     /// The maximum or minimum of an empty set of elements was requested.
     #[error("there is no largest or smallest of no elements")]
     Empty,
+    /// A matrix has no inverse.
+    #[error("a matrix has no inverse: its pivot {step} is zero")]
+    Singular {
+        /// The number of the first step of the LU decomposition whose pivot is zero, from 1.
+        step: usize,
+    },
+    /// A matrix is not positive definite.
+    #[error("matrix {matrix} is not positive definite: its leading part of order {order} is not")]
+    Indefinite {
+        /// The matrix, counted through the batch from 0.
+        matrix: usize,
+        /// The order of the first leading part that is not positive definite.
+        order: usize,
+    },
+    /// An iterative algorithm found no result.
+    #[error("no result: {routine}")]
+    Converge {
+        /// The algorithm.
+        routine: &'static str,
+    },
+    /// The operator needs a library that is not available.
+    #[error("the operator needs {name}: {reason}")]
+    Library {
+        /// The library.
+        name: &'static str,
+        /// The reason why it is not available.
+        reason: String,
+    },
     /// Several elements of an output share a memory location.
     #[error("an output of the shape {dims:?} has the strides {strides:?}: elements lie upon one another")]
     Repeated {

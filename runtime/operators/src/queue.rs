@@ -8,6 +8,7 @@ use tenon::device::{Device as _, DeviceId, Error, Plugin, Result};
 use tenon::operators::{Launch, TensorMut, TensorRef, broadcast};
 use tenon::support::write_line;
 use tenon_cpu::{Activity, Cpu, Space};
+use tenon_kernels::decomposition::lapack;
 use tenon_kernels::{View, ViewMut, formulas, reduction};
 
 use crate::host::{self, done, ready};
@@ -71,6 +72,8 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn new(launch: Launch) -> Self {
+        // Every operator passes here, whatever the host. The library is searched for when a kernel needs it.
+        lapack::install(tenon_lapack::find);
         if is_immediate() {
             return Self::of(launch, None, true, false);
         }

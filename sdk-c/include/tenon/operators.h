@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x90bc95bad8b24ca1)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0xae5c1e7915432221)
 
 /**
  * @brief The operators of a device.
@@ -4490,10 +4490,11 @@ typedef struct TenonOperators {
   /** @} */
 
   /**
-   * @name Decompositions of matrices: Decompositions of matrices, and systems of equations with triangles.
+   * @name Decompositions of matrices: Decompositions of matrices, systems of equations, and products of
+   * several matrices.
    *
    * Matrices are the last two dimensions, and the dimensions before them a batch. float16 and bfloat16 are computed in
-   * float32.
+   * float32. The CPU device computes singular values and eigenvalues by LAPACK, if it finds the library.
    * @{
    */
 
@@ -4504,7 +4505,8 @@ typedef struct TenonOperators {
    * positive definite; the rest of that triangle is zero.
    *
    * @param[out] out The triangles, of the shape of `x`.
-   * @param[out] info 0 or an order, one for each matrix.
+   * @param[out] info 0 or an order, one for each matrix; without it, such a matrix is an error.
+   *     NULL if the host does not want it.
    * @param[in] x The symmetric matrices.
    * @param[in] upper Whether the triangle is an upper one.
    */
@@ -4550,6 +4552,564 @@ typedef struct TenonOperators {
         const TenonTensor* x);
     uint64_t data_types;
   } qr;
+
+  /**
+   * @brief Computes the gradient of `qr`.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] x The matrices.
+   * @param[in] q The matrices with orthonormal columns.
+   * @param[in] r The upper triangles.
+   * @param[in] dq The gradient of `q`. NULL if there is none.
+   * @param[in] dr The gradient of `r`. NULL if there is none.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* q, const TenonTensor* r, const TenonTensor* dq, const TenonTensor* dr);
+    uint64_t data_types;
+  } qr_grad;
+
+  /**
+   * @brief Computes the gradient of `cholesky`.
+   *
+   * It is symmetric.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] out The triangles.
+   * @param[in] dout The gradient of the triangles.
+   * @param[in] upper As for `cholesky`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* out,
+        const TenonTensor* dout, bool upper);
+    uint64_t data_types;
+  } cholesky_grad;
+
+  /**
+   * @brief Solves systems of equations with matrices whose Cholesky factors are known.
+   *
+   * Batches are broadcast.
+   *
+   * @param[out] out The solutions.
+   * @param[in] x The right-hand sides.
+   * @param[in] y The Cholesky factors.
+   * @param[in] upper Whether the factors are upper triangles.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* y, bool upper);
+    uint64_t data_types;
+  } cholesky_solve;
+
+  /**
+   * @brief Computes the gradients of `cholesky_solve`.
+   *
+   * @param[out] dx The gradient of `x`. NULL if the host does not want it.
+   * @param[out] dy The gradient of `y`. NULL if the host does not want it.
+   * @param[in] x The right-hand sides.
+   * @param[in] y The Cholesky factors.
+   * @param[in] out The solutions.
+   * @param[in] dout The gradient of the solutions.
+   * @param[in] upper As for `cholesky_solve`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dy,
+        const TenonTensor* x, const TenonTensor* y, const TenonTensor* out,
+        const TenonTensor* dout, bool upper);
+    uint64_t data_types;
+  } cholesky_solve_grad;
+
+  /**
+   * @brief Computes the gradients of `triangular_solve`.
+   *
+   * @param[out] da The gradient of `a`. NULL if the host does not want it.
+   * @param[out] db The gradient of `b`. NULL if the host does not want it.
+   * @param[in] a The triangles.
+   * @param[in] b The right-hand sides.
+   * @param[in] out The solutions.
+   * @param[in] dout The gradient of the solutions.
+   * @param[in] upper As for `triangular_solve`.
+   * @param[in] transpose As for `triangular_solve`.
+   * @param[in] unitriangular As for `triangular_solve`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* da, const TenonTensor* db,
+        const TenonTensor* a, const TenonTensor* b, const TenonTensor* out,
+        const TenonTensor* dout, bool upper, bool transpose, bool unitriangular);
+    uint64_t data_types;
+  } triangular_solve_grad;
+
+  /**
+   * @brief Computes inverse matrices.
+   *
+   * A matrix without an inverse is an error.
+   *
+   * @param[out] out The inverses.
+   * @param[in] x The matrices.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } inverse;
+
+  /**
+   * @brief Computes the gradient of `inverse`.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] out The inverses.
+   * @param[in] dout The gradient of the inverses.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* out,
+        const TenonTensor* dout);
+    uint64_t data_types;
+  } inverse_grad;
+
+  /**
+   * @brief Solves systems of equations.
+   *
+   * Batches are broadcast. A `y` of one dimension is one right-hand side. A matrix without an inverse is an error.
+   *
+   * @param[out] out The solutions.
+   * @param[in] x The matrices.
+   * @param[in] y The right-hand sides.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* y);
+    uint64_t data_types;
+  } solve;
+
+  /** @brief Computes the shape of an output of `solve`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x,
+        const TenonTensor* y);
+    uint64_t data_types;
+  } solve_out_shape;
+
+  /**
+   * @brief Computes the gradients of `solve`.
+   *
+   * @param[out] dx The gradient of `x`. NULL if the host does not want it.
+   * @param[out] dy The gradient of `y`. NULL if the host does not want it.
+   * @param[in] x The matrices.
+   * @param[in] y The right-hand sides.
+   * @param[in] out The solutions.
+   * @param[in] dout The gradient of the solutions.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dy,
+        const TenonTensor* x, const TenonTensor* y, const TenonTensor* out,
+        const TenonTensor* dout);
+    uint64_t data_types;
+  } solve_grad;
+
+  /**
+   * @brief Computes determinants.
+   *
+   * @param[out] out The determinants.
+   * @param[in] x The matrices.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } determinant;
+
+  /** @brief Computes the shape of an output of `determinant`. */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x);
+    uint64_t data_types;
+  } determinant_out_shape;
+
+  /**
+   * @brief Computes the gradient of `determinant`.
+   *
+   * It is zero for the whole batch if one of its matrices has no inverse, as in PaddlePaddle.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] x The matrices.
+   * @param[in] out The determinants.
+   * @param[in] dout The gradient of the determinants.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* out, const TenonTensor* dout);
+    uint64_t data_types;
+  } determinant_grad;
+
+  /**
+   * @brief Computes the signs of determinants, and the logarithms of their absolute values, in one
+   * tensor.
+   *
+   * @param[out] out The signs, then the logarithms: the first dimension has two elements.
+   * @param[in] x The matrices.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x);
+    uint64_t data_types;
+  } slogdet;
+
+  /** @brief Computes the shape of an output of `slogdet`. */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x);
+    uint64_t data_types;
+  } slogdet_out_shape;
+
+  /**
+   * @brief Computes the gradient of `slogdet` by the logarithms.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] x The matrices.
+   * @param[in] dout The gradient of the result.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* dout);
+    uint64_t data_types;
+  } slogdet_grad;
+
+  /**
+   * @brief Computes the signs of determinants, and the logarithms of their absolute values.
+   *
+   * @param[out] sign The signs: numbers with the absolute value 1, or 0.
+   * @param[out] logdet The logarithms, real.
+   * @param[in] x The matrices.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* sign, const TenonTensor* logdet,
+        const TenonTensor* x);
+    uint64_t data_types;
+  } slogdet_v2;
+
+  /**
+   * @brief Computes the gradient of `slogdet_v2`.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] x The matrices.
+   * @param[in] sign The signs.
+   * @param[in] dsign The gradient of the signs. NULL if there is none.
+   * @param[in] dlogdet The gradient of the logarithms. NULL if there is none.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* sign, const TenonTensor* dsign, const TenonTensor* dlogdet);
+    uint64_t data_types;
+  } slogdet_v2_grad;
+
+  /**
+   * @brief Decomposes matrices into lower and upper triangles with partial pivoting.
+   *
+   * @param[out] out The upper triangles and, below the diagonal, the lower ones, whose diagonals
+   *     are 1.
+   * @param[out] pivots The row that each step exchanges with its own, from 1.
+   * @param[out] infos 0, or the number of the first step whose pivot is zero, for each matrix.
+   * @param[in] x The matrices.
+   * @param[in] pivot Whether rows are exchanged.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* pivots,
+        const TenonTensor* infos, const TenonTensor* x, bool pivot);
+    uint64_t data_types;
+  } lu;
+
+  /**
+   * @brief Computes the gradient of `lu`.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] out The triangles.
+   * @param[in] pivots The exchanges.
+   * @param[in] dout The gradient of the triangles.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* out,
+        const TenonTensor* pivots, const TenonTensor* dout);
+    uint64_t data_types;
+  } lu_grad;
+
+  /**
+   * @brief Splits the results of `lu` into its factors.
+   *
+   * @param[out] pmat The permutations. NULL if the host does not want it.
+   * @param[out] l The lower triangles. NULL if the host does not want it.
+   * @param[out] u The upper triangles. NULL if the host does not want it.
+   * @param[in] x The triangles.
+   * @param[in] pivots The exchanges.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* pmat, const TenonTensor* l,
+        const TenonTensor* u, const TenonTensor* x, const TenonTensor* pivots);
+    uint64_t data_types;
+  } lu_unpack;
+
+  /**
+   * @brief Computes the gradient of `lu_unpack`.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] dl The gradient of the lower triangles.
+   * @param[in] du The gradient of the upper triangles.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dl,
+        const TenonTensor* du);
+    uint64_t data_types;
+  } lu_unpack_grad;
+
+  /**
+   * @brief Decomposes matrices into singular vectors and singular values.
+   *
+   * `x = u · diagonal(s) · vh`, with the values in descending order.
+   *
+   * @param[out] u The left singular vectors, as columns.
+   * @param[out] s The singular values, real.
+   * @param[out] vh The right singular vectors, conjugate, as rows.
+   * @param[in] x The matrices.
+   * @param[in] full_matrices Whether `u` and `vh` are square.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* u, const TenonTensor* s,
+        const TenonTensor* vh, const TenonTensor* x, bool full_matrices);
+    uint64_t data_types;
+  } svd;
+
+  /**
+   * @brief Computes the gradient of `svd`.
+   *
+   * It exists if the singular values differ.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] u The left singular vectors.
+   * @param[in] vh The right singular vectors.
+   * @param[in] s The singular values.
+   * @param[in] du The gradient of `u`. NULL if there is none.
+   * @param[in] dvh The gradient of `vh`. NULL if there is none.
+   * @param[in] ds The gradient of `s`. NULL if there is none.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* u,
+        const TenonTensor* vh, const TenonTensor* s, const TenonTensor* du,
+        const TenonTensor* dvh, const TenonTensor* ds);
+    uint64_t data_types;
+  } svd_grad;
+
+  /**
+   * @brief Computes singular values in descending order.
+   *
+   * @param[out] s The singular values, real.
+   * @param[in] x The matrices.
+   */
+  struct {
+    C_Status (*function)(const TenonLaunch* launch, const TenonTensor* s, const TenonTensor* x);
+    uint64_t data_types;
+  } svdvals;
+
+  /**
+   * @brief Computes the gradient of `svdvals`.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] x The matrices.
+   * @param[in] ds The gradient of the values.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* ds);
+    uint64_t data_types;
+  } svdvals_grad;
+
+  /**
+   * @brief Computes the eigenvalues and eigenvectors of Hermitian matrices.
+   *
+   * The values are in ascending order. Only the triangle that `uplo` names is read.
+   *
+   * @param[out] w The eigenvalues, real.
+   * @param[out] v The eigenvectors, as columns. NULL if the host does not want it.
+   * @param[in] x The matrices.
+   * @param[in] uplo `L` for the lower triangle, `U` for the upper one.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* w, const TenonTensor* v,
+        const TenonTensor* x, const char* uplo);
+    uint64_t data_types;
+  } eigh;
+
+  /**
+   * @brief Computes the gradient of `eigh`.
+   *
+   * It exists if the eigenvalues differ.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] w The eigenvalues.
+   * @param[in] v The eigenvectors.
+   * @param[in] dw The gradient of the eigenvalues. NULL if there is none.
+   * @param[in] dv The gradient of the eigenvectors. NULL if there is none.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* w,
+        const TenonTensor* v, const TenonTensor* dw, const TenonTensor* dv);
+    uint64_t data_types;
+  } eigh_grad;
+
+  /**
+   * @brief Computes the gradient of the eigenvalues of `eigh`.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] v The eigenvectors.
+   * @param[in] dw The gradient of the eigenvalues.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* v,
+        const TenonTensor* dw);
+    uint64_t data_types;
+  } eigvalsh_grad;
+
+  /**
+   * @brief Computes the eigenvalues and eigenvectors of matrices.
+   *
+   * The vectors have the length 1.
+   *
+   * @param[out] w The eigenvalues, complex.
+   * @param[out] v The eigenvectors, complex, as columns. NULL if the host does not want it.
+   * @param[in] x The matrices.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* w, const TenonTensor* v,
+        const TenonTensor* x);
+    uint64_t data_types;
+  } eig;
+
+  /**
+   * @brief Computes the gradient of `eig`.
+   *
+   * It exists if the eigenvalues differ.
+   *
+   * @param[out] dx The gradient of `x`, complex.
+   * @param[in] w The eigenvalues.
+   * @param[in] v The eigenvectors.
+   * @param[in] dw The gradient of the eigenvalues. NULL if there is none.
+   * @param[in] dv The gradient of the eigenvectors. NULL if there is none.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* w,
+        const TenonTensor* v, const TenonTensor* dw, const TenonTensor* dv);
+    uint64_t data_types;
+  } eig_grad;
+
+  /**
+   * @brief Counts the singular values of matrices above a tolerance.
+   *
+   * @param[out] out The ranks.
+   * @param[in] x The matrices.
+   * @param[in] tol The tolerance.
+   * @param[in] use_default_tol Whether it is the largest value times the larger size and the
+   *     distance from 1 to the next number.
+   * @param[in] hermitian Whether the matrices are Hermitian.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x, double tol,
+        bool use_default_tol, bool hermitian);
+    uint64_t data_types;
+  } matrix_rank;
+
+  /**
+   * @brief Counts the singular values of matrices above tolerances.
+   *
+   * @param[out] out The ranks.
+   * @param[in] x The matrices.
+   * @param[in] atol The tolerances, broadcast over the batch.
+   * @param[in] use_default_tol Whether they are at least the default one of `matrix_rank`.
+   * @param[in] hermitian Whether the matrices are Hermitian.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* atol, bool use_default_tol, bool hermitian);
+    uint64_t data_types;
+  } matrix_rank_tol;
+
+  /**
+   * @brief Computes powers of matrices.
+   *
+   * A negative power is one of the inverse.
+   *
+   * @param[out] out The powers.
+   * @param[in] x The matrices.
+   * @param[in] n The exponent.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x, int64_t n);
+    uint64_t data_types;
+  } matrix_power;
+
+  /**
+   * @brief Computes the gradient of `matrix_power`.
+   *
+   * @param[out] dx The gradient of `x`.
+   * @param[in] x The matrices.
+   * @param[in] dout The gradient of the powers.
+   * @param[in] n As for `matrix_power`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* x,
+        const TenonTensor* dout, int64_t n);
+    uint64_t data_types;
+  } matrix_power_grad;
+
+  /**
+   * @brief Multiplies several matrices.
+   *
+   * The first and the last one may be vectors. The order of the products is the cheapest one.
+   *
+   * @param[out] out The product.
+   * @param[in] x The matrices.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* const* x,
+        size_t x_count);
+    uint64_t data_types;
+  } multi_dot;
+
+  /**
+   * @brief Computes the gradients of `multi_dot`.
+   *
+   * @param[out] gradients The gradients of the matrices. An element is NULL if the host does not
+   *     want it.
+   * @param[in] x The matrices.
+   * @param[in] dout The gradient of the product.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* const* gradients, size_t gradients_count,
+        const TenonTensor* const* x, size_t x_count, const TenonTensor* dout);
+    uint64_t data_types;
+  } multi_dot_grad;
 
   /** @} */
 
@@ -12436,7 +12996,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 11312, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 11904, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

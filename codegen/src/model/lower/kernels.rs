@@ -75,6 +75,7 @@ impl Lowerer<'_> {
         let kernel = Kernel {
             name,
             operator: id,
+            plain: self.plain_inputs(node, operator),
             outputs: self.kernel_outputs(node, operator),
             shape: self.kernel_shape(node, operator, &inputs, &attributes),
             inputs,
@@ -100,6 +101,16 @@ impl Lowerer<'_> {
                 Err(ignored) => KernelInput::Ignored(ignored),
             })
             .collect()
+    }
+
+    fn plain_inputs(&mut self, node: &Node, operator: &Operator) -> Vec<String> {
+        let optional = operator.inputs.iter().filter(|input| input.arity == Arity::Optional);
+        let known: Vec<String> = optional.map(|input| input.name.clone()).collect();
+        let names: Vec<At<String>> = node.items_of("plain").iter().filter_map(Node::at).collect();
+        for name in names.iter().filter(|name| !known.contains(&name.value)) {
+            self.report_unknown(name, operator, &known);
+        }
+        names.into_iter().map(|name| name.value).collect()
     }
 
     /// Resolves the tensors of a list: each is ignored, or is an index of a known name.

@@ -90,6 +90,7 @@ from tenon.ops.comparison import (
 from tenon.ops.complex_numbers import complex_is_finite, complex_is_inf, complex_is_nan, conj
 from tenon.ops.conversion import cast
 from tenon.ops.creation import arange_tensor, linspace, logspace
+from tenon.ops.decomposition import cholesky, determinant, inverse, matrix_power, slogdet, solve
 from tenon.ops.deformable import deformable_attention, deformable_columns, deformable_conv
 from tenon.ops.detection import (
     box_coder,
@@ -270,6 +271,7 @@ __all__ = [
     "causal_softmax",
     "ceil",
     "celu",
+    "cholesky",
     "clip",
     "clip_by_norm",
     "complex_is_finite",
@@ -293,6 +295,7 @@ __all__ = [
     "deformable_roi_pool",
     "dequantize_by_scale",
     "dequantize_linear",
+    "determinant",
     "digamma",
     "div_scale",
     "divide",
@@ -334,6 +337,7 @@ __all__ = [
     "index_add",
     "index_sample",
     "instance_norm",
+    "inverse",
     "is_close",
     "is_finite",
     "is_inf",
@@ -370,6 +374,7 @@ __all__ = [
     "masked_softmax",
     "matmul",
     "matrix_nms",
+    "matrix_power",
     "max",
     "max_roi_align",
     "maximum",
@@ -437,6 +442,7 @@ __all__ = [
     "silu",
     "sin",
     "sinh",
+    "slogdet",
     "smooth_l1_loss",
     "soft_relu",
     "soft_shrink",
@@ -444,6 +450,7 @@ __all__ = [
     "softmax_focal_loss",
     "softplus",
     "softsign",
+    "solve",
     "sort_vertices",
     "sparse_convolution",
     "sparse_matmul",

@@ -37,6 +37,7 @@ mod graph;
 mod quantization;
 mod detection;
 mod sequences;
+mod decomposition;
 use crate::error::Result;
 use crate::kernel::Registry;
 
@@ -77,5 +78,6 @@ pub(crate) fn register(registry: Registry) -> Result<()> {
     quantization::register(registry)?;
     detection::register(registry)?;
     sequences::register(registry)?;
+    decomposition::register(registry)?;
     Ok(())
 }

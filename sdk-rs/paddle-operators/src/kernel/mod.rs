@@ -21,4 +21,4 @@ pub(crate) use call::{Call, enter};
 pub(crate) use element::{BOOL, Bool, COMPLEX, Complex, Element, FLOATS, INTEGERS};
 pub(crate) use output::Output;
 pub(crate) use registry::{Any, Kernel, Registry, Run, kernel, register};
-pub(crate) use tensor::{PerDimension, Place, Tensor, Window, layout};
+pub(crate) use tensor::{PerDimension, Place, Plain, Tensor, Window, layout};

@@ -132,6 +132,9 @@ fn input(kernel: &Kernel, operator: &Operator, index: usize) -> Argument {
     let name = names::snake(&operator.inputs[index].name);
     match operator.inputs[index].arity {
         Arity::One => Argument { statement: quote!(let #name = self.#name.view()?;), value: quote!(&#name) },
+        Arity::Optional if kernel.plain.contains(&operator.inputs[index].name) => {
+            Argument { statement: quote!(let #name = self.#name.view()?;), value: quote!(#name.as_ref()) }
+        }
         Arity::Optional => Argument {
             statement: quote!(let #name = self.#name.map(Tensor::view).transpose()?;),
             value: quote!(#name.as_ref()),

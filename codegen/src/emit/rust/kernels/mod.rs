@@ -85,7 +85,7 @@ impl Context<'_> {
         let modules =
             ["elementwise", "outputs", "shapes"].map(|name| used.import(quote!(crate::kernel), &[name]));
         let lists = used.import(quote!(crate::kernel), &["FLOATS", "INTEGERS", "BOOL", "COMPLEX", "kernel"]);
-        let names = ["Any", "Call", "IntArray", "Output", "Registry", "Run", "Scalar", "Tensor"];
+        let names = ["Any", "Call", "IntArray", "Output", "Plain", "Registry", "Run", "Scalar", "Tensor"];
         let names = used.import(quote!(crate::kernel), &names);
         quote! {
             #doc
@@ -158,7 +158,7 @@ impl Context<'_> {
     fn kernel(self, group: &KernelGroup, kernel: &Kernel) -> TokenStream {
         let operator = self.operators.operator(kernel.operator);
         let name = self.struct_name(group, kernel);
-        let inputs = kernel.inputs.iter().map(|input| input_field(operator, input));
+        let inputs = kernel.inputs.iter().map(|input| input_field(kernel, operator, input));
         let attributes =
             kernel.attributes.iter().map(|attribute| (attribute.name.clone(), kernel_type(attribute.ty)));
         let outputs = kernel.outputs.iter().map(|output| output_field(operator, output));
@@ -216,7 +216,7 @@ fn type_list(ty: ElementType) -> TokenStream {
 }
 
 /// Returns the name and the type of a tensor in the declaration of a kernel.
-fn input_field(operator: &Operator, input: &KernelInput) -> (String, &'static str) {
+fn input_field(kernel: &Kernel, operator: &Operator, input: &KernelInput) -> (String, &'static str) {
     let (name, arity) = match input {
         KernelInput::Ignored(ignored) => (ignored.name.clone(), ignored.arity),
         KernelInput::Variable(variable) => {
@@ -229,6 +229,7 @@ fn input_field(operator: &Operator, input: &KernelInput) -> (String, &'static st
     };
     let ty = match arity {
         Arity::One => "Tensor<'c>",
+        Arity::Optional if kernel.plain.contains(&name) => "Plain<'c>",
         Arity::Optional => "Option<Tensor<'c>>",
         Arity::List => "Vec<Tensor<'c>>",
         Arity::OptionalList => "Option<Vec<Tensor<'c>>>",
@@ -253,8 +254,8 @@ fn output_field(operator: &Operator, output: &KernelOutput) -> (String, &'static
 
 /// Types that the generated files import, whose names no struct may have.
 const IMPORTED: &[&str] = &[
-    "Any", "Call", "DataType", "IntArray", "Output", "Registry", "Release", "Result", "Run", "Scalar",
-    "Tensor",
+    "Any", "Call", "DataType", "IntArray", "Output", "Plain", "Registry", "Release", "Result", "Run",
+    "Scalar", "Tensor",
 ];
 
 fn kernel_type(ty: KernelType) -> &'static str {

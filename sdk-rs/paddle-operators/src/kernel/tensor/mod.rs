@@ -334,6 +334,39 @@ unsafe impl<'c> Argument<'c> for Tensor<'c> {
     }
 }
 
+/// A tensor that Paddle passes as a reference, which is null if the tensor is absent.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain<'c>(Option<Tensor<'c>>);
+
+impl<'c> Plain<'c> {
+    /// Returns the tensor, if it is present, in the form that operators of the device take.
+    pub(crate) fn view(self) -> Result<Option<TensorRef<'c>>> {
+        self.0.map(Tensor::view).transpose()
+    }
+}
+
+// SAFETY: a reference to a C++ tensor is a pointer.
+unsafe impl<'c> Argument<'c> for Plain<'c> {
+    const KIND: KernelArgument = KernelArgument::TENSOR;
+    type Raw = *mut PD_Tensor;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        Ok(Self(unsafe { Tensor::of_raw(call, name, raw) }.present()))
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { call.api().kernel_context_input_at(context, index) }?;
+        Ok(Self(Tensor { call, name, handle }.present()))
+    }
+}
+
 // SAFETY: a reference to a C++ `optional` is a pointer to it.
 unsafe impl<'c> Argument<'c> for Option<Tensor<'c>> {
     const KIND: KernelArgument = KernelArgument::OPTIONAL_TENSOR;
@@ -358,4 +391,5 @@ unsafe impl<'c> Argument<'c> for Option<Tensor<'c>> {
 }
 
 impl<'c> Input<'c> for Tensor<'c> {}
+impl<'c> Input<'c> for Plain<'c> {}
 impl<'c> Input<'c> for Option<Tensor<'c>> {}

@@ -22,7 +22,7 @@ pub(crate) fn cholesky<'c>(
     let ty = matrices.data_type();
     let mut failed = call.output(info, DataType::INT32, &[matrices])?;
     kernel(call, out, ty, &[matrices], &Method::new("cholesky", FLOAT), |device, launch, out| {
-        device.cholesky(launch, out, failed.elements(), matrices.elements(), upper)
+        device.cholesky(launch, out, Some(failed.elements()), matrices.elements(), upper)
     })?;
     failed.finish()?;
     if !must_succeed {
