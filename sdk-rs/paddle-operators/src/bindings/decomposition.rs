@@ -49,12 +49,16 @@ pub(super) fn register(registry: Registry) -> Result<()> {
                 SlogdetV2Grad<'static>,
             >(&["slogdet_v2_grad"], &[FLOATS, COMPLEX])?;
     }
-    registry.add_any::<Lu<'static>>(&["lu"], &[FLOATS, COMPLEX])?;
-    registry.add_any::<LuGrad<'static>>(&["lu_grad"], &[FLOATS, COMPLEX])?;
     if registry.release() >= Release::V3_0 {
-        registry.add_any::<LuUnpack<'static>>(&["lu_unpack"], &[FLOATS, COMPLEX])?;
+        registry.add_any::<Lu<'static>>(&["lu"], &[FLOATS, COMPLEX])?;
     }
     if registry.release() >= Release::V3_0 {
+        registry.add_any::<LuGrad<'static>>(&["lu_grad"], &[FLOATS, COMPLEX])?;
+    }
+    if registry.release() >= Release::V3_1 {
+        registry.add_any::<LuUnpack<'static>>(&["lu_unpack"], &[FLOATS, COMPLEX])?;
+    }
+    if registry.release() >= Release::V3_1 {
         registry
             .add_any::<LuUnpackGrad<'static>>(&["lu_unpack_grad"], &[FLOATS, COMPLEX])?;
     }
@@ -81,9 +85,15 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<EigGrad<'static>>(&["eig_grad"], &[COMPLEX])?;
     }
     registry.add_any::<Eigvals<'static>>(&["eig"], &[FLOATS, COMPLEX])?;
-    registry.add_any::<MatrixRank<'static>>(&["matrix_rank"], &[FLOATS, COMPLEX])?;
-    registry
-        .add_mixed::<MatrixRankTol<'static>>(&["matrix_rank_tol"], &[FLOATS, COMPLEX])?;
+    if registry.release() >= Release::V3_1 {
+        registry.add_any::<MatrixRank<'static>>(&["matrix_rank"], &[FLOATS, COMPLEX])?;
+    }
+    if registry.release() >= Release::V3_1 {
+        registry
+            .add_mixed::<
+                MatrixRankTol<'static>,
+            >(&["matrix_rank_tol"], &[FLOATS, COMPLEX])?;
+    }
     registry.add_any::<MatrixPower<'static>>(&["matrix_power"], &[FLOATS, COMPLEX])?;
     registry
         .add_any::<
