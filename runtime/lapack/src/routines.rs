@@ -31,20 +31,20 @@ macro_rules! function {
 }
 
 /// The singular value decomposition; complex types have a third workspace.
-type Gesdd<T, R, W> = function!(
+type ComplexGesdd<R> = function!(
     Text,
     Int,
     Int,
-    *mut T,
+    *mut Complex<R>,
     Int,
     *mut R,
-    *mut T,
+    *mut Complex<R>,
     Int,
-    *mut T,
+    *mut Complex<R>,
     Int,
-    *mut T,
+    *mut Complex<R>,
     Int,
-    W,
+    *mut R,
     *mut i32,
     *mut i32,
     usize,
@@ -129,7 +129,7 @@ struct Real<R> {
 }
 
 struct ComplexOf<R> {
-    gesdd: Gesdd<Complex<R>, R, *mut R>,
+    gesdd: ComplexGesdd<R>,
     heevd: ComplexHeevd<R>,
     geev: ComplexGeev<R>,
 }
@@ -149,7 +149,7 @@ impl Loaded {
     /// The addresses must be those of LAPACK's functions with 32-bit integers, or null.
     pub(crate) unsafe fn load(symbol: impl Fn(&CStr) -> *mut c_void) -> Result<Self, &'static str> {
         macro_rules! load {
-            ($name:literal) => {{
+            ($name:literal as $ty:ty) => {{
                 let address = symbol(
                     const {
                         match CStr::from_bytes_with_nul(concat!($name, "\0").as_bytes()) {
@@ -162,14 +162,30 @@ impl Loaded {
                     return Err($name);
                 }
                 // SAFETY: the function has this name, which determines its parameters.
-                unsafe { std::mem::transmute::<*mut c_void, _>(address) }
+                unsafe { std::mem::transmute::<*mut c_void, $ty>(address) }
             }};
         }
         Ok(Self {
-            f32: Real { gesdd: load!("sgesdd_"), syevd: load!("ssyevd_"), geev: load!("sgeev_") },
-            f64: Real { gesdd: load!("dgesdd_"), syevd: load!("dsyevd_"), geev: load!("dgeev_") },
-            complex64: ComplexOf { gesdd: load!("cgesdd_"), heevd: load!("cheevd_"), geev: load!("cgeev_") },
-            complex128: ComplexOf { gesdd: load!("zgesdd_"), heevd: load!("zheevd_"), geev: load!("zgeev_") },
+            f32: Real {
+                gesdd: load!("sgesdd_" as RealGesdd<f32>),
+                syevd: load!("ssyevd_" as RealSyevd<f32>),
+                geev: load!("sgeev_" as RealGeev<f32>),
+            },
+            f64: Real {
+                gesdd: load!("dgesdd_" as RealGesdd<f64>),
+                syevd: load!("dsyevd_" as RealSyevd<f64>),
+                geev: load!("dgeev_" as RealGeev<f64>),
+            },
+            complex64: ComplexOf {
+                gesdd: load!("cgesdd_" as ComplexGesdd<f32>),
+                heevd: load!("cheevd_" as ComplexHeevd<f32>),
+                geev: load!("cgeev_" as ComplexGeev<f32>),
+            },
+            complex128: ComplexOf {
+                gesdd: load!("zgesdd_" as ComplexGesdd<f64>),
+                heevd: load!("zheevd_" as ComplexHeevd<f64>),
+                geev: load!("zgeev_" as ComplexGeev<f64>),
+            },
         })
     }
 

@@ -6,7 +6,7 @@ mod manifest;
 
 /// Runs an input, which is the content of a library file.
 pub fn run(data: &[u8]) {
-    let Ok(file) = manifest::read_bytes(data) else { return };
+    let Ok(file) = manifest::read_data(data) else { return };
     if let Some(manifest) = file.manifest {
         let names = manifest
             .functions

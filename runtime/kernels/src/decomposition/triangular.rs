@@ -185,7 +185,6 @@ pub fn triangular_solve(
 ///
 /// # Errors
 /// As [`triangular_solve`].
-#[expect(clippy::too_many_arguments, reason = "the operator has that many")]
 pub fn triangular_solve_grad(
     da: Option<&mut ViewMut<'_>>,
     db: Option<&mut ViewMut<'_>>,

@@ -57,8 +57,8 @@ pub fn roi_max_pool(
             let (x, boxes) = (elements::<T>(x)?, elements::<T>(boxes)?);
             for (&[x1, y1, x2, y2], index) in boxes.as_chunks::<4>().0.iter().zip(images) {
                 let scale = spatial_scale as T;
-                let rows = rounded_cells((y1 * scale).into(), (y2 * scale).into(), shape[2], height);
-                let columns = rounded_cells((x1 * scale).into(), (x2 * scale).into(), shape[3], width);
+                let rows = rounded_cells([y1 * scale, y2 * scale], shape[2], height);
+                let columns = rounded_cells([x1 * scale, x2 * scale], shape[3], width);
                 for channel in index * channels..(index + 1) * channels {
                     let pixels = &x[channel * height * width..][..height * width];
                     for rows in &rows {
@@ -196,8 +196,8 @@ fn images_of(boxes_num: Option<&View<'_>>, batch: usize, regions: usize) -> Resu
 
 /// Returns the rows or columns of each cell of a region with rounded corners. The borders of cells are computed in
 /// float32, as in the host.
-fn rounded_cells(from: f64, to: f64, count: usize, len: usize) -> Vec<Range<usize>> {
-    let (start, end) = (from.round(), to.round());
+fn rounded_cells<T: Float>(corners: [T; 2], count: usize, len: usize) -> Vec<Range<usize>> {
+    let [start, end] = corners.map(|corner| corner.into().round());
     let step = (end - start + 1.0).max(1.0) as f32 / count as f32;
     let inside = |place: f64| (place + start).clamp(0.0, len as f64) as usize;
     let borders = |n: usize| [(n as f32 * step).floor(), ((n + 1) as f32 * step).ceil()];

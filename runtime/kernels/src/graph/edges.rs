@@ -290,10 +290,10 @@ fn gradients(
                     return;
                 }
                 if let Some(dx) = &mut dx {
-                    dx[left] = dx[left] + (dout[result] * combine.slope(y[right])).over(share);
+                    dx[left] += (dout[result] * combine.slope(y[right])).over(share);
                 }
                 if let Some(dy) = &mut dy {
-                    dy[right] = dy[right] + (dout[result] * combine.slope(x[left])).over(share);
+                    dy[right] += (dout[result] * combine.slope(x[left])).over(share);
                 }
             });
             Ok(())

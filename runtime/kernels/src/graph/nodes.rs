@@ -181,7 +181,7 @@ fn of_rows(
                 for n in 0..rows.len {
                     let (from, to) = (src * rows.len + n, dst * rows.len + n);
                     if out.is_none_or(|out| out[to] == x[from]) {
-                        dx[from] = dx[from] + Message::over(dout[to], pool.share(counts[dst]));
+                        dx[from] += Message::over(dout[to], pool.share(counts[dst]));
                     }
                 }
             }

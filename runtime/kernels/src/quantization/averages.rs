@@ -220,12 +220,15 @@ impl Average {
             scalar(name, value.ok_or(Error::Missing { missing: name, because: "training" })?)
         };
         let (accum, state) = (value("in_accum", accum)?, value("in_state", state)?);
-        with_float!(x.dtype(), T => {
-            let top = largest(&elements::<T>(x)?, channels(x.dims(), -1)?)[0];
-            let (rate, accum, state) = (rate as T, accum as T, state as T);
-            let (accum, state) = (rate * accum + top, rate * state + 1.0);
-            Ok(Self { scale: (accum / state).into(), accum: Some(accum.into()), state: Some(state.into()) })
-        })
+        with_float!(x.dtype(), T => Self::updated_in::<T>(x, accum, state, rate))
+    }
+
+    /// Computes in the type `T`.
+    fn updated_in<T: Float>(x: &View<'_>, accum: f64, state: f64, rate: f64) -> Result<Self> {
+        let top = largest(&elements::<T>(x)?, channels(x.dims(), -1)?)[0];
+        let [rate, accum, state] = [rate, accum, state].map(T::of);
+        let (accum, state) = (rate * accum + top, rate * state + T::ONE);
+        Ok(Self { scale: (accum / state).into(), accum: Some(accum.into()), state: Some(state.into()) })
     }
 
     /// Writes the values that are known and wanted.

@@ -250,11 +250,18 @@ mod tests {
         SharedFile::open(name).unwrap_err();
     }
 
+    /// Returns the record of a file that every process may import.
+    fn open_record() -> Record {
+        let mut record = Record { is_open: true, ..Record::default() };
+        assert!(record.add(0..8192));
+        record
+    }
+
     #[test]
     fn imported_file_cannot_be_cut() {
         // An exporter that does not seal: the importer does.
         let file = SharedFile::new(8192).unwrap();
-        file.write(&Record { ranges: vec![0..8192], is_open: true, processes: Vec::new() }).unwrap();
+        file.write(&open_record()).unwrap();
         let inode = file.file.metadata().unwrap().ino();
         let name = Name::new(file.descriptor().cast_unsigned(), inode);
         let opened = SharedFile::open(name).unwrap();
@@ -273,8 +280,7 @@ mod tests {
         let plain_file = File::create_new(&plain).unwrap();
         for file in [unsealable, plain_file] {
             file.set_len((8192 + LENGTH) as u64).unwrap();
-            let record = Record { ranges: vec![0..8192], is_open: true, processes: Vec::new() };
-            file.write_all_at(&record.to_bytes(), 8192).unwrap();
+            file.write_all_at(&open_record().to_bytes(), 8192).unwrap();
             let name = Name::new(file.as_raw_fd().cast_unsigned(), file.metadata().unwrap().ino());
             let message = SharedFile::open(name).unwrap_err().to_string();
             assert!(message.contains("could cut the memory"), "{message}");

@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(record.processes, [7, 9]);
         assert_eq!(Record::of_bytes(&record.to_bytes()), Some(record.clone()));
         assert!(!record.allow(&(0..2000).collect::<Vec<i32>>()));
-        assert!(!(0..2000).fold(true, |fits, start| record.add(start..3000) && fits));
+        assert!((0..2000).any(|start| !record.add(start..3000)));
         assert_eq!(Record::of_bytes(&[0; LENGTH]), None);
     }
 }

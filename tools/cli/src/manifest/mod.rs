@@ -125,13 +125,8 @@ pub fn read(path: &Path) -> Result<PluginFile, ManifestError> {
     }
 }
 
-/// Reads the bytes of a plugin's file.
-#[cfg_attr(not(fuzzing), allow(dead_code, reason = "the fuzzer and its tests use it"))]
-pub fn read_bytes(data: &[u8]) -> Result<PluginFile, ManifestError> {
-    read_data(data)
-}
-
-fn read_data<'data, R: ReadRef<'data>>(data: R) -> Result<PluginFile, ManifestError> {
+/// Reads the contents of a plugin's file.
+pub fn read_data<'data, R: ReadRef<'data>>(data: R) -> Result<PluginFile, ManifestError> {
     if !matches!(FileKind::parse(data), Ok(FileKind::Elf64)) {
         return Err(ManifestError::OtherFormat { kind: None });
     }
