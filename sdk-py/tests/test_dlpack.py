@@ -333,7 +333,7 @@ def test_memory_of_an_exporter_without_versions_is_read_only_as_in_numpy() -> No
         def __init__(self, array: Any) -> None:
             self.array = array
 
-        def __dlpack__(self, stream: object = None) -> object:
+        def __dlpack__(self, *, stream: None = None) -> Any:
             return self.array.__dlpack__()
 
         def __dlpack_device__(self) -> tuple[int, int]:

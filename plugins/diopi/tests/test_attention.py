@@ -330,7 +330,8 @@ def test_causal_mask_of_2048_stands_for_longer_sequences(lib: Library, form: str
         flat = [x.reshape(-1, 1, 2) for x in (q, k, v)]
         parts = [slice(*pair) for pair in zip(ends, ends[1:], strict=False)]
         rows = [attention(*(x[None, part] for x in flat), window=(-1, 0))[0] for part in parts]
-        return np.concatenate(rows).reshape(q.shape)
+        result: Array = np.concatenate(rows).reshape(q.shape)
+        return result
 
     near(out, causal(*f8(q, k, v)), 2)
     if form == "batch":

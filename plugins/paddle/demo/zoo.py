@@ -196,9 +196,8 @@ def _gpt() -> tuple[Any, Loss]:
     )
 
 
-
 class Spectrogram(nn.Layer):
-    """Classifies sounds by the logarithms of their mel spectra, and by the signal that they make."""
+    """Classifies sounds by the logarithms of their mel spectra, and by their signals."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
-"""Compiled programs of one operator or layer: how they are built, and what the device and the CPU compute.
+"""Builds compiled programs of one operator or layer, and compares the device with the CPU.
 
-A program runs in one of three ways: as a static program by an `Executor`, compiled by `to_static`, and saved and run by
-`paddle.inference`. It knows the dimensions of its inputs, or all but the first one, or none.
+A program runs in one of three ways: as a static program by an `Executor`, compiled by
+`to_static`, and saved and run by `paddle.inference`. It knows the dimensions of its inputs, or all
+but the first one, or none.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Entry:
     """False for a layer that is random in a training."""
 
 
-class Drawn(paddle.nn.initializer.Initializer):  # type: ignore[misc]
+class Drawn(paddle.nn.initializer.Initializer):
     """Sets parameters to numbers that are the same on each device."""
 
     def forward(self, var: Any, block: Any = None) -> Any:
@@ -56,8 +57,11 @@ def drawn_parameters() -> Iterator[None]:
         paddle.nn.initializer.set_global_initializer(None, None)
 
 
-class Graph(paddle.nn.Layer):  # type: ignore[misc]
-    """A function or a layer as a network. Functions are traced: Paddle finds no source of a lambda in a table."""
+class Graph(paddle.nn.Layer):
+    """A function or a layer as a network.
+
+    Functions are traced, because Paddle finds no source of a lambda in a table.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -118,9 +122,7 @@ def by_executor(entry: Entry, dims: str, device: str) -> list[Array]:
                 gradients = paddle.static.gradients([total], inputs)
                 wanted += [gradient for gradient in gradients if gradient is not None]
             with paddle.static.scope_guard(paddle.static.Scope()):
-                executor = paddle.static.Executor(
-                    paddle.CPUPlace() if device == "cpu" else place()
-                )
+                executor = paddle.static.Executor(paddle.CPUPlace() if device == "cpu" else place())
                 executor.run(startup)
                 found: list[Array] = executor.run(main, feed=feed, fetch_list=wanted)
                 return found
@@ -172,8 +174,7 @@ def by_predictor(entry: Entry, dims: str, device: str) -> list[Array]:
         handle.copy_from_cpu(array)
     predictor.run()
     return [
-        predictor.get_output_handle(output).copy_to_cpu()
-        for output in predictor.get_output_names()
+        predictor.get_output_handle(output).copy_to_cpu() for output in predictor.get_output_names()
     ]
 
 

@@ -1,7 +1,8 @@
 """Runs the net in processes: Paddle's CPU ends the process for some programs that it refuses.
 
-The names of entries come from standard input, one on each line. The results are a JSON object on the last line of standard
-output: for each name, the number of cells that Paddle's CPU accepts, and what the device does otherwise than the CPU.
+The names of entries come from standard input, one on each line. The results are a JSON object on
+the last line of standard output: for each name, the number of cells that Paddle's CPU accepts, and
+the differences between the device and the CPU.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ import sys
 from net import check, wanted
 from net_entries import ENTRIES, IS_WHOLE, cells
 
-
 LIMITS = {"cpu": 10, "device": 300}
-"""Seconds after which a process ends: Paddle's CPU waits for ever after it has damaged its memory."""
+"""Seconds until a process is ended: Paddle's CPU may hang after it has damaged its memory."""
 
 
 def child(name: str, todo: list[tuple[str, str]], report: int) -> None:

@@ -1,4 +1,4 @@
-"""The signatures of the registered kernels: those of PaddlePaddle's CPU, and those of the device."""
+"""Lists the signatures of the kernels of PaddlePaddle's CPU, and of the device."""
 
 from __future__ import annotations
 

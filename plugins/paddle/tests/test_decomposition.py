@@ -1,4 +1,4 @@
-"""Decompositions of matrices and systems of equations: results and gradients against Paddle's CPU."""
+"""Decompositions and systems of equations: results and gradients against Paddle's CPU."""
 
 from __future__ import annotations
 
@@ -101,7 +101,9 @@ CASES: dict[str, Case] = {
     # Paddle's own gradient of a batch differs from differences.
     "eigvalsh": Case(lambda x: paddle.linalg.eigvalsh(symmetric(x)), (SQUARE[0],)),
     "eigh": Case(
-        lambda x: [y if n == 0 else y.abs() for n, y in enumerate(paddle.linalg.eigh(symmetric(x)))],
+        lambda x: [
+            y if n == 0 else y.abs() for n, y in enumerate(paddle.linalg.eigh(symmetric(x)))
+        ],
         (SQUARE[0],),
         tolerance=1e-4,
     ),
@@ -121,7 +123,7 @@ CASES: dict[str, Case] = {
     else Case(lambda x: paddle.linalg.svd(x)[1].sum(-1), (TALL,)),
 }
 
-# In 2.6 Paddle has ranks of another type, and determinants of no matrices with the shape of the matrices.
+# In 2.6 ranks have another type, and the determinants of no matrices the shape of the matrices.
 if RELEASE >= (3, 0):
     CASES |= {
         "rank": Case(lambda x: paddle.linalg.matrix_rank(x.detach()), (TALL @ WIDE,)),
@@ -200,8 +202,8 @@ GRADIENTS: dict[str, tuple[Any, Array]] = {
 }
 
 
-# Paddle 2.6 crashes if one of the outputs has no gradient, also on its CPU. Paddle converts no complex gradient to that of a
-# real input on a custom device.
+# Paddle 2.6 crashes if one of the outputs has no gradient, also on its CPU. Paddle converts no
+# complex gradient to the gradient of a real input on a custom device.
 if RELEASE >= (3, 0):
     GRADIENTS |= {
         "qr of a wide matrix": (lambda x: paddle.linalg.qr(x)[1], WIDE[0]),
@@ -260,7 +262,9 @@ def test_half_precision_is_that_of_float32_rounded(dtype: str) -> None:
     ]:
         assert str(mine.dtype).endswith(dtype)
         np.testing.assert_allclose(
-            mine.astype("float32").numpy(), wanted.astype(dtype).astype("float32").numpy(), rtol=1e-2
+            mine.astype("float32").numpy(),
+            wanted.astype(dtype).astype("float32").numpy(),
+            rtol=1e-2,
         )
 
 

@@ -1,8 +1,9 @@
 """Attributes that static programs take from tensors: results and gradients against Paddle's CPU.
 
-PaddlePaddle leaves the shape of an output open if it depends on such an attribute, and its own kernels compute it when
-they run. A size, position, axis or number is an `IntArray` or a `Scalar` of a kernel; there is a case for each kernel of
-the device with such an attribute, and a test that none is missing.
+PaddlePaddle leaves the shape of an output open if it depends on such an attribute, and its own
+kernels compute it when they run. A size, position, axis or number is an `IntArray` or a `Scalar` of
+a kernel. There is a case for each kernel of the device with such an attribute, and a test that none
+is missing.
 """
 
 from __future__ import annotations
@@ -101,13 +102,9 @@ CASES: dict[str, Deferred] = {
         forms=ONE,
         is_differentiable=RELEASE >= (3, 1),
     ),
-    "gather of rows": Deferred(
-        lambda x, of: paddle.gather(x, of(2, 0, 1), number(0)), forms=ONE
-    ),
+    "gather of rows": Deferred(lambda x, of: paddle.gather(x, of(2, 0, 1), number(0)), forms=ONE),
     "concat": Deferred(lambda x, of: paddle.concat([x, x * 2], number(1)), forms=ONE),
-    "concat of the last": Deferred(
-        lambda x, of: paddle.concat([x, x * 2], number(-1)), CUBE, ONE
-    ),
+    "concat of the last": Deferred(lambda x, of: paddle.concat([x, x * 2], number(-1)), CUBE, ONE),
     "split": Deferred(lambda x, of: paddle.split(x, [2, 4], number(1)), forms=ONE),
     "split of sizes": Deferred(lambda x, of: paddle.split(x, of(2, 4), 1), forms=(each, in_each)),
     "split_with_num": Deferred(lambda x, of: paddle.split(x, 2, number(1)), forms=ONE),
@@ -140,9 +137,7 @@ CASES: dict[str, Deferred] = {
     "full_with_tensor": Deferred(
         lambda x, of: paddle.full(of(2, 3), number(2.5, "float32")) + x.sum()
     ),
-    "full_like": Deferred(
-        lambda x, of: paddle.full_like(x, number(2, "float32")) + x, forms=ONE
-    ),
+    "full_like": Deferred(lambda x, of: paddle.full_like(x, number(2, "float32")) + x, forms=ONE),
     "eye": Deferred(lambda x, of: paddle.eye(number(3), number(4)) + x.sum(), UNIT, ONE, (3, 0)),
     "arange": Deferred(
         lambda x, of: paddle.arange(number(1), number(9), number(2)).astype("float32") + x.sum(),
@@ -154,9 +149,7 @@ CASES: dict[str, Deferred] = {
     "one_hot": Deferred(
         lambda x, of: F.one_hot((x * 4).astype("int64"), number(5, "int32")), UNIT, ONE
     ),
-    "multinomial": Deferred(
-        lambda x, of: paddle.multinomial(x, number(3), True) * 0, UNIT, ONE
-    ),
+    "multinomial": Deferred(lambda x, of: paddle.multinomial(x, number(3), True) * 0, UNIT, ONE),
     "conv2d_transpose": Deferred(
         lambda x, of: F.conv2d_transpose(
             x, paddle.ones([4, 2, 3, 3]) * 0.1, stride=2, output_size=of(14, 13)
@@ -177,7 +170,9 @@ CASES: dict[str, Deferred] = {
     "clip": Deferred(
         lambda x, of: paddle.clip(x, number(-0.2, "float32"), number(0.7, "float32")), forms=ONE
     ),
-    "squeeze": Deferred(lambda x, of: paddle.squeeze(x.unsqueeze(1), number(1, "int32")), forms=ONE),
+    "squeeze": Deferred(
+        lambda x, of: paddle.squeeze(x.unsqueeze(1), number(1, "int32")), forms=ONE
+    ),
     "unsqueeze": Deferred(lambda x, of: paddle.unsqueeze(x, of(0, 2))),
     "set_value": Deferred(
         lambda x, of: paddle.static.setitem(x * 1, (slice(number(1), number(3)),), 3.0), forms=ONE

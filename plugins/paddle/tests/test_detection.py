@@ -24,7 +24,8 @@ def random(*shape: int, seed: int = 0) -> Array:
 def corners(count: int, seed: int = 0, size: float = 20.0) -> Array:
     """Returns boxes within an image."""
     places, sizes = random(count, 2, seed=seed), random(count, 2, seed=seed + 1)
-    return np.concatenate([places, places + sizes * 0.5 + 0.05], 1) * np.float32(size)
+    boxes: Array = np.concatenate([places, places + sizes * 0.5 + 0.05], 1) * np.float32(size)
+    return boxes
 
 
 IMAGES = normal(2, 8, 6, 7)

@@ -1,4 +1,4 @@
-"""Tensors without elements: assignments, parts of complex numbers, backward passes; and operators in place."""
+"""Tensors without elements, and operators in place that change the shape or the type."""
 
 from __future__ import annotations
 
@@ -62,10 +62,7 @@ def test_complex_numbers_without_elements_have_parts(name: str, shape: tuple[int
 
 
 BACKWARD: dict[str, str] = {
-    **{
-        name: f"paddle.{name}(x)"
-        for name in ("abs", "exp", "tanh", "sqrt", "cumsum")
-    },
+    **{name: f"paddle.{name}(x)" for name in ("abs", "exp", "tanh", "sqrt", "cumsum")},
     "transpose": "paddle.transpose(x, [1, 0])",
     "relu": "F.relu(x)",
     "softmax": "F.softmax(x)",
@@ -82,9 +79,10 @@ BACKWARD: dict[str, str] = {
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_backward_of_nothing_does_not_end_the_process(reduction: str) -> None:
-    """2.6 raises in the reduction on the CPU too. Its backward pass would read a gradient without memory."""
+    """2.6 raises in the reduction, as on the CPU: its backward pass would read no memory."""
     cases = "".join(
-        f"try:\n    weight.clear_grad()\n    x.clear_grad()\n    ({call}).{reduction}().backward()\n"
+        "try:\n    weight.clear_grad()\n    x.clear_grad()\n"
+        f"    ({call}).{reduction}().backward()\n"
         f"    print('ok')\nexcept ValueError:\n    print('refused')\n"
         for call in BACKWARD.values()
     )

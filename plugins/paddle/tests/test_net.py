@@ -1,7 +1,8 @@
-"""A net of compiled programs: each operator and layer, in each way that Paddle runs programs, against Paddle's CPU.
+"""Compiled programs of each operator and layer, in each way that Paddle runs programs.
 
-Each entry has nine cells: three ways to run a program, and three kinds of shapes. `TENON_NET=whole` checks all of them.
-Otherwise each entry is checked in one cell that Paddle's CPU accepts; `TENON_NET_SEED` decides which.
+The reference is Paddle's CPU. Each entry has nine cells: three ways to run a program, and three
+kinds of shapes. `TENON_NET=whole` checks all of them. Otherwise each entry is checked in one cell
+that Paddle's CPU accepts; `TENON_NET_SEED` decides which.
 """
 
 from __future__ import annotations

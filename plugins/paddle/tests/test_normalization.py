@@ -1,6 +1,7 @@
-"""Normalisation with and without a scale and a bias, against its formula, composed of other operators.
+"""Normalisation with and without a scale and a bias, against its formula of other operators.
 
-Paddle's CPU is no reference: its `group_norm` without a scale has a wrong gradient in some releases.
+Paddle's CPU is no reference: its `group_norm` without a scale has a wrong gradient in some
+releases.
 """
 
 from __future__ import annotations
@@ -64,9 +65,7 @@ NORMS: dict[str, tuple[int, Norm, Norm]] = {
     "layer_norm of two dimensions": (
         SHAPE[1] * SHAPE[2],
         lambda x, w, b: F.layer_norm(x, SHAPE[1:], w, b),
-        lambda x, w, b: composed(
-            x.reshape([SHAPE[0], -1]), [1], w, b
-        ).reshape(x.shape),
+        lambda x, w, b: composed(x.reshape([SHAPE[0], -1]), [1], w, b).reshape(x.shape),
     ),
     "group_norm": (SHAPE[1], group_norm, in_groups),
     "instance_norm": (

@@ -38,7 +38,8 @@ def quantised(x: Array, scale: Array | np.float32, rounding: int) -> Array:
     if rounding == 0:
         return np.clip(np.rint(scaled), -LEVELS - 1, LEVELS)
     limited = np.clip(scaled, -LEVELS, LEVELS)
-    return np.copysign(np.floor(np.abs(limited) + 0.5), limited)
+    rounded: Array = np.copysign(np.floor(np.abs(limited) + 0.5), limited)
+    return rounded
 
 
 def outputs(found: Any) -> list[Array]:

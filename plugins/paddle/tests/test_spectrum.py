@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import paddle
@@ -20,10 +20,14 @@ PRIME = normal(2, 31, dtype="float64") + 1j * normal(2, 31, seed=1, dtype="float
 HALF = COMPLEX[..., :4]
 LONG = normal(2, 50, dtype="float64")
 
-NORMS = ("backward", "ortho", "forward")
+Norm = Literal["backward", "ortho", "forward"]
+NORMS: tuple[Norm, ...] = ("backward", "ortho", "forward")
 
 CASES: dict[str, Case] = {
-    **{f"fft, {norm}": Case(lambda x, n=norm: paddle.fft.fft(x, norm=n), (COMPLEX,)) for norm in NORMS},
+    **{
+        f"fft, {norm}": Case(lambda x, n=norm: paddle.fft.fft(x, norm=n), (COMPLEX,))
+        for norm in NORMS
+    },
     **{
         f"ifft, {norm}": Case(lambda x, n=norm: paddle.fft.ifft(x, norm=n), (COMPLEX,))
         for norm in NORMS
@@ -35,7 +39,8 @@ CASES: dict[str, Case] = {
     "fft2": Case(paddle.fft.fft2, (COMPLEX,)),
     "ifftn": Case(lambda x: paddle.fft.ifftn(x, axes=(2, 0)), (COMPLEX,)),
     **{
-        f"rfft, {norm}": Case(lambda x, n=norm: paddle.fft.rfft(x, norm=n), (REAL,)) for norm in NORMS
+        f"rfft, {norm}": Case(lambda x, n=norm: paddle.fft.rfft(x, norm=n), (REAL,))
+        for norm in NORMS
     },
     "rfft of an odd length": Case(paddle.fft.rfft, (ODD,)),
     "rfft2": Case(lambda x: paddle.fft.rfft2(x, axes=(0, 1)), (REAL,)),
@@ -90,7 +95,7 @@ def test_results_and_gradients_are_those_of_the_cpu(name: str, dtype: str) -> No
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_transforms_are_those_of_numpy(norm: str) -> None:
+def test_transforms_are_those_of_numpy(norm: Norm) -> None:
     for ours, numpys in [
         (paddle.fft.fftn(paddle.to_tensor(COMPLEX), norm=norm), np.fft.fftn(COMPLEX, norm=norm)),
         (paddle.fft.rfftn(paddle.to_tensor(ODD), norm=norm), np.fft.rfftn(ODD, norm=norm)),

@@ -1,4 +1,4 @@
-"""SyncBatchNorm, whose kernel PaddlePaddle's CPU lacks: in one process it is BatchNorm, in several it needs a collective."""
+"""SyncBatchNorm: in one process it is BatchNorm, and in several it needs a collective."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IMAGES = normal(4, 3, 5, 5)
 
 
 def steps(norm: Any, compiled: bool) -> list[NDArray[Any]]:
-    """Returns results, gradients and statistics of two steps of a training, and a result of an evaluation."""
+    """Returns results, gradients and statistics of two training steps, and of an evaluation."""
     layer = paddle.jit.to_static(norm, full_graph=True) if compiled else norm
     found = []
     for seed in range(2):

@@ -45,8 +45,21 @@ pub fn listed(items: &[String], head: &str, tail: &str) -> String {
     if fits(&line) || items.is_empty() {
         return line;
     }
-    let exploded: String = items.iter().map(|item| format!("{indent}    {item},\n")).collect();
+    let inner = format!("{indent}    ");
+    let exploded: String = items.iter().map(|item| format!("{}\n", nested(item, &inner))).collect();
     format!("{head}\n{exploded}{indent}{tail}")
+}
+
+/// Formats an item on a line of its own. A list of names that does not fit gets a line for each name.
+fn nested(item: &str, indent: &str) -> String {
+    let line = format!("{indent}{item},");
+    match item.strip_prefix('[').and_then(|list| list.strip_suffix(']')) {
+        Some(list) if !fits(&line) => {
+            let names: Vec<String> = list.split(", ").map(str::to_owned).collect();
+            listed(&names, &format!("{indent}["), "],")
+        }
+        _ => line,
+    }
 }
 
 /// Formats an import, sorted as its names are.
@@ -111,5 +124,16 @@ mod tests {
         assert_eq!(bracketed(&items(7), "a_function_with_a_long_name(", ")").lines().count(), 3);
         let broken = bracketed(&items(9), "f(", ")");
         assert_eq!((broken.lines().count(), broken.lines().nth(1)), (11, Some("    parameter_00,")));
+    }
+
+    #[test]
+    fn bracketed_list_that_does_not_fit_has_a_line_for_each_name() {
+        let list = format!("[{}]", items(9).join(", "));
+        let broken = bracketed(&[list, "stream".to_owned()], "f(", ")");
+        let lines: Vec<&str> = broken.lines().collect();
+        assert_eq!(
+            (lines[1], lines[2], lines[11], lines.len()),
+            ("    [", "        parameter_00,", "    ],", 14)
+        );
     }
 }

@@ -110,7 +110,18 @@ def prior_box(
     """
     out, var = _PRIOR_BOX.several(
         [input, image],
-        [min_sizes, max_sizes, aspect_ratios, variances, flip, clip, step_w, step_h, offset, min_max_aspect_ratios_order],
+        [
+            min_sizes,
+            max_sizes,
+            aspect_ratios,
+            variances,
+            flip,
+            clip,
+            step_w,
+            step_h,
+            offset,
+            min_max_aspect_ratios_order,
+        ],
         None,
         None,
         stream,
@@ -298,7 +309,16 @@ def matrix_nms(
     """
     out, index, rois_num = _MATRIX_NMS.several(
         [bboxes, scores],
-        [score_threshold, nms_top_k, keep_top_k, post_threshold, use_gaussian, gaussian_sigma, background_label, normalized],
+        [
+            score_threshold,
+            nms_top_k,
+            keep_top_k,
+            post_threshold,
+            use_gaussian,
+            gaussian_sigma,
+            background_label,
+            normalized,
+        ],
         None,
         None,
         stream,
