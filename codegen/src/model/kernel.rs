@@ -70,7 +70,7 @@ pub struct IgnoredTensor {
 pub struct KernelShape {
     /// The name of the function.
     pub rule: String,
-    /// What it takes, in order.
+    /// Its arguments, in order.
     pub takes: Vec<ShapeArgument>,
 }
 

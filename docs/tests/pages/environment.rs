@@ -7,10 +7,11 @@ use std::path::Path;
 use crate::page::{read, root};
 
 /// The folders and files that are searched. Tests, benchmarks and `xtask` have variables of their own.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "plugins/paddle/src",
     "plugins/paddle-layers/src",
     "runtime/cpu/src",
+    "runtime/lapack/src",
     "runtime/onednn/src",
     "sdk-c/acl/src",
     "sdk-c/src",

@@ -166,6 +166,6 @@ def test_kernels_take_the_types_that_the_cpu_takes(kernel: str) -> None:
     ours = {ty for place, _, ty in keys if place == DEVICE}
     cpus = {ty for place, _, ty in keys if place == "CPU"}
     if kernel == "abs_grad":
-        # That of integers is of no use: they have no gradients.
+        # Integers have no gradients.
         cpus -= {"int32", "int64"}
     assert cpus <= ours

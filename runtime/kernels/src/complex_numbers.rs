@@ -17,7 +17,7 @@ use crate::tensor::{View, ViewMut};
 /// Computes absolute values.
 ///
 /// # Errors
-/// [`Error::Broadcast`] and [`Error::Type`].
+/// [`Error::Broadcast`](crate::Error::Broadcast) and [`Error::Type`](crate::Error::Type).
 pub fn complex_abs(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     with_complex!(x.dtype(), T => map(out, x, |x: Complex<T>| x.re.hypot(x.im)))
 }
@@ -154,7 +154,7 @@ pub fn complex_grad(
 /// Makes complex numbers of the pairs along the last dimension.
 ///
 /// # Errors
-/// [`Error::Shape`] and [`Error::Type`].
+/// [`Error::Shape`](crate::Error::Shape) and [`Error::Type`](crate::Error::Type).
 pub fn as_complex(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     expect_shape(&[out.dims(), &[2]].concat(), x.dims())?;
     with_complex!(out.dtype(), T => {
@@ -187,9 +187,10 @@ pub fn as_real(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 
 /// Returns the elements of an input, broadcast to the shape of an output, which may share memory with it.
 fn operand<'v, T: Slot>(out: &ViewMut<'_>, x: &'v View<'_>) -> Result<Cow<'v, [T]>> {
-    match out.dims() == x.dims() && !out.shares_memory(x) && T::converts(x.dtype()) {
-        true => elements(x),
-        false => owned(&x.clone().expand(out.dims())?).map(Cow::Owned),
+    if out.dims() == x.dims() && !out.shares_memory(x) && T::converts(x.dtype()) {
+        elements(x)
+    } else {
+        owned(&x.clone().expand(out.dims())?).map(Cow::Owned)
     }
 }
 

@@ -256,13 +256,12 @@ macro_rules! routines {
                 let (mut work, mut integers) = (vec![0.0; 1], vec![0; 1]);
                 let _turn = turn();
                 for is_query in [true, false] {
-                    let lengths = match is_query {
-                        true => [-1, -1],
-                        false => {
-                            let length = integers[0];
-                            integers.resize(length.max(1) as usize, 0);
-                            [resized(&mut work, |work| work as f64), length.max(1)]
-                        }
+                    let lengths = if is_query {
+                        [-1, -1]
+                    } else {
+                        let length = integers[0].max(1);
+                        integers.resize(length as usize, 0);
+                        [resized(&mut work, |work| work as f64), length]
                     };
                     // SAFETY: as above; the matrix and the values have the order.
                     unsafe {
@@ -364,17 +363,16 @@ macro_rules! routines {
                 let mut integers = vec![0; 1];
                 let _turn = turn();
                 for is_query in [true, false] {
-                    let lengths = match is_query {
-                        true => [-1; 3],
-                        false => {
-                            let length = integers[0].max(1);
-                            integers.resize(length as usize, 0);
-                            [
-                                resized(&mut work, |work| work.re as f64),
-                                resized(&mut real, |work| work as f64),
-                                length,
-                            ]
-                        }
+                    let lengths = if is_query {
+                        [-1; 3]
+                    } else {
+                        let length = integers[0].max(1);
+                        integers.resize(length as usize, 0);
+                        [
+                            resized(&mut work, |work| work.re as f64),
+                            resized(&mut real, |work| work as f64),
+                            length,
+                        ]
                     };
                     // SAFETY: as above.
                     unsafe {

@@ -146,9 +146,10 @@ impl Call {
     }
 
     pub(crate) fn output(&mut self, tensor: &mut TensorMut<'_>) -> Result<ViewMut<'static>> {
-        match tensor.is_empty() {
-            true => self.note_empty(tensor.dims()),
-            false => self.writes = true,
+        if tensor.is_empty() {
+            self.note_empty(tensor.dims())
+        } else {
+            self.writes = true
         }
         if !self.runs_before_return(tensor.first(), tensor.len()) {
             let owner = Owner::of(tensor.first(), self.launch.device);

@@ -15,8 +15,10 @@ static void unified_use_after_free(void) {
 
 static void pinned_use_after_free(void) {
   char* memory = pinned_memory(64);
+  /* Allocated before the other memory is freed: later it could have the same address. */
+  char* target = device_memory(64);
   OK(tenon_host_memory_deallocate(device, memory, 64));
-  TRY(tenon_async_memory_copy_h2d(device, one, device_memory(64), memory, 64));
+  TRY(tenon_async_memory_copy_h2d(device, one, target, memory, 64));
 }
 
 static void pool_use_after_free(void) {

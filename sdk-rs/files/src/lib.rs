@@ -52,10 +52,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     // The length that the system states may be wrong: files in `/proc` have length 0.
     open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > limit {
-        true => Err(FileError::TooLarge(limit)),
-        false => Ok(bytes),
-    }
+    if bytes.len() as u64 > limit { Err(FileError::TooLarge(limit)) } else { Ok(bytes) }
 }
 
 /// Reads a plain text file of at most `limit` bytes.

@@ -18,7 +18,7 @@ use tenon::support::write_line;
 /// The layer that writes a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Writer {
-    /// What the file is, such as `trace`.
+    /// The kind of the file, such as `trace`.
     pub(crate) what: &'static str,
     /// The extension of a second file, if another process writes the first one.
     pub(crate) extension: &'static str,

@@ -254,9 +254,12 @@ pub fn determinant_grad(dx: &mut ViewMut<'_>, x: &View<'_>, out: &View<'_>, dout
         let decomposed: Vec<_> = load::<T>(x)?.into_iter().map(|x| Lu::new(x, true)).collect();
         let is_singular = decomposed.iter().any(|lu| lu.failed != 0);
         let gradients: Vec<_> = (decomposed.iter().zip(out.iter().zip(&dout)))
-            .map(|(lu, (out, dout))| match is_singular {
-                true => lu.factors.map(|_| T::zero()),
-                false => lu.inverse().adjoint().map(|value| value * out.conj() * *dout),
+            .map(|(lu, (out, dout))| {
+                if is_singular {
+                    lu.factors.map(|_| T::zero())
+                } else {
+                    lu.inverse().adjoint().map(|value| value * out.conj() * *dout)
+                }
             })
             .collect();
         store_all(dx, &gradients)

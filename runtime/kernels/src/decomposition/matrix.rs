@@ -240,9 +240,10 @@ impl<T: Scalar> Matrix<T> {
     pub(crate) fn subtract_row(&mut self, from: usize, row: usize, factor: T, start: usize) {
         let columns = self.columns;
         let (low, high) = self.elements.split_at_mut(from.max(row) * columns);
-        let (target, source) = match from > row {
-            true => (&mut high[..columns], &low[row * columns..][..columns]),
-            false => (&mut low[from * columns..][..columns], &high[..columns]),
+        let (target, source) = if from > row {
+            (&mut high[..columns], &low[row * columns..][..columns])
+        } else {
+            (&mut low[from * columns..][..columns], &high[..columns])
         };
         for (target, &source) in target[start..].iter_mut().zip(&source[start..]) {
             *target -= factor * source;

@@ -130,10 +130,13 @@ pub fn svd_grad(
                 let du = du[number].part(0..rows, 0..k);
                 let product = u.adjoint().times(&du);
                 let half = skew(&product);
-                inner = inner.by_place(|row, column, value| match row == column {
-                    // Zero for real numbers.
-                    true => value + half.at(row, row) / T::of_real(s[row] + s[row]),
-                    false => value + half.at(row, column) * T::of_real(s[column]),
+                inner = inner.by_place(|row, column, value| {
+                    if row == column {
+                        // Zero for real numbers.
+                        value + half.at(row, row) / T::of_real(s[row] + s[row])
+                    } else {
+                        value + half.at(row, column) * T::of_real(s[column])
+                    }
                 });
                 if rows > k {
                     let rest = du.minus(&u.times(&product));
@@ -145,9 +148,8 @@ pub fn svd_grad(
                 let dvh = dvh[number].part(0..k, 0..columns);
                 let product = vh.times(&dvh.adjoint());
                 let half = skew(&product);
-                inner = inner.by_place(|row, column, value| match row == column {
-                    true => value,
-                    false => value + half.at(row, column) * T::of_real(s[row]),
+                inner = inner.by_place(|row, column, value| {
+                    if row == column { value } else { value + half.at(row, column) * T::of_real(s[row]) }
                 });
                 if columns > k {
                     let rest = dvh.minus(&product.adjoint().times(&vh));
@@ -234,9 +236,8 @@ pub fn eigh_grad(
         let dws = dw.map_or_else(|| Ok(ws.iter().map(|w| vec![0.0; w.len()]).collect()), load_rows::<Real>)?;
         let gradient = |number: usize| {
             let (v, w) = (&vs[number], &ws[number]);
-            let inner = v.adjoint().times(&dvs[number]).by_place(|row, column, value| match row == column {
-                true => T::of_real(dws[number][row]),
-                false => value / T::of_real(w[column] - w[row]),
+            let inner = v.adjoint().times(&dvs[number]).by_place(|row, column, value| {
+                if row == column { T::of_real(dws[number][row]) } else { value / T::of_real(w[column] - w[row]) }
             });
             v.times(&inner).times(&v.adjoint())
         };
@@ -309,9 +310,10 @@ pub fn eig_grad(
             if let Some(dvs) = &dvs {
                 let product = adjoint.times(&dvs[number]);
                 let norms = adjoint.times(v);
-                inner = product.by_place(|row, column, value| match row == column {
-                    true => Number::zero(),
-                    false => {
+                inner = product.by_place(|row, column, value| {
+                    if row == column {
+                        Number::zero()
+                    } else {
                         // Eigenvectors keep their length.
                         let along = norms.at(row, column) * product.at(column, column).re;
                         (value - along) / (w[column] - w[row]).conj()
@@ -340,9 +342,10 @@ fn ranks<T: Scalar>(
 ) -> Result<()> {
     let mut counts = Vec::new();
     for (number, x) in load::<T>(x)?.into_iter().enumerate() {
-        let values = match hermitian_too {
-            true => hermitian(x, "L", false)?.0.into_iter().map(Scalar::length).collect(),
-            false => Svd::new(x, [0, 0])?.s,
+        let values = if hermitian_too {
+            hermitian(x, "L", false)?.0.into_iter().map(Scalar::length).collect()
+        } else {
+            Svd::new(x, [0, 0])?.s
         };
         let largest = values.iter().fold(T::Real::zero(), |largest, &value| largest.max(value));
         let limit = tolerance(number, largest);
@@ -390,9 +393,8 @@ pub fn matrix_rank_tol(
         type Real = <T as Scalar>::Real;
         let relative = Real::EPSILON * rows.max(columns) as Real;
         let atol = owned::<Real>(&atol.clone().expand(batch)?)?;
-        ranks::<T>(out, x, hermitian, |number, largest| match use_default_tol {
-            true => (largest * relative).max(atol[number]),
-            false => atol[number],
+        ranks::<T>(out, x, hermitian, |number, largest| {
+            if use_default_tol { (largest * relative).max(atol[number]) } else { atol[number] }
         })
     })
 }

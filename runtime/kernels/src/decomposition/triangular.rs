@@ -207,9 +207,10 @@ pub fn triangular_solve_grad(
             .collect();
         if let Some(da) = da {
             let gradient = |(db, out): (&Matrix<T>, &Matrix<T>)| {
-                let whole = match transpose {
-                    true => out.map(Scalar::conj).times(&db.transposed()),
-                    false => db.times(&out.adjoint()),
+                let whole = if transpose {
+                    out.map(Scalar::conj).times(&db.transposed())
+                } else {
+                    db.times(&out.adjoint())
                 };
                 let inside = isize::from(unitriangular);
                 let part = if upper { whole.upper(inside) } else { whole.lower(-inside) };

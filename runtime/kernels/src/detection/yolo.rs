@@ -3,6 +3,8 @@
 use super::ranked;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::{Result, expect_length, expect_shape};
 use crate::images::size;
 use crate::loops::slices::{integers, with_slices};

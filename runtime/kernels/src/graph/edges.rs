@@ -40,10 +40,11 @@ pub fn send_ue_recv_counts_shape(
 }
 
 /// Combines the row of `x` at the start of each edge with the row of `y` for the edge, and pools the messages as
-/// [`send_u_recv`] does. `message_op` is `"ADD"` or `"MUL"`. All dimensions but the first are broadcast.
+/// [`send_u_recv`](super::send_u_recv) does. `message_op` is `"ADD"` or `"MUL"`. All dimensions but the first are
+/// broadcast.
 ///
 /// # Errors
-/// As [`send_u_recv`], and [`Error::Broadcast`].
+/// As [`send_u_recv`](super::send_u_recv), and [`Error::Broadcast`].
 pub fn send_ue_recv(
     out: &mut ViewMut<'_>,
     dst_count: &mut ViewMut<'_>,
@@ -175,7 +176,7 @@ pub fn send_uv_grad(
     })
 }
 
-/// How a message is made of its operands.
+/// The operation that combines two operands into a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Combine {
     Add,

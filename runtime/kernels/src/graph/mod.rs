@@ -46,7 +46,7 @@ impl Message for Wrapping<i64> {
     }
 }
 
-/// What becomes of the messages of a node.
+/// The reduction of the messages of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pool {
     Sum,

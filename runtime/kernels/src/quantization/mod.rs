@@ -45,7 +45,7 @@ pub fn fake_quantize_abs_max(
     })
 }
 
-/// How numbers are rounded.
+/// A rounding mode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rounding {
     /// Halves go to the even integer. Integers are limited to those of the bits.
@@ -64,7 +64,7 @@ impl Rounding {
     }
 }
 
-/// What numbers are rounded to.
+/// The levels to which numbers are rounded.
 #[derive(Clone, Copy)]
 struct Levels {
     largest: f64,

@@ -111,9 +111,10 @@ impl Frames {
         for row in 0..self.rows {
             for place in 0..self.len {
                 for frame in 0..self.count {
-                    let (outer, inner) = match self.is_first {
-                        true => (frame * self.len + place, row * self.len * self.count),
-                        false => (place * self.count + frame, row * self.len * self.count),
+                    let (outer, inner) = if self.is_first {
+                        (frame * self.len + place, row * self.len * self.count)
+                    } else {
+                        (place * self.count + frame, row * self.len * self.count)
                     };
                     let from = row * self.signal + frame * self.hop + place;
                     for column in 0..self.columns {

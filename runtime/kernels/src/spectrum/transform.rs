@@ -331,12 +331,13 @@ where
 
     fn store(self, out: &mut ViewMut<'_>) -> Result<()> {
         expect_shape(&self.dims, out.dims())?;
-        match self.elements.is_empty() {
-            true => movement::zero(out),
-            false => write::<Complex<T>>(out, |out| {
+        if self.elements.is_empty() {
+            movement::zero(out)
+        } else {
+            write::<Complex<T>>(out, |out| {
                 out.copy_from_slice(&self.elements);
                 Ok(())
-            }),
+            })
         }
     }
 

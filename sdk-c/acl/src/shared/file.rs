@@ -90,10 +90,7 @@ impl SharedFile {
     /// Opens a file of which another process has exported all.
     pub(crate) fn open_all(name: Name) -> Result<Self> {
         let file = Self::open(name)?;
-        match file.has_exported(&(0..file.size)) {
-            true => Ok(file),
-            false => Err(gone(name)),
-        }
+        if file.has_exported(&(0..file.size)) { Ok(file) } else { Err(gone(name)) }
     }
 
     pub(crate) fn size(&self) -> usize {

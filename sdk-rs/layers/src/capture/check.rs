@@ -185,9 +185,10 @@ impl Checker {
 pub(super) fn arrival(call: &Call, arrival: &Arrival) -> Result<(), String> {
     let succeeded = call.outcome.as_ref().is_some_and(|outcome| outcome.status == 0);
     let ordered = call.function.info().stream_ordered.is_some();
-    match succeeded && ordered && is_destination(call, arrival.param) {
-        true => Ok(()),
-        false => Err(format!("call {} has queued no copy to the host that could be complete", call.number)),
+    if succeeded && ordered && is_destination(call, arrival.param) {
+        Ok(())
+    } else {
+        Err(format!("call {} has queued no copy to the host that could be complete", call.number))
     }
 }
 

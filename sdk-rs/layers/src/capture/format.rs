@@ -76,12 +76,11 @@ fn printable(text: &str) -> String {
         character.is_control()
             || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    text.chars()
-        .map(|character| match obeyed(character) {
-            true => character.escape_unicode().to_string(),
-            false => character.to_string(),
-        })
-        .collect()
+    let mut shown = String::new();
+    for character in text.chars() {
+        if obeyed(character) { shown.extend(character.escape_unicode()) } else { shown.push(character) }
+    }
+    shown
 }
 
 /// Returns the checksum of a record: FNV-1a with 32 bits.

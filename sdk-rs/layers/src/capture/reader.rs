@@ -360,9 +360,10 @@ impl Reader<'_> {
             return Err(self.damaged("it has an unknown kind of record"));
         };
         if length > left - RECORD_HEAD as u64 {
-            return match self.is_length_damaged(known, sum)? {
-                true => Err(self.damaged("the length of a record is wrong")),
-                false => Ok(None),
+            return if self.is_length_damaged(known, sum)? {
+                Err(self.damaged("the length of a record is wrong"))
+            } else {
+                Ok(None)
             };
         }
         let mut content = vec![0; length as usize];

@@ -83,9 +83,10 @@ impl Call {
     ///
     /// Paddle's CPU does the same there. Its backward pass ends the process if the gradient of a result has no elements.
     pub(crate) fn expect_reducible(&self, x: &TensorRef<'_>) -> Result<()> {
-        match x.is_empty() && self.host.release <= Release::V2_6 {
-            true => Err(Error::invalid("PaddlePaddle 2.6 reduces no tensor without elements")),
-            false => Ok(()),
+        if x.is_empty() && self.host.release <= Release::V2_6 {
+            Err(Error::invalid("PaddlePaddle 2.6 reduces no tensor without elements"))
+        } else {
+            Ok(())
         }
     }
 

@@ -97,9 +97,10 @@ fn examine(options: &Options) -> Vec<Section> {
     if let Some(paddle) = &paddle {
         types.retain(|(file, _)| contains(&installed, file));
         let mut section = Section::new("import paddle");
-        match installed.iter().any(|file| tenon_files::special(file).is_some()) {
-            true => section.note("not tried, because it would open a file that is none"),
-            false => listing::compare(paddle, &types, &mut section),
+        if installed.iter().any(|file| tenon_files::special(file).is_some()) {
+            section.note("not tried, because it would open a file that is none")
+        } else {
+            listing::compare(paddle, &types, &mut section)
         }
         sections.push(section);
     }

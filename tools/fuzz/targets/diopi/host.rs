@@ -38,7 +38,7 @@ impl HostTensor {
     }
 }
 
-/// What the host does wrong when it makes a tensor.
+/// A fault of the host when it makes a tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     #[default]

@@ -138,10 +138,7 @@ impl Context<'_> {
             KernelInput::Variable(Variable::Input(index)) => operator.inputs[*index].is_real,
             KernelInput::Variable(_) | KernelInput::Ignored(_) => false,
         };
-        let add_any = match kernel.inputs.iter().any(is_real) {
-            true => quote!(add_mixed),
-            false => quote!(add_any),
-        };
+        let add_any = if kernel.inputs.iter().any(is_real) { quote!(add_mixed) } else { quote!(add_any) };
         let add = quote!(registry.#add_any::<#name<'static>>(&[#(#methods),*], &[#(#types),*])?;);
         let release = |id: crate::model::ReleaseId| {
             let variant = names::release_variant(&self.interface.releases[id.0].name.value);

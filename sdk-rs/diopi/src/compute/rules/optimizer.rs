@@ -265,13 +265,12 @@ pub(crate) fn rmsprop(
     momentum: f32,
     centered: bool,
 ) -> Result<()> {
-    let average = match centered {
-        true => Some(average.ok_or_else(|| Error::invalid("`grad_avg` is null"))?),
-        false => None,
-    };
-    let buffer = match momentum > 0.0 {
-        true => Some(buffer.ok_or_else(|| Error::invalid("`momentum_buf` is null"))?),
-        false => None,
+    let average =
+        if centered { Some(average.ok_or_else(|| Error::invalid("`grad_avg` is null"))?) } else { None };
+    let buffer = if momentum > 0.0 {
+        Some(buffer.ok_or_else(|| Error::invalid("`momentum_buf` is null"))?)
+    } else {
+        None
     };
     let grad = decayed(call, grad, param, decay.into())?;
     let square = terms::multiply(call, &grad, &grad)?;

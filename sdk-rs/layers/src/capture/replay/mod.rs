@@ -211,13 +211,12 @@ impl Replay<'_> {
     fn wait(&mut self) -> bool {
         let synchronize = |device: &i32| self.device.synchronize_device(DeviceId(*device)).is_ok();
         let is_done = self.devices.iter().filter(|device| !synchronize(device)).count() == 0;
-        match is_done {
-            true => {
-                self.held.clear();
-                self.destinations.values_mut().for_each(|destination| destination.is_complete = true);
-                self.is_queued = false;
-            }
-            false => self.held.abandon(),
+        if is_done {
+            self.held.clear();
+            self.destinations.values_mut().for_each(|destination| destination.is_complete = true);
+            self.is_queued = false;
+        } else {
+            self.held.abandon()
         }
         is_done
     }

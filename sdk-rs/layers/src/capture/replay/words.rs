@@ -137,9 +137,10 @@ impl Replay<'_> {
         }
         let Kind::Id(_) = call.function.info().params[index].kind else { return Ok(number) };
         let device = self.target.device.map_or(number as i64, i64::from);
-        match self.present.contains(&device) {
-            true => Ok(device as u64),
-            false => Err(format!("there is no device {device}")),
+        if self.present.contains(&device) {
+            Ok(device as u64)
+        } else {
+            Err(format!("there is no device {device}"))
         }
     }
 
@@ -173,9 +174,10 @@ impl Replay<'_> {
             Argument::Memory(_) => access::length(call, index),
             _ => None,
         });
-        match length <= MOST_UNMATCHED || in_device.max().is_some_and(|most| length <= most) {
-            true => Ok(()),
-            false => Err(format!("it uses {length} bytes of the host, but less memory of the device")),
+        if length <= MOST_UNMATCHED || in_device.max().is_some_and(|most| length <= most) {
+            Ok(())
+        } else {
+            Err(format!("it uses {length} bytes of the host, but less memory of the device"))
         }
     }
 

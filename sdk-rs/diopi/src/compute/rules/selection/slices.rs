@@ -29,13 +29,14 @@ fn expect_columns(columns: &Tensor<'_>, images: &Tensor<'_>, lists: [&[i64]; 4])
         (room - dilations[n] * (sizes[n] - 1) - 1).div_euclid(strides[n]) + 1
     };
     let expected = (0..2).map(|n| count(n).max(0) as usize).product();
-    match columns.dims()[2] == expected {
-        true => Ok(()),
-        false => Err(Error::invalid(format!(
+    if columns.dims()[2] == expected {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!(
             "images of the shape {:?} have {expected} blocks, and the columns have the shape {:?}",
             images.dims(),
             columns.dims()
-        ))),
+        )))
     }
 }
 
