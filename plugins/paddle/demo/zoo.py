@@ -202,7 +202,12 @@ class Spectrogram(nn.Layer):
     def __init__(self) -> None:
         super().__init__()
         self.spectra = paddle.audio.features.LogMelSpectrogram(
-            sr=8000, n_fft=64, hop_length=16, n_mels=8, f_min=50.0
+            sr=8000,
+            n_fft=64,
+            hop_length=16,
+            n_mels=8,
+            f_min=50.0,
+            dtype=paddle.get_default_dtype(),
         )
         self.last = nn.Linear(9, 10)
 
@@ -223,8 +228,10 @@ class Gaussian(nn.Layer):
     def forward(self, vectors: Any) -> Any:
         covariance = paddle.matmul(self.factor, self.factor, transpose_y=True) + paddle.eye(4)
         factor = paddle.linalg.cholesky(covariance)
-        scaled = paddle.linalg.triangular_solve(factor, vectors.t(), upper=False)
-        solved = paddle.linalg.solve(covariance, vectors.t())
+        # Paddle's CPU ends the process in the gradient of `solve` if an operand has none.
+        right = paddle.matmul(self.factor, vectors, transpose_y=True)
+        scaled = paddle.linalg.triangular_solve(factor, right, upper=False)
+        solved = paddle.linalg.solve(covariance, right)
         values, _ = paddle.linalg.eigh(covariance)
         q, r = paddle.linalg.qr(covariance)
         parts = [

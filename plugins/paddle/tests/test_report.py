@@ -19,14 +19,14 @@ import paddle
 x = paddle.eye(10) * 2
 x.stop_gradient = False
 for step in range(3):
-    loss = paddle.linalg.cholesky(
+    loss = paddle.i0e(
         x
     ).sum()
     loss.backward()
 count = paddle.bincount(paddle.to_tensor([1, 2, 3]))
 print("done")
 """
-"""The plugin has neither `cholesky` nor `bincount`. A matrix has 400 bytes."""
+"""The plugin has neither `i0e` nor `bincount`. A matrix has 400 bytes."""
 
 NATIVE = """
 import paddle
@@ -64,24 +64,24 @@ def measured(folder: Path, program: str, **environment: str) -> Any:
 def test_known_fallbacks_are_counted(tmp_path: Path) -> None:
     found = measured(tmp_path, KNOWN)
     rows = {row["operator"]: row for row in found["fallbacks"]}
-    assert set(rows) == {"cholesky", "cholesky_grad", "bincount"}
+    assert set(rows) == {"i0e", "i0e_grad", "bincount"}
     keys = ("dtype", "calls", "bytes_to_host", "bytes_to_device")
     counts = {operator: tuple(row[key] for key in keys) for operator, row in rows.items()}
     assert counts == {
-        "cholesky": ("float32", 3, 1200, 1200),
-        "cholesky_grad": ("float32", 3, 2400, 1200),
+        "i0e": ("float32", 3, 1200, 1200),
+        "i0e_grad": ("float32", 3, 3600, 1200),
         "bincount": ("int64", 1, 24, 32),
     }
     lines = {operator: [line["line"] for line in row["lines"]] for operator, row in rows.items()}
-    assert lines == {"cholesky": [6], "cholesky_grad": [9], "bincount": [10]}
+    assert lines == {"i0e": [6], "i0e_grad": [9], "bincount": [10]}
     files = {line["file"] for row in rows.values() for line in row["lines"]}
     assert files == {str(tmp_path / "program.py")}
-    assert rows["cholesky"]["advice"] == "write a kernel `cholesky`: the device has none"
+    assert rows["i0e"]["advice"] == "write a kernel `i0e`: the device has none"
     times = [row["milliseconds"] for row in found["fallbacks"]]
     assert times == sorted(times, reverse=True) and times[-1] > 0
     native = {row["operator"]: row["calls"] for row in found["native"]}
-    assert native["sum"] == 3 and "cholesky" not in native
-    assert native["sum_grad"] == 3 and "cholesky_grad" not in native
+    assert native["sum"] == 3 and "i0e" not in native
+    assert native["sum_grad"] == 3 and "i0e_grad" not in native
 
 
 def test_json_has_the_fields_of_the_guide(tmp_path: Path) -> None:
@@ -186,8 +186,8 @@ def test_forbidden_fallbacks_are_shown(tmp_path: Path) -> None:
     assert result.returncode == 3
     assert result.stdout == "done\n"
     *_, message, line = result.stderr.splitlines()
-    assert message == "tenon: cholesky (float32) fell back to the CPU: program.py:6"
-    assert line == "    loss = paddle.linalg.cholesky("
+    assert message == "tenon: i0e (float32) fell back to the CPU: program.py:6"
+    assert line == "    loss = paddle.i0e("
 
 
 def test_a_program_without_fallbacks_is_not_refused(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_the_page_needs_no_other_file(tmp_path: Path) -> None:
     result = report(tmp_path, KNOWN, options=("--device", name(), "--html", "report.html"))
     assert result.returncode == 0, result.stderr
     page = (tmp_path / "report.html").read_text()
-    assert "<code>cholesky_grad</code>" in page and "program.py:9" in page
+    assert "<code>i0e_grad</code>" in page and "program.py:9" in page
     assert not re.search(r"https?:|<script|<link|src=", page)
 
 
