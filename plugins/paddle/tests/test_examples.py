@@ -47,16 +47,22 @@ device = {device!r}
 kernels = core._get_registered_phi_kernels("all")
 keys = {{name: [str(key) for key in keys if device in str(key)] for name, keys in kernels.items()}}
 expected = {{
-    "add", "add_raw", "assign", "assign_value", "concat_grad", "contiguous", "expand",
+    "adam_dense_param_sparse_grad", "add", "add_raw", "assign", "assign_raw", "assign_value",
+    "concat_grad", "contiguous", "expand",
     "expand_as", "fill", "full", "full_batch_size_like", "full_like", "increment", "relu",
-    "relu_double_grad", "relu_grad", "set_value", "set_value_with_tensor", "strided_copy",
-    "sum_grad",
+    "relu_double_grad", "relu_grad", "set_value", "set_value_with_tensor",
+    "sgd_dense_param_sparse_grad", "strided_copy", "sum_grad",
 }}
 of_2_6 = {{
-    "assign_raw", "memcpy_d2h", "memcpy_h2d", "squeeze", "squeeze_grad", "squeeze_infer",
+    "memcpy_d2h", "memcpy_h2d", "squeeze", "squeeze_grad", "squeeze_infer",
     "unsqueeze", "unsqueeze_grad", "unsqueeze_infer", "view_dtype", "view_shape",
 }}
-of_3 = {{"npu_identity", "reduce_as_grad"}}
+of_3 = {{
+    "fake_channel_wise_quantize_dequantize_abs_max_grad", "fake_quantize_dequantize_abs_max_grad",
+    "fake_quantize_dequantize_moving_average_abs_max_grad", "npu_identity", "reduce_as_grad",
+}}
+if paddle.__version__.startswith("3.0"):
+    of_3.add("memcpy_h2d")
 expected |= of_2_6 if paddle.__version__.startswith("2.6") else of_3
 ours = {{name for name, keys in keys.items() if keys}}
 assert ours == expected, ours ^ expected
