@@ -162,7 +162,7 @@ impl OutputFile {
         let is_taken = unsafe { libc::flock(opened, libc::LOCK_EX | libc::LOCK_NB) } != 0
             && last_error() == libc::EWOULDBLOCK;
         if identity(opened) != Some(self.identity) || is_taken {
-            // SAFETY: opened above, and used by nobody else.
+            // SAFETY: the descriptor was opened above, and nothing else uses it.
             unsafe { libc::close(opened) };
             return Err(if is_taken { libc::EBUSY } else { libc::ESTALE });
         }
@@ -197,7 +197,7 @@ fn create(path: &Path) -> io::Result<File> {
             _ => error,
         });
     }
-    // SAFETY: opened above, and used by nobody else.
+    // SAFETY: the descriptor was opened above, and nothing else uses it.
     Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 

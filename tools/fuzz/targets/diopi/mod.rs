@@ -1,8 +1,8 @@
 //! Tensors of a hostile host of DIOPI: any number of dimensions, any shape, any strides.
 //!
 //! Each tensor begins in one block of device memory. A call ends with a status and, if it failed, with a message. It
-//! changes no byte of the block but those of its output. Addresses outside of the block are not passed: nobody can
-//! check them.
+//! changes no byte of the block but those of its output. Addresses outside of the block are not passed: no check
+//! of them is possible.
 
 mod host;
 #[allow(dead_code, reason = "handles are for the other target")]

@@ -31,7 +31,8 @@ const VARIABLES: &[&str] =
     &["PIP_", "CARGO_NET_", "CARGO_HTTP_", "RUSTUP_", "SSL_", "LANG", "LC_", "TMPDIR", "CARGO_INCREMENTAL"];
 
 /// The folder of the clone. It is long, so that a test of a message that depends on the width of a line fails.
-const FOLDER: &str = "sources-in-a-folder-whose-name-is-longer-than-those-of-most-people-who-clone-the-project";
+const FOLDER: &str =
+    "sources-in-a-folder-whose-name-is-longer-than-those-of-most-people-who-clone-the-project";
 
 /// Runs the commands.
 pub fn test() -> Result<(), Failure> {
