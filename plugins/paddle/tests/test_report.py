@@ -104,7 +104,7 @@ def test_json_has_the_fields_of_the_guide(tmp_path: Path) -> None:
     assert set(found["moved_inputs"]) == set(found["other_copies"]) == costs
     summary = found["summary"]
     assert summary["fallback_operators"] == 3 and summary["fallback_calls"] == 7
-    assert summary["fallback_bytes"] == 2400 + 3600 + 56
+    assert summary["fallback_bytes"] == 2400 + 4800 + 56
     assert summary["fallback_milliseconds"] == pytest.approx(
         sum(row["milliseconds"] for row in found["fallbacks"]), abs=0.01
     )

@@ -101,9 +101,7 @@ fn a_wrong_manifest_says_what_is_wrong() {
 fn only_a_regular_file_of_some_size_is_read_as_a_manifest() {
     let folder = folder("odd-manifests");
     let fifo = folder.join("fifo.json");
-    let c_path = std::ffi::CString::new(fifo.as_os_str().as_encoded_bytes()).expect("a path has no NUL");
-    // SAFETY: the path is a text with a NUL at its end.
-    assert_eq!(unsafe { libc::mkfifo(c_path.as_ptr(), 0o600) }, 0);
+    tenon_testing::make_pipe(&fifo);
     std::os::unix::fs::symlink("/dev/zero", folder.join("endless.json")).expect("a link can be made");
     write(&folder.join("long.json"), &format!("{{ \"tenon_manifest\": 1{} }}", " ".repeat(1 << 20)));
 

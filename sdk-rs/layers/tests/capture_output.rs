@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
 
-use common::child::{self, ended, limit_file_size, make_fifo};
+use common::child::{self, ended, limit_file_size};
+use tenon_testing::make_pipe;
 use common::{ID, cpu};
 use tenon::device::*;
 use tenon_layers::capture::{Capture, Options, Recording};
@@ -84,7 +85,7 @@ fn a_limit_of_the_file_size_ends_the_capture_and_not_the_program() {
 #[test]
 fn the_end_of_a_pipe_ends_the_capture_and_not_the_program() {
     let fifo = path("fifo");
-    make_fifo(&fifo);
+    make_pipe(&fifo);
     let child = start("all", &fifo);
     let mut reader = File::open(&fifo).unwrap();
     reader.read_exact(&mut [0; 1000]).unwrap();

@@ -9,7 +9,8 @@ use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::child::{self, ended, limit_file_size, make_fifo};
+use common::child::{self, ended, limit_file_size};
+use tenon_testing::make_pipe;
 use common::{ID, cpu};
 use tenon::device::*;
 use tenon_layers::trace::summary::Summary;
@@ -115,7 +116,7 @@ fn what_a_full_disk_has_lost_is_counted_in_the_file() {
 #[test]
 fn the_end_of_a_pipe_is_reported_and_raises_no_signal() {
     let fifo = path("fifo");
-    make_fifo(&fifo);
+    make_pipe(&fifo);
     let child = start("all", &fifo);
     let mut reader = File::open(&fifo).unwrap();
     reader.read_exact(&mut [0; 1000]).unwrap();
@@ -128,7 +129,7 @@ fn the_end_of_a_pipe_is_reported_and_raises_no_signal() {
 #[test]
 fn a_signal_ends_the_wait_for_the_reader_of_a_pipe() {
     let fifo = path("unread");
-    make_fifo(&fifo);
+    make_pipe(&fifo);
     let mut child = start("interrupted", &fifo);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let thread: libc::pid_t = lines

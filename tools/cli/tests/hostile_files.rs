@@ -57,7 +57,7 @@ const COMMANDS: [&[&str]; 9] = [
 #[test]
 fn no_command_opens_what_is_no_plain_file() {
     let folder = folder("special");
-    common::pipe(&folder.join("libpipe.so"));
+    tenon_testing::make_pipe(&folder.join("libpipe.so"));
     for file in ["./libpipe.so", "/dev/zero"] {
         for command in COMMANDS {
             let arguments: Vec<&str> =

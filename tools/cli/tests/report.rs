@@ -110,7 +110,7 @@ fn values_of_secrets_and_relative_folders_are_left_out() {
 fn failed_or_stopped_report_leaves_no_file() {
     let folder = folder("failed");
     let pipe = folder.join("libnpu.so");
-    common::pipe(&pipe);
+    tenon_testing::make_pipe(&pipe);
     let output = report(&folder, &["./libnpu.so", "--output", "absent/report.md"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("`absent/report.md` cannot be written"), "{}", text(&output));

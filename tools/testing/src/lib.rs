@@ -1,11 +1,13 @@
-//! Shared by the tests and benchmarks of this workspace: stub devices, programs, and the list of skipped tests.
+//! Shared by the tests and benchmarks of this workspace: stub devices, programs, named pipes, and the list of skipped tests.
 
 mod left_out;
+mod pipe;
 mod program;
 #[cfg(feature = "stub-device")]
 mod stub_device;
 
 pub use left_out::leave_out;
+pub use pipe::make_pipe;
 pub use program::install;
 #[cfg(feature = "stub-device")]
 pub use stub_device::RequiredFunctions;

@@ -39,9 +39,3 @@ pub fn close_all() {
         libc::close(descriptor);
     });
 }
-
-pub fn make_fifo(path: &Path) {
-    let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
-    // SAFETY: the path is a text with a NUL at its end.
-    assert_eq!(unsafe { libc::mkfifo(c_path.as_ptr(), 0o600) }, 0);
-}

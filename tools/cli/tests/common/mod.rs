@@ -47,12 +47,6 @@ fn compiler(name: &str, flags: &[&str], inputs: &[&Path], output: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Makes a named pipe.
-pub fn pipe(path: &Path) {
-    let made = Command::new("mkfifo").arg(path).status().expect("`mkfifo` is part of every system");
-    assert!(made.success());
-}
-
 /// Returns true if a process has started another one.
 pub fn has_child(process: u32) -> bool {
     let path = format!("/proc/{process}/task/{process}/children");

@@ -185,8 +185,7 @@ fn library_for_another_c_library_is_named() {
 fn pipe_that_paddle_would_wait_for_is_named() {
     let setup = Setup::new("pipe");
     let folder = setup.folder("plugins");
-    let made = std::process::Command::new("mkfifo").arg(folder.join("libpipe.so")).status().unwrap();
-    assert!(made.success());
+    tenon_testing::make_pipe(&folder.join("libpipe.so"));
     let root = folder.display().to_string();
     let said = setup.doctor().paddle("3.3.1").env("CUSTOM_DEVICE_ROOT", &root).refused();
     assert!(said.contains("it is a named pipe, and not a file: PaddlePaddle would wait for it"), "{said}");

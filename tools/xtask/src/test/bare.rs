@@ -30,9 +30,9 @@ const PROGRAMS: &str = "git cargo rustc rustdoc cc c++ gcc g++ as ld ar nm ranli
 const VARIABLES: &[&str] =
     &["PIP_", "CARGO_NET_", "CARGO_HTTP_", "RUSTUP_", "SSL_", "LANG", "LC_", "TMPDIR", "CARGO_INCREMENTAL"];
 
-/// The folder of the clone. It is long, so that a test of a message that depends on the width of a line fails.
-const FOLDER: &str =
-    "sources-in-a-folder-whose-name-is-longer-than-those-of-most-people-who-clone-the-project";
+/// The folder of the clone. It is long, so that a test of a message that depends on the width of a line fails. Its
+/// spaces and the letter that is not ASCII find commands that do not quote a path.
+const FOLDER: &str = "sources of Zoë in a folder whose name is longer than those of most people who clone the project";
 
 /// Runs the commands.
 pub fn test() -> Result<(), Failure> {
