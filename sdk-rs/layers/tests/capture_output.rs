@@ -9,10 +9,10 @@ use std::process::Child;
 use std::sync::Arc;
 
 use common::child::{self, ended, limit_file_size};
-use tenon_testing::make_pipe;
 use common::{ID, cpu};
 use tenon::device::*;
 use tenon_layers::capture::{Capture, Options, Recording};
+use tenon_testing::make_pipe;
 
 /// The programs of the child process, by name.
 const CHILD: &str = "TENON_TEST_CAPTURE_CHILD";

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::child::{self, ended, limit_file_size};
-use tenon_testing::make_pipe;
 use common::{ID, cpu};
 use tenon::device::*;
 use tenon_layers::trace::summary::Summary;
 use tenon_layers::trace::{Options, Trace};
+use tenon_testing::make_pipe;
 
 /// The programs of the child process, by name.
 const CHILD: &str = "TENON_TEST_CHILD";

@@ -32,7 +32,8 @@ const VARIABLES: &[&str] =
 
 /// The folder of the clone. It is long, so that a test of a message that depends on the width of a line fails. Its
 /// spaces and the letter that is not ASCII find commands that do not quote a path.
-const FOLDER: &str = "sources of Zoë in a folder whose name is longer than those of most people who clone the project";
+const FOLDER: &str =
+    "sources of Zoë in a folder whose name is longer than those of most people who clone the project";
 
 /// Runs the commands.
 pub fn test() -> Result<(), Failure> {
