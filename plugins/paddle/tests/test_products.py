@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import paddle
 import paddle.nn.functional as F
 import pytest
 
 from host import RELEASE, normal, on_both
 from kernel_case import Case, check
+from net import Graph
 
 ROWS, COLUMNS = normal(4, 5), normal(5, 6, seed=1)
 
@@ -21,8 +23,14 @@ EQUATIONS: dict[str, list[tuple[int, ...]]] = {
     "...ij,...jk": [(2, 3, 4), (4, 5)],
     "i,j->ji": [(2,), (3,)],
     "ij,jk,kl->il": [(2, 3), (3, 4), (4, 2)],
+    "ij,kj->ki": [(3, 3), (3, 3)],
+    "jik,jk->i": [(3, 3, 3), (3, 3)],
+    "fgab,abge->gaeb": [(2, 3, 3, 3), (3, 3, 3, 2)],
 }
-"""Equations in Einstein's notation, and the shapes of their operands."""
+"""Equations in Einstein's notation, and the shapes of their operands.
+
+The last ones would not fail, but give wrong numbers, if two dimensions were exchanged.
+"""
 
 CASES: dict[str, Case] = {
     "addmm": Case(
@@ -65,6 +73,23 @@ if RELEASE >= (3, 0):
 @pytest.mark.parametrize("case", CASES)
 def test_results_and_gradients(case: str, dtype: str) -> None:
     check(CASES[case], dtype)
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsum_in_a_compiled_program(equation: str) -> None:
+    """PaddlePaddle may compute the sums on its CPU, and the gradients on the device."""
+
+    def compute() -> Any:
+        operands = [paddle.to_tensor(normal(*shape)) for shape in EQUATIONS[equation]]
+        for operand in operands:
+            operand.stop_gradient = False
+        layer = paddle.jit.to_static(Graph(lambda *operands: paddle.einsum(equation, *operands)), full_graph=True)
+        out = layer(*operands)
+        (out * out).sum().backward()
+        return [tensor.numpy() for tensor in (out, *(operand.grad for operand in operands))]
+
+    for mine, other in zip(*on_both(compute)):
+        np.testing.assert_allclose(mine, other, rtol=1e-5, atol=1e-5)
 
 
 def test_folded_products() -> None:

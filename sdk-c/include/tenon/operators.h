@@ -4473,6 +4473,9 @@ typedef struct TenonOperators {
   /**
    * @brief Computes the gradients of `einsum`.
    *
+   * The shapes of the gradients are those of the operands of `einsum`. The operands here may be repeated to the length of
+   * the others already, or summed over dimensions that they alone have, whose length is one then.
+   *
    * @param[out] gradients The gradients of the operands. An element is NULL if the host does not
    *     want it.
    * @param[in] operands The operands.

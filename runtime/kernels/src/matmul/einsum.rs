@@ -243,6 +243,9 @@ pub fn einsum(out: &mut ViewMut<'_>, operands: &[View<'_>], equation: &str) -> R
 
 /// Computes the gradients of [`einsum`] with respect to the operands.
 ///
+/// The operands may be repeated to the length of the others already, or summed over dimensions that they alone have.
+/// The gradients have the shapes from before.
+///
 /// # Errors
 /// As [`einsum`].
 pub fn einsum_grad(
@@ -256,7 +259,12 @@ pub fn einsum_grad(
     for (index, gradient) in gradients.iter_mut().enumerate() {
         let Some(gradient) = gradient else { continue };
         let Some(operand) = operands.get(index) else { continue };
-        expect_shape(operand.dims(), gradient.dims())?;
+        let dims = operand.dims().iter().zip(gradient.dims());
+        if operand.dims().len() != gradient.dims().len()
+            || dims.clone().any(|(a, b)| a != b && *a != 1 && *b != 1)
+        {
+            expect_shape(operand.dims(), gradient.dims())?;
+        }
         let mut terms = vec![Term::of_operand(dout.clone(), &equation.output)?];
         for (other, (operand, labels)) in operands.iter().zip(&equation.operands).enumerate() {
             if other != index {

@@ -42,7 +42,6 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() >= Release::V3_0 {
         registry.add_any::<BaddbmmGrad<'static>>(&["addmm_grad"], &[FLOATS])?;
     }
-    registry.add_any::<EinsumGrad<'static>>(&["einsum_grad"], &[FLOATS])?;
     registry.add_any::<EinsumInfer<'static>>(&["einsum"], &[FLOATS])?;
     Ok(())
 }
@@ -552,30 +551,6 @@ impl Run<Any> for BaddbmmGrad<'_> {
                     f64::from(self.beta),
                     f64::from(self.alpha),
                 )
-        })
-    }
-}
-
-kernel! {
-    /// Computes the gradients of `einsum`.
-    struct EinsumGrad<'c> = c"einsum_grad" {
-        inputs: { xshape: Vec<Tensor<'c>>, operands: Vec<Tensor<'c>>, dout: Tensor<'c> },
-        attributes: { equation: &'c str },
-        outputs: { gradients: Vec<Option<Output<'c>>> },
-    }
-}
-impl Run<Any> for EinsumGrad<'_> {
-    fn run(self, call: &Call) -> Result<()> {
-        let operands = self
-            .operands
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let dout = self.dout.view()?;
-        let ty = outputs::like_first(operands.iter())?;
-        let mut gradients = outputs::views(self.gradients, |_| Ok(ty))?;
-        call.run(|device, launch| {
-            device.einsum_grad(launch, &mut gradients, &operands, &dout, self.equation)
         })
     }
 }

@@ -296,6 +296,9 @@ pub trait Matrix: Send + Sync {
 
     /// Computes the gradients of `einsum`.
     ///
+    /// The shapes of the gradients are those of the operands of `einsum`. The operands here may be repeated to the length of
+    /// the others already, or summed over dimensions that they alone have, whose length is one then.
+    ///
     /// * `gradients`: The gradients of the operands.
     /// * `operands`: The operands.
     /// * `dout`: The gradient of the sums.

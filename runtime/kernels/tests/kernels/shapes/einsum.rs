@@ -90,6 +90,31 @@ fn sums_of_products_equal_loops_and_have_gradients() {
 }
 
 #[test]
+fn operands_of_the_gradient_may_be_repeated_and_summed() {
+    let tensor = |dims: &[usize]| spaced(&mut Random(7), dims);
+    let gradients = |operands: &[Tensor], shapes: [&[usize]; 2]| {
+        let gradients = shapes.map(|dims| empty(&mut Random(3), DType::F64, dims));
+        let dout = tensor(&[2, 2]);
+        let mut outputs: Vec<_> = gradients.iter().map(|gradient| Some(gradient.view_mut())).collect();
+        einsum_grad(&mut outputs, &views(operands), &dout.view(), "ijl,jk->ik").unwrap();
+        drop(outputs);
+        gradients.map(|gradient| numbers(&gradient))
+    };
+    let (a, b) = (tensor(&[2, 3, 4]), tensor(&[1, 2]));
+    let shapes: [&[usize]; 2] = [&[2, 3, 4], &[1, 2]];
+    let summed = Tensor::new(DType::F64, &[2, 3, 1], vec![Number::Real(0.0); 6]);
+    for index in a.indices() {
+        let place = [index[0], index[1], 0];
+        summed.set(&place, Number::Real(summed.get(&place).to_f64() + a.get(&index).to_f64()));
+    }
+    let repeated = Tensor::new(DType::F64, &[3, 2], [b.get(&[0, 0]), b.get(&[0, 1])].repeat(3));
+    let [plain, ready] = [[a, b], [summed, repeated]].map(|operands| gradients(&operands, shapes));
+    for (plain, ready) in plain.iter().zip(&ready) {
+        assert_close(ready, plain, 1e-12, "");
+    }
+}
+
+#[test]
 fn equations_that_do_not_fit_are_errors() {
     let x = Tensor::new(DType::F32, &[2, 3], []);
     let out = Tensor::new(DType::F32, &[2, 3], []);
