@@ -73,7 +73,8 @@ pub fn polygamma(out: &mut ViewMut<'_>, x: &View<'_>, order: i64) -> Result<()> 
     map(out, x, |x| match order {
         0 => x.digamma(),
         1.. => {
-            let factorial: f64 = (1..=order).map(|k| k as f64).product();
+            // The factorial of 171 is infinite already.
+            let factorial: f64 = (1..=order.min(171)).map(|k| k as f64).product();
             let sign = if order % 2 == 0 { -1.0 } else { 1.0 };
             sign * factorial * zeta(order as f64 + 1.0, x)
         }
@@ -83,7 +84,8 @@ pub fn polygamma(out: &mut ViewMut<'_>, x: &View<'_>, order: i64) -> Result<()> 
 
 /// Computes the Hurwitz zeta function, `Σ (q + k)^-s`, for an integer `s` of 2 or more.
 ///
-/// The first terms are summed directly, the rest by the Euler–Maclaurin formula (DLMF 25.11.28).
+/// The first terms are summed directly, the rest by the Euler–Maclaurin formula (DLMF 25.11.28). Terms with a negative
+/// base are those of two sums with positive ones, but for their sign: as many as `q` is below zero may be 2^52.
 fn zeta(s: f64, q: f64) -> f64 {
     /// `B_2k / (2k)!`, where `B_2k` are the Bernoulli numbers.
     const COEFFICIENTS: [f64; 6] = [
@@ -96,6 +98,11 @@ fn zeta(s: f64, q: f64) -> f64 {
     ];
     if q <= 0.0 && q == q.floor() {
         return f64::INFINITY;
+    }
+    if q < 0.0 {
+        let part = q - q.floor();
+        let sign = if s % 2.0 == 0.0 { 1.0 } else { -1.0 };
+        return zeta(s, part) + sign * (zeta(s, 1.0 - part) - zeta(s, 1.0 - q));
     }
     let (mut q, mut sum) = (q, 0.0);
     while q < 12.0 {
@@ -128,8 +135,11 @@ pub fn gammaincc(out: &mut ViewMut<'_>, a: &View<'_>, x: &View<'_>) -> Result<()
     })
 }
 
+/// Above this parameter, sums of the incomplete gamma function would have thousands of terms.
+const LARGE_PARAMETER: f64 = 1e6;
+
 /// Computes the upper incomplete gamma function by the series of the lower one for small `x`, and by Lentz's
-/// continued fraction otherwise (DLMF 8.7.1 and 8.9.2).
+/// continued fraction otherwise (DLMF 8.7.1 and 8.9.2). Large parameters have an expansion of their own.
 fn upper_gamma(a: f64, x: f64) -> f64 {
     if a.is_nan() || x.is_nan() || a < 0.0 || x < 0.0 || (a == 0.0 && x == 0.0) {
         return f64::NAN;
@@ -140,7 +150,10 @@ fn upper_gamma(a: f64, x: f64) -> f64 {
     if x == 0.0 || a.is_infinite() {
         return 1.0;
     }
-    let front = (a * x.ln() - x - libm::lgamma(a)).exp();
+    if a > LARGE_PARAMETER {
+        return upper_gamma_of_large(a, x);
+    }
+    let front = front(a, x);
     if x < a + 1.0 {
         let (mut term, mut sum, mut n) = (1.0 / a, 1.0 / a, a);
         while term > sum * f64::EPSILON / 4.0 {
@@ -164,6 +177,43 @@ fn upper_gamma(a: f64, x: f64) -> f64 {
         }
     }
     fraction * front
+}
+
+/// Computes `(x / a) - 1 - ln(x / a)`.
+fn distance(a: f64, x: f64) -> f64 {
+    let mu = (x - a) / a;
+    if mu.abs() < 0.05 {
+        // The difference would lose its digits: the power series of the logarithm.
+        mu * mu * (2..16).rev().fold(0.0, |sum, k| f64::from(k).recip() - mu * sum)
+    } else {
+        mu - mu.ln_1p()
+    }
+}
+
+/// Computes `x^a e^-x / Γ(a)`; for large parameters by Stirling's formula (DLMF 5.11.1), because a difference of large
+/// numbers would lose its digits.
+fn front(a: f64, x: f64) -> f64 {
+    if a < 100.0 {
+        return (a * x.ln() - x - libm::lgamma(a)).exp();
+    }
+    let stirling = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * a * a)) / (a * a)) / a;
+    (-a * distance(a, x) - stirling).exp() * (a / (2.0 * PI)).sqrt()
+}
+
+/// Computes the upper incomplete gamma function of a large parameter by Temme's expansion (DLMF 8.12.4, 8.12.8 and
+/// 8.12.10), in the variable that vanishes at `x = a`. Its second part only counts near there.
+fn upper_gamma_of_large(a: f64, x: f64) -> f64 {
+    let half_square = distance(a, x);
+    let eta = (2.0 * half_square).sqrt().copysign(x - a);
+    let first = 0.5 * libm::erfc(eta * (a / 2.0).sqrt());
+    if eta.abs() > 0.1 {
+        return first;
+    }
+    let zeroth_order = [-1.0 / 3.0, 1.0 / 12.0, -2.0 / 135.0, 1.0 / 864.0, 1.0 / 2835.0];
+    let first_order = [-1.0 / 540.0, -1.0 / 288.0, 1.0 / 378.0];
+    let series = |terms: &[f64]| terms.iter().rev().fold(0.0, |sum, term| sum * eta + term);
+    let correction = series(&zeroth_order) + series(&first_order) / a;
+    first + (-a * half_square).exp() / (2.0 * PI * a).sqrt() * correction
 }
 
 /// Scales down the slices of a tensor along a dimension, so that the `p`-norm of each slice is at most
@@ -217,5 +267,32 @@ mod tests {
         let mut out = [0.0];
         i0(&mut ViewMut::of_slice(&mut out, &[1]).unwrap(), &View::of_slice(&[2.0], &[1]).unwrap()).unwrap();
         assert_close(out[0], 2.279_585_302_336_067);
+    }
+
+    /// `Q(a + 1, x) = Q(a, x) + x^a e^-x / Γ(a + 1)` (DLMF 8.8.6) joins both sides of the bound.
+    #[test]
+    fn incomplete_gamma_functions_of_large_parameters_continue_those_of_small_ones() {
+        let a = LARGE_PARAMETER;
+        for deviation in [-3.0, -0.5, 0.0, 0.001, 2.0] {
+            let x = a + deviation * a.sqrt();
+            let step = front(a, x) / a;
+            let (below, above) = (upper_gamma(a, x), upper_gamma(a + 1.0, x));
+            assert!((above - below - step).abs() < 1e-13, "{deviation}: {below} {above} {step}");
+        }
+        assert_close(front(100.0, 90.0), (100.0 * 90.0_f64.ln() - 90.0 - libm::lgamma(100.0)).exp());
+        assert!((upper_gamma(1e300, 1e300) - 0.5).abs() < 1e-9);
+        assert_eq!([upper_gamma(1e18, 1e17), upper_gamma(1e17, 1e18)], [1.0, 0.0]);
+    }
+
+    /// `ζ(s, q) = ζ(s, q + 1) + q^-s` (DLMF 25.11.3).
+    #[test]
+    fn zeta_functions_of_negative_arguments_are_those_of_positive_ones() {
+        for s in [2.0, 3.0, 4.0] {
+            for q in [-0.25_f64, -1.5, -40.75] {
+                let power = q.powi(s as i32).recip();
+                assert!((zeta(s, q) - zeta(s, q + 1.0) - power).abs() < 1e-12 * zeta(s, q).abs(), "{s} {q}");
+            }
+            assert!(zeta(s, -1e15 - 0.5).is_finite());
+        }
     }
 }
