@@ -25,6 +25,7 @@ use crate::sync::{AtomicUsize, Ordering};
 use callback::CallbackQueue;
 use progress::Progress;
 use queue::ReadyQueue;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The state that all streams of one [`crate::Cpu`] share.
 pub(crate) struct Shared {
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) callbacks: CallbackQueue,
     pub(crate) profiler: Profiler,
     pub(crate) clock: Clock,
+    /// The process that has the threads.
+    process: AtomicU32,
 }
 
 impl Shared {
@@ -41,6 +44,24 @@ impl Shared {
             callbacks: CallbackQueue::new(),
             profiler: Profiler::default(),
             clock: Clock::new(),
+            process: AtomicU32::new(std::process::id()),
+        }
+    }
+
+    /// Opens the queues, which the caller's process serves from now on.
+    fn open(&self) {
+        self.process.store(std::process::id(), Relaxed);
+        self.ready.open();
+        self.callbacks.open();
+    }
+
+    /// In a forked child, runs the queued work on the calling thread: the threads are the parent's. Work that one of
+    /// them was running during the fork never ends here.
+    fn settle_after_fork(&self) {
+        if self.process.load(Relaxed) != std::process::id() {
+            self.ready.close();
+            self.callbacks.close();
+            self.settle();
         }
     }
 

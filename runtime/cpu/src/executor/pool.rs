@@ -17,8 +17,7 @@ pub(crate) struct Pool {
 impl Pool {
     /// Starts `size` threads for streams and one for callbacks.
     pub(crate) fn start(shared: &Arc<Shared>, size: usize) -> Result<Self> {
-        shared.ready.open();
-        shared.callbacks.open();
+        shared.open();
         let mut pool = Self {
             shared: shared.clone(),
             workers: Vec::with_capacity(size),

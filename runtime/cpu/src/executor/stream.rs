@@ -307,6 +307,7 @@ impl Progress for StreamState {
     }
 
     fn wait_for(self: Arc<Self>, place: u64) {
+        let mut is_settled = false;
         let mut inbox = self.inbox.lock();
         loop {
             if self.completed() >= place {
@@ -316,6 +317,12 @@ impl Progress for StreamState {
                 inbox.phase = Phase::Running;
                 drop(inbox);
                 self.run(Some(place));
+                inbox = self.inbox.lock();
+                continue;
+            }
+            if !std::mem::replace(&mut is_settled, true) {
+                drop(inbox);
+                self.shared.settle_after_fork();
                 inbox = self.inbox.lock();
                 continue;
             }
