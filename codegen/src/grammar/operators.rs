@@ -100,7 +100,7 @@ shapes! {
         /// True if its elements decide about the shape of an output, such as those of a mask. The functions
         /// of shapes get these elements, and only the types and shapes of the other inputs.
         decides_shape: optional(Bool),
-        /// True if its elements are real where those of other inputs are complex.
+        /// True if its elements are real, or may be, where those of other inputs are complex.
         real: optional(Bool),
         /// True if it has the shape of a reduction's result: the formula takes each of its elements for all elements that
         /// were reduced to it. The attributes `axis`, `keep_dim` and `reduce_all` name the dimensions; without them the

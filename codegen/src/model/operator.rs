@@ -195,7 +195,7 @@ pub struct Operand {
     pub in_place: Option<usize>,
     /// True if it is an input whose elements decide about the shape of an output.
     pub decides_shape: bool,
-    /// True if it is an input whose elements are real where those of other inputs are complex.
+    /// True if it is an input whose elements are real, or may be, where those of other inputs are complex.
     pub is_real: bool,
 }
 

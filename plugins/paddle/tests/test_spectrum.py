@@ -85,6 +85,16 @@ CASES: dict[str, Case] = {
     "complex of a column": Case(paddle.complex, (REAL[:, :1], REAL)),
     "as_complex": Case(paddle.as_complex, (REAL.reshape(3, 4, 3, 2),)),
     "as_real": Case(paddle.as_real, (COMPLEX,)),
+    "matmul": Case(paddle.matmul, (COMPLEX, COMPLEX[0].T)),
+    "matmul, both turned": Case(
+        lambda x, y: paddle.matmul(x, y, transpose_x=True, transpose_y=True),
+        (COMPLEX, COMPLEX[0].T),
+    ),
+    "kron": Case(paddle.kron, (COMPLEX[0], COMPLEX[1, :2])),
+    "matmul of real and complex": Case(paddle.matmul, (REAL, COMPLEX[0].T)),
+    "matmul of complex and real": Case(paddle.matmul, (COMPLEX, REAL[0].T)),
+    "kron of real and complex": Case(paddle.kron, (REAL[0], COMPLEX[1, :2])),
+    "kron of complex and real": Case(paddle.kron, (COMPLEX[0], REAL[1, :2])),
 }
 
 
@@ -165,7 +175,7 @@ def test_kernels_take_the_types_that_the_cpu_takes(kernel: str) -> None:
     keys = [key.strip("()").split(", ") for key in registered]
     ours = {ty for place, _, ty in keys if place == DEVICE}
     cpus = {ty for place, _, ty in keys if place == "CPU"}
-    if kernel == "abs_grad":
+    if kernel in ("abs_grad", "kron_grad"):
         # Integers have no gradients.
         cpus -= {"int32", "int64"}
     assert cpus <= ours

@@ -82,7 +82,7 @@ typedef struct TenonLaunch {
 #define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
 
 /** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0xae5c1e7915432221)
+#define TENON_OPERATORS_LAYOUT UINT64_C(0x69aa5b9f450b37dd)
 
 /**
  * @brief The operators of a device.
@@ -11893,6 +11893,87 @@ typedef struct TenonOperators {
     uint64_t data_types;
   } as_real;
 
+  /**
+   * @brief Multiplies matrices of complex numbers.
+   *
+   * As `matmul`. One of the operands may be real.
+   *
+   * @param[out] out The product, complex.
+   * @param[in] a The left operand.
+   * @param[in] b The right operand.
+   * @param[in] transpose_a As for `matmul`.
+   * @param[in] transpose_b As for `matmul`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* a,
+        const TenonTensor* b, bool transpose_a, bool transpose_b);
+    uint64_t data_types;
+  } complex_matmul;
+
+  /** @brief Computes the shape of an output of `complex_matmul`. */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* a,
+        const TenonTensor* b, bool transpose_a, bool transpose_b);
+    uint64_t data_types;
+  } complex_matmul_out_shape;
+
+  /**
+   * @brief Computes the gradients of `complex_matmul`.
+   *
+   * Those of a real operand are the real parts.
+   *
+   * @param[out] da The gradient of `a`. NULL if the host does not want it.
+   * @param[out] db The gradient of `b`. NULL if the host does not want it.
+   * @param[in] a The left operand.
+   * @param[in] b The right operand.
+   * @param[in] dout The gradient of the product, complex.
+   * @param[in] transpose_a As for `matmul`.
+   * @param[in] transpose_b As for `matmul`.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* da, const TenonTensor* db,
+        const TenonTensor* a, const TenonTensor* b, const TenonTensor* dout, bool transpose_a,
+        bool transpose_b);
+    uint64_t data_types;
+  } complex_matmul_grad;
+
+  /**
+   * @brief Computes the Kronecker product of complex numbers.
+   *
+   * As `kron`. One of the operands may be real.
+   *
+   * @param[out] out The result, complex.
+   * @param[in] x The left operand.
+   * @param[in] other The right operand.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x,
+        const TenonTensor* other);
+    uint64_t data_types;
+  } complex_kron;
+
+  /**
+   * @brief Computes the gradients of `complex_kron`.
+   *
+   * Those of a real operand are the real parts.
+   *
+   * @param[out] dx The gradient of `x`. NULL if the host does not want it.
+   * @param[out] dother The gradient of `other`. NULL if the host does not want it.
+   * @param[in] x The left operand.
+   * @param[in] other The right operand.
+   * @param[in] dout The gradient of the result, complex.
+   */
+  struct {
+    C_Status (*function)(
+        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dother,
+        const TenonTensor* x, const TenonTensor* other, const TenonTensor* dout);
+    uint64_t data_types;
+  } complex_kron_grad;
+
   /** @} */
 
   /**
@@ -12999,7 +13080,7 @@ typedef struct TenonOperators {
 
   /** @} */
 } TenonOperators;
-static_assert(sizeof(TenonOperators) == 11904, "size of TenonOperators");
+static_assert(sizeof(TenonOperators) == 11984, "size of TenonOperators");
 
 #ifdef __cplusplus
 }  // extern "C"

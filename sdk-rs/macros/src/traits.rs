@@ -1108,6 +1108,11 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
             "complex_grad",
             "as_complex",
             "as_real",
+            "complex_matmul",
+            "complex_matmul_out_shape",
+            "complex_matmul_grad",
+            "complex_kron",
+            "complex_kron_grad",
         ],
     ),
     (

@@ -5,6 +5,7 @@
 use tenon::device::Result;
 use tenon::operators::{ComplexNumbers, Launch, TensorMut, TensorRef};
 use crate::CpuOperators;
+use crate::host::{done, meta};
 use crate::queue::Call;
 
 impl ComplexNumbers for CpuOperators {
@@ -252,6 +253,118 @@ impl ComplexNumbers for CpuOperators {
         call.run(
             "as_real",
             move || tenon_kernels::complex_numbers::as_real(&mut out, &x),
+        )
+    }
+
+    fn complex_matmul(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        call.run(
+            "complex_matmul",
+            move || tenon_kernels::complex_numbers::complex_matmul(
+                &mut out,
+                &a,
+                &b,
+                transpose_a,
+                transpose_b,
+            ),
+        )
+    }
+
+    fn complex_matmul_out_shape(
+        &self,
+        launch: Launch,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<Vec<usize>> {
+        let _ = launch;
+        done(tenon_kernels::matmul::shape(meta(a)?, meta(b)?, transpose_a, transpose_b))
+    }
+
+    fn complex_matmul_grad(
+        &self,
+        launch: Launch,
+        da: Option<&mut TensorMut<'_>>,
+        db: Option<&mut TensorMut<'_>>,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut da = call.optional_output(da)?;
+        let mut db = call.optional_output(db)?;
+        let a = call.input(a)?;
+        let b = call.input(b)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "complex_matmul_grad",
+            move || tenon_kernels::complex_numbers::complex_matmul_grad(
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &dout,
+                transpose_a,
+                transpose_b,
+            ),
+        )
+    }
+
+    fn complex_kron(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        other: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut out = call.output(out)?;
+        let x = call.input(x)?;
+        let other = call.input(other)?;
+        call.run(
+            "complex_kron",
+            move || tenon_kernels::complex_numbers::complex_kron(&mut out, &x, &other),
+        )
+    }
+
+    fn complex_kron_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        dother: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        other: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        let mut call = Call::new(launch);
+        let mut dx = call.optional_output(dx)?;
+        let mut dother = call.optional_output(dother)?;
+        let x = call.input(x)?;
+        let other = call.input(other)?;
+        let dout = call.input(dout)?;
+        call.run(
+            "complex_kron_grad",
+            move || tenon_kernels::complex_numbers::complex_kron_grad(
+                dx.as_mut(),
+                dother.as_mut(),
+                &x,
+                &other,
+                &dout,
+            ),
         )
     }
 }

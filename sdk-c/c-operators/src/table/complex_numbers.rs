@@ -127,6 +127,56 @@ pub(crate) struct Functions {
             *const ffi::Tensor,
         ) -> Status,
     >,
+    complex_matmul: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            bool,
+            bool,
+        ) -> Status,
+    >,
+    complex_matmul_out_shape: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *mut ffi::Shape,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            bool,
+            bool,
+        ) -> Status,
+    >,
+    complex_matmul_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            bool,
+            bool,
+        ) -> Status,
+    >,
+    complex_kron: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
+    complex_kron_grad: Slot<
+        unsafe extern "C-unwind" fn(
+            *const ffi::Launch,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+            *const ffi::Tensor,
+        ) -> Status,
+    >,
 }
 
 impl ComplexNumbers for CTable {
@@ -487,6 +537,182 @@ impl ComplexNumbers for CTable {
                 // SAFETY: the plugin promises a function with these parameters, which live during
                 // the call.
                 unsafe { callee(launch, &raw const out, &raw const x) }
+            },
+        )
+    }
+
+    fn complex_matmul(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .complex_numbers
+            .complex_matmul
+            .get("complex_matmul")?;
+        let out = tensor(out);
+        let a = tensor(a);
+        let b = tensor(b);
+        self.call(
+            "complex_matmul",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        &raw const out,
+                        &raw const a,
+                        &raw const b,
+                        transpose_a,
+                        transpose_b,
+                    )
+                }
+            },
+        )
+    }
+
+    fn complex_matmul_out_shape(
+        &self,
+        launch: Launch,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<Vec<usize>> {
+        let callee = self
+            .functions()
+            .complex_numbers
+            .complex_matmul_out_shape
+            .get("complex_matmul_out_shape")?;
+        let a = tensor(a);
+        let b = tensor(b);
+        self.shape(
+            "complex_matmul_out_shape",
+            launch,
+            |launch, out_shape| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        out_shape,
+                        &raw const a,
+                        &raw const b,
+                        transpose_a,
+                        transpose_b,
+                    )
+                }
+            },
+        )
+    }
+
+    fn complex_matmul_grad(
+        &self,
+        launch: Launch,
+        da: Option<&mut TensorMut<'_>>,
+        db: Option<&mut TensorMut<'_>>,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .complex_numbers
+            .complex_matmul_grad
+            .get("complex_matmul_grad")?;
+        let da = optional(da);
+        let db = optional(db);
+        let a = tensor(a);
+        let b = tensor(b);
+        let dout = tensor(dout);
+        self.call(
+            "complex_matmul_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        da.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        db.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const a,
+                        &raw const b,
+                        &raw const dout,
+                        transpose_a,
+                        transpose_b,
+                    )
+                }
+            },
+        )
+    }
+
+    fn complex_kron(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        other: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self.functions().complex_numbers.complex_kron.get("complex_kron")?;
+        let out = tensor(out);
+        let x = tensor(x);
+        let other = tensor(other);
+        self.call(
+            "complex_kron",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe { callee(launch, &raw const out, &raw const x, &raw const other) }
+            },
+        )
+    }
+
+    fn complex_kron_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        dother: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        other: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        let callee = self
+            .functions()
+            .complex_numbers
+            .complex_kron_grad
+            .get("complex_kron_grad")?;
+        let dx = optional(dx);
+        let dother = optional(dother);
+        let x = tensor(x);
+        let other = tensor(other);
+        let dout = tensor(dout);
+        self.call(
+            "complex_kron_grad",
+            launch,
+            |launch| {
+                // SAFETY: the plugin promises a function with these parameters, which live during
+                // the call.
+                unsafe {
+                    callee(
+                        launch,
+                        dx.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        dother.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
+                        &raw const x,
+                        &raw const other,
+                        &raw const dout,
+                    )
+                }
             },
         )
     }

@@ -96,7 +96,7 @@ pub struct TenonOperators {
     sequences: sequences::Functions,
 }
 
-const _: [(); 11904] = [(); size_of::<TenonOperators>()];
+const _: [(); 11984] = [(); size_of::<TenonOperators>()];
 
 /// The methods in the order of the table, each with a hash of its name and parameters.
 pub(crate) const METHODS: &[(&str, u64)] = &[
@@ -781,6 +781,11 @@ pub(crate) const METHODS: &[(&str, u64)] = &[
     ("complex_grad", 4819655686307231601),
     ("as_complex", 5584010755688214855),
     ("as_real", 6691342428517223879),
+    ("complex_matmul", 7259670917307740829),
+    ("complex_matmul_out_shape", 17271549904462583921),
+    ("complex_matmul_grad", 4084883898496475523),
+    ("complex_kron", 5576381600151834791),
+    ("complex_kron_grad", 12849473411810873644),
     ("send_u_recv", 4619864098469930509),
     ("send_u_recv_out_shape", 11790710571602503846),
     ("send_u_recv_dst_count_shape", 10269787282044128798),

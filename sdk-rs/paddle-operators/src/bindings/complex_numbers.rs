@@ -39,6 +39,13 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() <= Release::V2_6 {
         registry.add_any::<AsReal<'static>>(&["as_real"], &[COMPLEX])?;
     }
+    registry
+        .add_mixed::<
+            Matmul<'static>,
+        >(&["complex_matmul", "complex_matmul_out_shape"], &[COMPLEX])?;
+    registry.add_mixed::<MatmulGrad<'static>>(&["complex_matmul_grad"], &[COMPLEX])?;
+    registry.add_mixed::<Kron<'static>>(&["complex_kron"], &[COMPLEX])?;
+    registry.add_mixed::<KronGrad<'static>>(&["complex_kron_grad"], &[COMPLEX])?;
     Ok(())
 }
 
@@ -305,5 +312,129 @@ impl Run<Any> for AsReal<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::real_of(&x)?)?;
         call.run(|device, launch| device.as_real(launch, &mut out, &x))
+    }
+}
+
+kernel! {
+    /// Multiplies matrices of complex numbers.
+    struct Matmul<'c> = c"matmul" {
+        inputs: { a: Tensor<'c>, b: Tensor<'c> },
+        attributes: { transpose_a: bool, transpose_b: bool },
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for Matmul<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let a = self.a.view()?;
+        let b = self.b.view()?;
+        let dims = call
+            .run(|device, launch| {
+                device
+                    .complex_matmul_out_shape(
+                        launch,
+                        &a,
+                        &b,
+                        self.transpose_a,
+                        self.transpose_b,
+                    )
+            })?;
+        self.out.reshape(&dims)?;
+        let mut out = self.out.view(outputs::widest_complex([&a, &b])?)?;
+        call.run(|device, launch| {
+            device
+                .complex_matmul(
+                    launch,
+                    &mut out,
+                    &a,
+                    &b,
+                    self.transpose_a,
+                    self.transpose_b,
+                )
+        })
+    }
+}
+
+kernel! {
+    /// Computes the gradients of `complex_matmul`.
+    struct MatmulGrad<'c> = c"matmul_grad" {
+        inputs: { a: Tensor<'c>, b: Tensor<'c>, dout: Tensor<'c> },
+        attributes: { transpose_a: bool, transpose_b: bool },
+        outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for MatmulGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let a = self.a.view()?;
+        let b = self.b.view()?;
+        let dout = self.dout.view()?;
+        let mut da = outputs::wanted(self.da)?
+            .map(|out| out.view(outputs::like(&a)))
+            .transpose()?;
+        let mut db = outputs::wanted(self.db)?
+            .map(|out| out.view(outputs::like(&b)))
+            .transpose()?;
+        call.run(|device, launch| {
+            device
+                .complex_matmul_grad(
+                    launch,
+                    da.as_mut(),
+                    db.as_mut(),
+                    &a,
+                    &b,
+                    &dout,
+                    self.transpose_a,
+                    self.transpose_b,
+                )
+        })
+    }
+}
+
+kernel! {
+    /// Computes the Kronecker product of complex numbers.
+    struct Kron<'c> = c"kron" {
+        inputs: { x: Tensor<'c>, other: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for Kron<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let other = self.other.view()?;
+        let mut out = self.out.view(outputs::widest_complex([&x, &other])?)?;
+        call.run(|device, launch| device.complex_kron(launch, &mut out, &x, &other))
+    }
+}
+
+kernel! {
+    /// Computes the gradients of `complex_kron`.
+    struct KronGrad<'c> = c"kron_grad" {
+        inputs: { x: Tensor<'c>, other: Tensor<'c>, dout: Tensor<'c> },
+        attributes: {},
+        outputs: { dx: Option<Output<'c>>, dother: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for KronGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let other = self.other.view()?;
+        let dout = self.dout.view()?;
+        let mut dx = outputs::wanted(self.dx)?
+            .map(|out| out.view(outputs::like(&x)))
+            .transpose()?;
+        let mut dother = outputs::wanted(self.dother)?
+            .map(|out| out.view(outputs::like(&other)))
+            .transpose()?;
+        call.run(|device, launch| {
+            device
+                .complex_kron_grad(
+                    launch,
+                    dx.as_mut(),
+                    dother.as_mut(),
+                    &x,
+                    &other,
+                    &dout,
+                )
+        })
     }
 }

@@ -55,6 +55,13 @@ pub(crate) fn complex_of(input: &TensorRef<'_>) -> Result<DataType> {
     }
 }
 
+/// Returns the complex type of the widest of some inputs, which may be real or complex.
+pub(crate) fn widest_complex<const N: usize>(inputs: [&TensorRef<'_>; N]) -> Result<DataType> {
+    let types = inputs.map(complex_of).into_iter().collect::<Result<Vec<_>>>()?;
+    let is_wide = types.contains(&DataType::COMPLEX128);
+    Ok(if is_wide { DataType::COMPLEX128 } else { DataType::COMPLEX64 })
+}
+
 /// Returns the real type that is as wide as the elements of an input or their parts.
 pub(crate) fn real_of(input: &TensorRef<'_>) -> Result<DataType> {
     match input.data_type() {

@@ -192,6 +192,85 @@ pub(super) fn find(method: &str) -> Option<Entry> {
                 },
             )
         }
+        "complex_matmul" => {
+            Entry::elements(
+                5,
+                |operators, launch, arguments| {
+                    operators
+                        .complex_matmul(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.boolean()?,
+                            arguments.boolean()?,
+                        )
+                },
+            )
+        }
+        "complex_matmul_out_shape" => {
+            Entry::shape(
+                4,
+                |operators, launch, arguments| {
+                    operators
+                        .complex_matmul_out_shape(
+                            launch,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.boolean()?,
+                            arguments.boolean()?,
+                        )
+                },
+            )
+        }
+        "complex_matmul_grad" => {
+            Entry::elements(
+                7,
+                |operators, launch, arguments| {
+                    operators
+                        .complex_matmul_grad(
+                            launch,
+                            arguments.optional_output()?.as_mut(),
+                            arguments.optional_output()?.as_mut(),
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            arguments.boolean()?,
+                            arguments.boolean()?,
+                        )
+                },
+            )
+        }
+        "complex_kron" => {
+            Entry::elements(
+                3,
+                |operators, launch, arguments| {
+                    operators
+                        .complex_kron(
+                            launch,
+                            &mut arguments.output()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
+        "complex_kron_grad" => {
+            Entry::elements(
+                5,
+                |operators, launch, arguments| {
+                    operators
+                        .complex_kron_grad(
+                            launch,
+                            arguments.optional_output()?.as_mut(),
+                            arguments.optional_output()?.as_mut(),
+                            &arguments.input()?,
+                            &arguments.input()?,
+                            &arguments.input()?,
+                        )
+                },
+            )
+        }
         _ => None,
     }
 }

@@ -154,4 +154,67 @@ impl ComplexNumbers for Composed<'_> {
     ) -> Result<()> {
         self.own(|own| own.as_real(launch, out, x))
     }
+
+    fn complex_matmul(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<()> {
+        self.own(|own| own.complex_matmul(launch, out, a, b, transpose_a, transpose_b))
+    }
+
+    fn complex_matmul_out_shape(
+        &self,
+        launch: Launch,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own.complex_matmul_out_shape(launch, a, b, transpose_a, transpose_b)
+        })
+    }
+
+    fn complex_matmul_grad(
+        &self,
+        launch: Launch,
+        da: Option<&mut TensorMut<'_>>,
+        db: Option<&mut TensorMut<'_>>,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<()> {
+        self.own(|own| {
+            own.complex_matmul_grad(launch, da, db, a, b, dout, transpose_a, transpose_b)
+        })
+    }
+
+    fn complex_kron(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        other: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.own(|own| own.complex_kron(launch, out, x, other))
+    }
+
+    fn complex_kron_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        dother: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        other: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.own(|own| own.complex_kron_grad(launch, dx, dother, x, other, dout))
+    }
 }

@@ -235,4 +235,100 @@ pub trait ComplexNumbers: Send + Sync {
     ) -> Result<()> {
         Err(Error::unsupported("as_real"))
     }
+
+    /// Multiplies matrices of complex numbers.
+    ///
+    /// As `matmul`. One of the operands may be real.
+    ///
+    /// * `out`: The product, complex.
+    /// * `a`: The left operand.
+    /// * `b`: The right operand.
+    /// * `transpose_a`: As for `matmul`.
+    /// * `transpose_b`: As for `matmul`.
+    fn complex_matmul(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("complex_matmul"))
+    }
+
+    /// Computes the shape of an output of [`complex_matmul`](Self::complex_matmul).
+    fn complex_matmul_out_shape(
+        &self,
+        launch: Launch,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("complex_matmul_out_shape"))
+    }
+
+    /// Computes the gradients of `complex_matmul`.
+    ///
+    /// Those of a real operand are the real parts.
+    ///
+    /// * `da`: The gradient of `a`.
+    /// * `db`: The gradient of `b`.
+    /// * `a`: The left operand.
+    /// * `b`: The right operand.
+    /// * `dout`: The gradient of the product, complex.
+    /// * `transpose_a`: As for `matmul`.
+    /// * `transpose_b`: As for `matmul`.
+    fn complex_matmul_grad(
+        &self,
+        launch: Launch,
+        da: Option<&mut TensorMut<'_>>,
+        db: Option<&mut TensorMut<'_>>,
+        a: &TensorRef<'_>,
+        b: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<()> {
+        Err(Error::unsupported("complex_matmul_grad"))
+    }
+
+    /// Computes the Kronecker product of complex numbers.
+    ///
+    /// As `kron`. One of the operands may be real.
+    ///
+    /// * `out`: The result, complex.
+    /// * `x`: The left operand.
+    /// * `other`: The right operand.
+    fn complex_kron(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        other: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("complex_kron"))
+    }
+
+    /// Computes the gradients of `complex_kron`.
+    ///
+    /// Those of a real operand are the real parts.
+    ///
+    /// * `dx`: The gradient of `x`.
+    /// * `dother`: The gradient of `other`.
+    /// * `x`: The left operand.
+    /// * `other`: The right operand.
+    /// * `dout`: The gradient of the result, complex.
+    fn complex_kron_grad(
+        &self,
+        launch: Launch,
+        dx: Option<&mut TensorMut<'_>>,
+        dother: Option<&mut TensorMut<'_>>,
+        x: &TensorRef<'_>,
+        other: &TensorRef<'_>,
+        dout: &TensorRef<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("complex_kron_grad"))
+    }
 }

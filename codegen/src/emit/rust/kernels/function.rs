@@ -194,8 +194,12 @@ fn output(kernel: &Kernel, operator: &Operator, index: usize) -> Argument {
             quote!(outputs::wide(#of))
         }
         OutputType::ComplexOf(index) => {
-            let of = of(index);
-            quote!(outputs::complex_of(#of)?)
+            let is_part = |other: &usize| *other == index || operator.inputs[*other].is_real;
+            let parts: Vec<_> = (0..operator.inputs.len()).filter(is_part).map(of).collect();
+            match parts.as_slice() {
+                [of] => quote!(outputs::complex_of(#of)?),
+                parts => quote!(outputs::widest_complex([#(#parts),*])?),
+            }
         }
         OutputType::RealOf(index) => {
             let of = of(index);

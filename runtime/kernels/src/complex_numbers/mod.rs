@@ -2,6 +2,8 @@
 //!
 //! Gradients are those of PaddlePaddle and PyTorch: the conjugates of what mathematicians call Wirtinger derivatives.
 
+mod products;
+
 use std::borrow::Cow;
 
 use num_complex::Complex;
@@ -13,6 +15,8 @@ use crate::loops::slices::{Slot, elements, owned, write};
 use crate::reduction;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
+
+pub use products::{complex_kron, complex_kron_grad, complex_matmul, complex_matmul_grad};
 
 /// Computes absolute values.
 ///
