@@ -34,6 +34,12 @@ class Entry:
     tolerance: float = 1e-4
     is_training: bool = True
     """False for a layer that is random in a training."""
+    is_differentiable: bool = True
+    """False if the CPU's gradients are none, or wrong."""
+
+    def is_constant(self, array: Array) -> bool:
+        """Returns True if an argument gets no gradient."""
+        return array.dtype.kind != "f" or not self.is_differentiable
 
 
 class Drawn(paddle.nn.initializer.Initializer):
@@ -111,7 +117,7 @@ def by_executor(entry: Entry, dims: str, device: str) -> list[Array]:
             for index, array in enumerate(entry.arguments):
                 shape = open_shape(array.shape, dims, -1)
                 tensor = paddle.static.data(f"x{index}", shape, str(array.dtype))
-                tensor.stop_gradient = array.dtype.kind != "f"
+                tensor.stop_gradient = entry.is_constant(array)
                 tensors.append(tensor)
                 feed[f"x{index}"] = array
             wanted = listed(built(entry, entry.is_training)(*tensors))
@@ -145,7 +151,7 @@ def by_compiler(entry: Entry, dims: str, device: str) -> list[Array]:
     function = paddle.jit.to_static(network, input_spec=specs(entry, dims), full_graph=True)
     tensors = []
     for array in entry.arguments:
-        tensors.append(paddle.to_tensor(array, stop_gradient=array.dtype.kind != "f"))
+        tensors.append(paddle.to_tensor(array, stop_gradient=entry.is_constant(array)))
     outputs = listed(function(*tensors))
     smooth = [out for out in outputs if is_float(out) and not out.stop_gradient]
     if smooth:
@@ -207,10 +213,25 @@ def wanted(entry: Entry, way: str, dims: str) -> list[Array] | None:
 
 
 def check(entry: Entry, way: str, dims: str, expected: list[Array]) -> None:
-    """Compares what the device computes."""
+    """Compares what the device computes.
+
+    Paddle's CPU may contradict itself: before 3.1, a gradient of `expand_as` is zero if the program
+    does not know a shape. Then what it computes with known shapes decides.
+    """
     paddle.seed(0)
     found = WAYS[way](entry, dims, name())
+    try:
+        compare(found, expected, entry.tolerance)
+    except AssertionError:
+        known = None if dims == "known" else wanted(entry, way, "known")
+        if known is None:
+            raise
+        compare(found, known, entry.tolerance)
+
+
+def compare(found: list[Array], expected: list[Array], tolerance: float) -> None:
+    """Compares shapes, types and elements."""
     assert len(found) == len(expected)
     for mine, other in zip(found, expected):
         assert (mine.shape, mine.dtype) == (other.shape, other.dtype)
-        np.testing.assert_allclose(mine, other, rtol=entry.tolerance, atol=entry.tolerance)
+        np.testing.assert_allclose(mine, other, rtol=tolerance, atol=tolerance)

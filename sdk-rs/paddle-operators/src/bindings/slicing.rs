@@ -5,6 +5,7 @@
 use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
+use crate::kernel::shapes;
 use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Tensor};
 
@@ -194,6 +195,9 @@ kernel! {
 impl Run<Any> for SetValueGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
+        if let Some(out) = self.dx {
+            out.reshape(&shapes::like(&dout)?)?;
+        }
         let mut dx = outputs::wanted(self.dx)?
             .map(|out| out.view(outputs::like(&dout)))
             .transpose()?;

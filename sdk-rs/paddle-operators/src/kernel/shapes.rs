@@ -19,6 +19,11 @@ pub(crate) fn axis_of(axis: i64, rank: usize) -> Result<usize> {
         .ok_or_else(|| Error::invalid(format!("there is no axis {axis} in {rank} dimensions")))
 }
 
+/// Returns the shape of a tensor.
+pub(crate) fn like(x: &TensorRef<'_>) -> Result<PerDimension<usize>> {
+    Ok(x.dims().into())
+}
+
 /// Returns the shape of a tensor of which the parts at some indices are taken along a dimension. A column of indices
 /// counts as a list.
 pub(crate) fn gather(x: &TensorRef<'_>, index: &TensorRef<'_>, axis: i64) -> Result<PerDimension<usize>> {

@@ -107,9 +107,19 @@ fn ruled(
             }
         }
     });
-    let out = names::snake(&operator.output_name(kernel.outputs.first()?));
+    let first = kernel.outputs.first()?;
+    let out = names::snake(&operator.output_name(first));
     let rule = names::snake(&shape.rule);
-    Some(quote!(self.#out.reshape(&shapes::#rule(#(#takes),*)?)?;))
+    let is_optional =
+        matches!(first, KernelOutput::Output(index) if operator.outputs[*index].arity == Arity::Optional);
+    Some(match is_optional {
+        true => quote! {
+            if let Some(out) = self.#out {
+                out.reshape(&shapes::#rule(#(#takes),*)?)?;
+            }
+        },
+        false => quote!(self.#out.reshape(&shapes::#rule(#(#takes),*)?)?;),
+    })
 }
 
 /// An argument of the function, and the statement before it.

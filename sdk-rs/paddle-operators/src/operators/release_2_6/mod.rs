@@ -1,5 +1,6 @@
 //! Kernels that only 2.6 needs, or needs in this form.
 
+mod coalesce;
 mod in_place;
 mod nanmedian;
 mod squeeze;
@@ -15,6 +16,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() > Release::V2_6 {
         return Ok(());
     }
+    coalesce::register(registry)?;
     in_place::register(registry)?;
     nanmedian::register(registry)?;
     squeeze::register(registry)?;
