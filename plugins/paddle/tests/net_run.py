@@ -1,4 +1,4 @@
-"""Runs the net in a process of its own: Paddle's CPU ends the process for some programs that it refuses.
+"""Runs the net in a worker process, because Paddle's CPU ends it for some programs.
 
 The names of entries come from standard input, one on each line. The results are a JSON object on
 the last line of standard output: for each name, the number of cells that Paddle's CPU accepts, and
@@ -92,7 +92,8 @@ class Worker:
 
 def entry(worker: Worker, name: str) -> tuple[int, list[str]]:
     """Checks an entry. A worker that ends is followed by one that goes on with the next cell."""
-    todo, accepted, problems = cells(name), 0, []
+    todo, accepted = cells(name), 0
+    problems: list[str] = []
     while todo:
         lines = worker.check(name, todo)
         if not lines:

@@ -83,7 +83,8 @@ def test_einsum_in_a_compiled_program(equation: str) -> None:
         operands = [paddle.to_tensor(normal(*shape)) for shape in EQUATIONS[equation]]
         for operand in operands:
             operand.stop_gradient = False
-        layer = paddle.jit.to_static(Graph(lambda *operands: paddle.einsum(equation, *operands)), full_graph=True)
+        graph = Graph(lambda *operands: paddle.einsum(equation, *operands))
+        layer = paddle.jit.to_static(graph, full_graph=True)
         out = layer(*operands)
         (out * out).sum().backward()
         return [tensor.numpy() for tensor in (out, *(operand.grad for operand in operands))]
