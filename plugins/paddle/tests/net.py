@@ -174,7 +174,7 @@ def by_predictor(entry: Entry, dims: str, device: str) -> list[Array]:
         if device != "cpu":
             config.enable_custom_device(DEVICE, 0)
         else:
-            # With oneDNN, `softplus` ignores its threshold, and a sum of `float64` becomes `float32`.
+            # With oneDNN, `softplus` ignores its threshold, and `float64` is summed in `float32`.
             config.disable_mkldnn()
         predictor = inference.create_predictor(config)
     for given, array in zip(predictor.get_input_names(), entry.arguments):
