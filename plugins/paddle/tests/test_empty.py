@@ -61,6 +61,26 @@ def test_complex_numbers_without_elements_have_parts(name: str, shape: tuple[int
     assert ours == theirs
 
 
+if RELEASE >= (3, 3):
+    # Earlier releases refuse them.
+    GRADIENTS: dict[str, Callable[[Any], Any]] = {
+        "rfft of no points": lambda x: paddle.real(paddle.fft.rfft(x.reshape([2, 0]))),
+        "as_complex": lambda x: paddle.real(paddle.as_complex(x)),
+    }
+
+    @pytest.mark.parametrize("name", GRADIENTS)
+    def test_operators_of_nothing_have_gradients(name: str) -> None:
+        def compute() -> list[Any]:
+            x = paddle.zeros([0, 3, 2])
+            x.stop_gradient = False
+            y = GRADIENTS[name](x)
+            (y * y).sum().backward()
+            return [y.shape, x.grad.shape]
+
+        ours, theirs = on_both(compute)
+        assert ours == theirs
+
+
 BACKWARD: dict[str, str] = {
     **{name: f"paddle.{name}(x)" for name in ("abs", "exp", "tanh", "sqrt", "cumsum")},
     "transpose": "paddle.transpose(x, [1, 0])",

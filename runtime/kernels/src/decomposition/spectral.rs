@@ -340,6 +340,9 @@ fn ranks<T: Scalar>(
     hermitian_too: bool,
     tolerance: impl Fn(usize, T::Real) -> T::Real,
 ) -> Result<()> {
+    if hermitian_too {
+        square(x.dims())?;
+    }
     let mut counts = Vec::new();
     for (number, x) in load::<T>(x)?.into_iter().enumerate() {
         let values = if hermitian_too {
@@ -397,4 +400,18 @@ pub fn matrix_rank_tol(
             if use_default_tol { (largest * relative).max(atol[number]) } else { atol[number] }
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hermitian_matrices_without_elements_are_square_too() {
+        let mut out = [0_i64; 2];
+        let mut out = ViewMut::of_slice(&mut out, &[2]).unwrap();
+        let x = View::of_slice::<f32>(&[], &[2, 4, 0]).unwrap();
+        let refused = matrix_rank(&mut out, &x, 0.0, true, true);
+        assert!(matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
+    }
 }

@@ -225,7 +225,7 @@ impl Transform {
         let last = self.last();
         self.run(&mut signal, &[last]);
         if onesided {
-            signal.resize(last, x.dims()[last] / 2 + 1, |line, place| Some(line[place]));
+            signal.resize(last, x.dims()[last] / 2 + 1, |line, place| line.get(place).copied());
         }
         self.run(&mut signal, self.rest());
         signal.scale(self.factor);

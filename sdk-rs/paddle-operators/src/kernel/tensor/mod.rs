@@ -86,12 +86,16 @@ impl<'c> Tensor<'c> {
 
     /// Returns the distance from each element to its neighbour along each dimension, in elements.
     ///
-    /// A tensor without strides is contiguous: Paddle sets none for some results without elements.
+    /// A tensor without strides is contiguous: Paddle sets none for some results without elements, or another number
+    /// of them than there are dimensions.
     pub(crate) fn strides(self) -> Result<PerDimension<isize>> {
-        if let Some(strides) = self.known_strides()? {
+        let dims = self.dims()?;
+        if let Some(strides) = self.known_strides()?
+            && (strides.len() == dims.len() || !dims.contains(&0))
+        {
             return Ok(strides);
         }
-        let strides = contiguous_strides(&self.dims()?).map_err(Error::of_operator)?;
+        let strides = contiguous_strides(&dims).map_err(Error::of_operator)?;
         Ok(strides.into_iter().collect())
     }
 
