@@ -3,6 +3,7 @@
 //! The library has no runtime of its own. Each function calls the one of the same name in `libtenon.so.0`, so a process
 //! has one set of devices, however many of these libraries and bindings it loads. `library` finds libtenon.
 
+#[macro_use]
 mod function;
 /// The functions of `spec/acl`.
 #[rustfmt::skip]
@@ -11,7 +12,6 @@ mod library;
 
 use std::ffi::{CStr, c_void};
 
-use function::Function;
 use tenon_acl::api;
 
 /// Returns the address of a function. Without libtenon, the process ends, as if the loader had not found a library.

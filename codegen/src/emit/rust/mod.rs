@@ -104,7 +104,7 @@ pub struct Forwarders;
 
 impl Emitter for Forwarders {
     const KEY: &'static str = "rust_forwarders";
-    const DOC: &'static str = "Export → the Rust file or folder with C functions for another library, which call those of `rust_exports`. The latter then have no symbols.";
+    const DOC: &'static str = "Export → the Rust file that lists the C functions for another library, which call those of `rust_exports`. The latter then have no symbols.";
     const TAKES: Takes = Takes::FilePerInterface;
 
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {

@@ -239,7 +239,10 @@ pub(super) fn exports(context: Context) -> Module {
 
 /// Assembles the functions that forward to the exported functions of another library.
 pub(super) fn forwarders(context: Context) -> Module {
-    by_group(context, forwarder::head(), forwarder::functions)
+    let list = forwarder::list(context);
+    let names = names_of_api(context);
+    let imports = Used::by(&list).import_of(quote!(super::api), names.iter().map(String::as_str));
+    Module::of(quote! { #imports #list })
 }
 
 /// Assembles a module with a part for each group that has functions.

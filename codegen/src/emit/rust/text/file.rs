@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 
-use super::{comments, short};
+use super::{comments, list, short};
 
 /// Formats the tokens of a module.
 ///
@@ -32,7 +32,11 @@ fn format(tokens: TokenStream) -> Result<String, String> {
         if needs_blank_line(last, line) {
             text.push('\n');
         }
-        match comments::lines(line, &mut lines) {
+        let marked = match list::marker(line) {
+            Some(name) => Some(list::lines(name, &mut lines)),
+            None => comments::lines(line, &mut lines),
+        };
+        match marked {
             Some(lines) => lines.iter().for_each(|line| push_line(&mut text, line)),
             None => push_line(&mut text, line),
         }

@@ -126,8 +126,8 @@ impl Shorter<'_> {
     fn local(&self, ident: &Ident) -> Ident {
         let text = ident.to_string();
         match text.strip_prefix("__") {
-            // `comments` looks for these markers later.
-            Some("comment" | "verbatim") => ident.clone(),
+            // `comments` and `list` look for these markers later.
+            Some("comment" | "list" | "verbatim") => ident.clone(),
             Some(name) if !self.other.contains(name) && names::is_plain(name) => {
                 Ident::new(name, ident.span())
             }
