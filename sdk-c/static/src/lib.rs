@@ -1,12 +1,12 @@
 //! `libtenon.a`: the functions of libtenon, and those of ACL, which shared libraries have in `libascendcl.so`.
 
+#[macro_use]
 #[path = "../../ascendcl/src/function.rs"]
 mod function;
 /// The functions of `spec/acl`.
-#[path = "../../ascendcl/src/functions/mod.rs"]
+#[path = "../../ascendcl/src/functions.rs"]
 #[rustfmt::skip]
 mod functions;
 
-use function::Function;
 use tenon_acl::api;
 use tenon_sdk_c::acl::address as find;
