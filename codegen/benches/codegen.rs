@@ -20,7 +20,10 @@ fn generate(root: &Path, out: &Path) -> (FileMap, Target) {
     let template = loaded.spec.outputs.place("summary").map(|place| root.join(place.read("template")));
     let summary = template.map(|path| fs::read_to_string(path).expect("the template of the summary"));
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref(), exports: None };
-    (emit(&inputs).expect("our own spec"), Target::new(out, &spec, &loaded.spec))
+    (
+        emit(&inputs).expect("our own spec"),
+        Target::new(out, &spec, &loaded.spec.project, &loaded.spec.command),
+    )
 }
 
 /// Reads every file below a folder. Returns their size in bytes.

@@ -8,7 +8,7 @@
 //! Nothing after [`model`] reads YAML, and nothing but [`emit`] writes an output language. Two things before it speak of
 //! languages. The model has what a spec says for one of them alone, such as the place of a function in a Python package.
 //! [`language`] has facts that rules need as well as emitters: reserved words, which C header declares what, and the form
-//! of a parameter in Python. The keys of `outputs` are the emitters' own: [`emit::EMITTERS`] lists them.
+//! of a parameter in Python. The kinds of outputs are part of the grammar, and [`emit::EMITTERS`] has an emitter for each.
 
 pub mod abi;
 pub mod check;

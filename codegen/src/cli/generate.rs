@@ -11,6 +11,7 @@ use super::table::Table;
 use super::{Answer, Common, DONE, Failure, Format, REFUSED, exports, folder_name, places};
 use crate::diagnostic::Diagnostic;
 use crate::emit::{self, EmitError, Inputs};
+use crate::grammar::outputs;
 use crate::out::{Difference, Edits, Fate, FileMap, OutputError, Report, Target};
 use crate::source::{Folder, LONGEST_FILE};
 use crate::text::count;
@@ -77,7 +78,7 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
         Some(out) => out.clone(),
         None => beside(&folder),
     };
-    let summary = match loaded.spec.outputs.place("summary") {
+    let summary = match loaded.spec.outputs.place(&outputs::SUMMARY) {
         Some(place) => {
             let path = root.join(place.read("template"));
             let text = tenon_files::read_text(&path, LONGEST_FILE);
@@ -86,7 +87,7 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
         None => None,
     };
     let exports =
-        loaded.spec.outputs.place("exports").map(|place| exports::read(&root, place)).transpose()?;
+        loaded.spec.outputs.place(&outputs::EXPORTS).map(|place| exports::read(&root, place)).transpose()?;
     let inputs = Inputs {
         loaded: &loaded,
         folder: &folder_name(&folder),
@@ -104,7 +105,7 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
     if !over_spec.is_empty() {
         return Ok(refused(common, loaded, over_spec));
     }
-    let target = Target::new(&root, &folder, &loaded.spec);
+    let target = Target::new(&root, &folder, &loaded.spec.project, &loaded.spec.command);
     clock.step(if options.check { "compare" } else { "write" });
     let answer = match options.check {
         true => files

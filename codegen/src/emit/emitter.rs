@@ -1,23 +1,19 @@
-//! The interface of an emitter: the key of `outputs` that enables it, and the files that it writes.
+//! The interface of an emitter: the kind of output, and the files that it writes.
 
 use minijinja::Environment;
 
-use super::python::CoreError;
 use super::stamp::Stamp;
 use crate::Loaded;
 use crate::exports::Exports;
+use crate::grammar::outputs::OutputKind;
 use crate::model::{OutputPlace, Spec};
 use crate::out::{DuplicatePath, Output};
-use crate::source::shape::{Key, Shape, Value, optional};
+use crate::source::shape::Shape;
 
 /// One kind of output.
 pub trait Emitter {
-    /// The key of `outputs` in `spec.yaml` that enables it.
-    const KEY: &'static str;
-    /// The documentation of the key.
-    const DOC: &'static str;
-    /// The form of the key's value.
-    const TAKES: Takes;
+    /// What it writes.
+    const KIND: &'static OutputKind;
     /// Its templates: names and texts.
     const TEMPLATES: &'static [(&'static str, &'static str)] = &[];
 
@@ -44,28 +40,16 @@ pub enum EmitError {
     #[error("the generated code is not valid Rust: {0}")]
     Rust(String),
     /// A hand-written export that cannot be expressed in Python.
-    #[error(transparent)]
-    Python(#[from] CoreError),
+    #[error("`{item}` cannot be expressed in Python: {reason}")]
+    Python {
+        /// The export.
+        item: String,
+        /// The reason.
+        reason: String,
+    },
     /// The table of contents has no line for the reference.
     #[error("`{0}` has no line `{{{{ reference }}}}`")]
     NoReference(String),
-}
-
-/// The form of the value of a key in `outputs`.
-#[derive(Debug)]
-pub enum Takes {
-    /// A folder that may contain nothing else.
-    OwnFolder,
-    /// A folder that may contain other files.
-    Folder,
-    /// A file.
-    File,
-    /// Interface → file.
-    FilePerInterface,
-    /// [`Takes::OwnFolder`] or [`Takes::FilePerInterface`].
-    OwnFolderOrFiles,
-    /// A mapping with the file as `to`, and the files that it is made from.
-    FileFrom(&'static Shape),
 }
 
 /// The inputs of emitters in addition to the model.
@@ -98,10 +82,8 @@ pub struct Job<'a> {
 
 /// An emitter in the registry.
 pub struct Registered {
-    /// [`Emitter::KEY`]
-    pub key: &'static str,
-    /// [`Emitter::TAKES`]
-    pub takes: Takes,
+    /// [`Emitter::KIND`]
+    pub kind: &'static OutputKind,
     pub(super) templates: &'static [(&'static str, &'static str)],
     pub(super) add_filters: fn(&mut Environment),
     pub(super) emit: fn(&Job, &OutputPlace) -> Result<Vec<Output>, EmitError>,
@@ -109,24 +91,6 @@ pub struct Registered {
 
 impl Registered {
     pub(super) const fn of<E: Emitter>() -> Self {
-        Registered {
-            key: E::KEY,
-            takes: E::TAKES,
-            templates: E::TEMPLATES,
-            add_filters: E::add_filters,
-            emit: E::emit,
-        }
+        Registered { kind: E::KIND, templates: E::TEMPLATES, add_filters: E::add_filters, emit: E::emit }
     }
-}
-
-/// Returns the key of an emitter in the grammar of `spec.yaml`.
-pub(super) const fn key_of<E: Emitter>() -> Key {
-    const FILES: Value = Value::Map(&Value::Line);
-    let value = match E::TAKES {
-        Takes::OwnFolder | Takes::Folder | Takes::File => Value::Line,
-        Takes::FilePerInterface => FILES,
-        Takes::OwnFolderOrFiles => Value::Any(&[Value::Line, FILES]),
-        Takes::FileFrom(shape) => Value::Shape(shape),
-    };
-    Key { name: E::KEY, doc: E::DOC, ..optional(value) }
 }

@@ -19,7 +19,7 @@ pub mod schema;
 mod stamp;
 pub mod words;
 
-pub use emitter::{EmitError, Inputs, Registered, Takes};
+pub use emitter::{EmitError, Inputs, Registered};
 pub use registry::EMITTERS;
 pub use run::{emit, emit_committed};
 pub use stamp::{Stamp, marker};

@@ -1,47 +1,43 @@
 //! The list of all emitters.
 
-use super::emitter::{Emitter, Registered, key_of};
+use super::emitter::Registered;
 use super::{c, docs, json, python, rust, schema};
-use crate::source::shape::{Key, Value, optional};
 
-macro_rules! register {
-    ($($emitter:ty),* $(,)?) => {
-        /// Every emitter, in the order in which they run.
-        pub static EMITTERS: &[Registered] = &[$(Registered::of::<$emitter>()),*];
+/// Every emitter, in the order of [`KINDS`](crate::grammar::outputs::KINDS).
+pub static EMITTERS: &[Registered] = &[
+    Registered::of::<c::Headers>(),
+    Registered::of::<c::OperatorTable>(),
+    Registered::of::<docs::Reference>(),
+    Registered::of::<schema::Schemas>(),
+    Registered::of::<rust::Modules>(),
+    Registered::of::<rust::Exports>(),
+    Registered::of::<rust::Forwarders>(),
+    Registered::of::<rust::Traits>(),
+    Registered::of::<rust::Formulas>(),
+    Registered::of::<rust::OperatorTraits>(),
+    Registered::of::<rust::OperatorCalls>(),
+    Registered::of::<rust::OperatorTableCalls>(),
+    Registered::of::<rust::OperatorCompositions>(),
+    Registered::of::<rust::OperatorsByName>(),
+    Registered::of::<rust::Kernels>(),
+    Registered::of::<rust::Computations>(),
+    Registered::of::<python::Packages>(),
+    Registered::of::<python::OperatorFunctions>(),
+    Registered::of::<python::OperatorCases>(),
+    Registered::of::<docs::Contents>(),
+    Registered::of::<c::HandWritten>(),
+    Registered::of::<json::Description>(),
+];
 
-        /// The keys of `outputs`.
-        pub(crate) static KEYS: &[Key] = &[
-            $(key_of::<$emitter>(),)*
-            Key {
-                name: "uncommitted",
-                doc: "Outputs that are not committed: `--check` skips them.",
-                ..optional(Value::List(&Value::Word(&[$(<$emitter as Emitter>::KEY),*])))
-            },
-        ];
-    };
-}
+#[cfg(test)]
+mod tests {
+    use super::EMITTERS;
+    use crate::grammar::outputs::KINDS;
 
-register! {
-    c::Headers,
-    c::OperatorTable,
-    docs::Reference,
-    schema::Schemas,
-    rust::Modules,
-    rust::Exports,
-    rust::Forwarders,
-    rust::Traits,
-    rust::Formulas,
-    rust::OperatorTraits,
-    rust::OperatorCalls,
-    rust::OperatorTableCalls,
-    rust::OperatorCompositions,
-    rust::OperatorsByName,
-    rust::Kernels,
-    rust::Computations,
-    python::Packages,
-    python::OperatorFunctions,
-    python::OperatorCases,
-    docs::Contents,
-    c::HandWritten,
-    json::Description,
+    #[test]
+    fn each_kind_of_output_has_an_emitter() {
+        let kinds: Vec<&str> = KINDS.iter().map(|kind| kind.key).collect();
+        let emitters: Vec<&str> = EMITTERS.iter().map(|emitter| emitter.kind.key).collect();
+        assert_eq!(kinds, emitters);
+    }
 }

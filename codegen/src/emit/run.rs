@@ -32,13 +32,13 @@ fn emit_some(inputs: &Inputs, wanted: impl Fn(&str) -> bool) -> Result<FileMap, 
     let job = Job { spec, grammar: grammar::FILES, stamp: &stamp, templates: &templates()?, inputs };
     let places: Vec<_> = EMITTERS
         .iter()
-        .filter(|emitter| wanted(emitter.key))
-        .flat_map(|emitter| spec.outputs.places(emitter.key).map(move |place| (emitter, place)))
+        .filter(|emitter| wanted(emitter.kind.key))
+        .flat_map(|emitter| spec.outputs.places(emitter.kind).map(move |place| (emitter, place)))
         .collect();
     let outputs: Vec<_> = places.par_iter().map(|(emitter, place)| (emitter.emit)(&job, place)).collect();
     let mut files = FileMap::default();
     for ((emitter, place), outputs) in places.into_iter().zip(outputs) {
-        let uncommitted = !spec.outputs.is_committed(emitter.key);
+        let uncommitted = !spec.outputs.is_committed(emitter.kind.key);
         for output in outputs? {
             let path = match output.path.as_str() {
                 "" => place.path.value.clone(),

@@ -5,6 +5,7 @@
 mod interface;
 mod kernels;
 mod operators;
+pub mod outputs;
 
 pub use interface::{HAND_OVER_PARAMS, INTERFACE};
 pub use kernels::KERNEL_GROUP;
@@ -52,13 +53,11 @@ shapes! {
         /// The folder with an `operators.yaml`.
         operators: optional(Snake),
         /// Paths of the outputs, relative to `--out`.
-        outputs: needed(Shape(&OUTPUTS)),
+        outputs: needed(Shape(&outputs::OUTPUTS)),
         /// Command that regenerates the outputs, for the first line of each; default: `cargo run -p codegen`.
         command: optional(Line),
     }
 }
-
-static OUTPUTS: Shape = Shape { name: "the list of outputs", keys: crate::emit::registry::KEYS };
 
 shapes! {
     /// A group file.

@@ -6,6 +6,7 @@ use super::{
     OwnedTable, Param, ParamId, PlaceKind, Places, Plugin, Release, ReleaseId, ResultKind, Role, Spec,
     StatusValue, Table, Ty, Type, TypeId, TypeKind,
 };
+use crate::grammar::outputs::OutputKind;
 use crate::source::{At, Span};
 
 impl Spec {
@@ -125,14 +126,15 @@ impl Spec {
 }
 
 impl Outputs {
-    /// Returns the places of a key.
-    pub fn places(&self, key: &str) -> impl Iterator<Item = &OutputPlace> {
+    /// Returns the places of a kind of output.
+    pub fn places(&self, kind: &OutputKind) -> impl Iterator<Item = &OutputPlace> {
+        let key = kind.key;
         self.places.iter().filter(move |place| place.key == key)
     }
 
-    /// Returns the first place of a key, for keys that have one.
-    pub fn place(&self, key: &str) -> Option<&OutputPlace> {
-        self.places(key).next()
+    /// Returns the first place of a kind, for kinds that have one.
+    pub fn place(&self, kind: &OutputKind) -> Option<&OutputPlace> {
+        self.places(kind).next()
     }
 
     /// Returns true if the outputs of a key are committed.

@@ -5,7 +5,6 @@ use std::path::{Component, Path, PathBuf};
 
 use super::disk;
 use super::obstacle::{Obstacle, help, list};
-use crate::model::Spec;
 
 /// The folders for the outputs of a spec.
 #[derive(Clone, Debug)]
@@ -21,13 +20,14 @@ pub struct Target {
 }
 
 impl Target {
-    /// Creates the target of a spec below the output root `root`. `folder` holds `spec.yaml`.
-    pub fn new(root: &Path, folder: &Path, spec: &Spec) -> Self {
+    /// Creates the target of a project's spec below the output root `root`. `folder` holds `spec.yaml`, and `command` updates
+    /// the outputs.
+    pub fn new(root: &Path, folder: &Path, project: &str, command: &str) -> Self {
         let (root, folder) = (disk::real(root), disk::real(folder));
         Target {
-            project: spec.project.clone(),
+            project: project.to_owned(),
             spec: relative(&folder, &root),
-            command: spec.command.clone(),
+            command: command.to_owned(),
             root,
         }
     }

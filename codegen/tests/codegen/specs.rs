@@ -44,8 +44,20 @@ pub fn headers(mut spec: Spec, folder: &str) -> PathBuf {
     let loaded = Loaded { spec, sources: codegen::source::Sources::default() };
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
     let files = emit(&inputs).expect("the outputs can be emitted");
-    write(&files, &Target::new(&folder, &root().join("spec"), &loaded.spec), &folder);
-    folder.join(&loaded.spec.outputs.place("header").expect("the spec asks for headers").path.value)
+    write(
+        &files,
+        &Target::new(&folder, &root().join("spec"), &loaded.spec.project, &loaded.spec.command),
+        &folder,
+    );
+    folder.join(
+        &loaded
+            .spec
+            .outputs
+            .place(&codegen::grammar::outputs::HEADER)
+            .expect("the spec asks for headers")
+            .path
+            .value,
+    )
 }
 
 /// Compiles a file without a result; returns the compiler's message if that fails.

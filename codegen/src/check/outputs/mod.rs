@@ -6,6 +6,7 @@ pub(super) mod rust;
 pub(super) mod sdk;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::grammar::outputs;
 use crate::language::headers::Headers;
 use crate::model::{Interface, InterfaceKind, OutputPlace, PlaceKind, Spec};
 use crate::out::FOLDER;
@@ -68,7 +69,7 @@ pub(super) fn check(spec: &Spec, found: &mut Vec<Diagnostic>) {
     folders.iter().for_each(|folder| check_manifests(&folder.folded, folder.place.path.span, &mut found));
     check_folders(&folders, &mut found);
     // If the folder of headers is wrong, each header would only repeat that error.
-    let is_wrong = spec.outputs.place("header").is_some_and(|folder| found.has(folder.path.span));
+    let is_wrong = spec.outputs.place(&outputs::HEADER).is_some_and(|folder| found.has(folder.path.span));
     let files: Vec<File> = files(spec).into_iter().filter(|file| !(file.is_header && is_wrong)).collect();
     files.iter().for_each(|file| check_manifests(&file.folded, file.span, &mut found));
     check_read(spec, &mut found);
@@ -87,7 +88,7 @@ fn folders(spec: &Spec) -> Vec<Folder<'_>> {
 }
 
 fn files(spec: &Spec) -> Vec<File> {
-    let headers = spec.outputs.place("header").into_iter();
+    let headers = spec.outputs.place(&outputs::HEADER).into_iter();
     let headers = headers.flat_map(|folder| {
         spec.interfaces.iter().flat_map(|interface| headers_of(spec, interface, &folder.path.value))
     });
@@ -203,9 +204,10 @@ fn check_twice(files: &[File], found: &mut Findings) {
 /// Checks that a library exports only interfaces of kind `export`, and those with `sdk`, and that it forwards only what
 /// another one exports.
 fn check_exported(spec: &Spec, found: &mut Findings) {
-    for named in spec.outputs.places("rust_forwarders").filter_map(|place| place.interface.as_ref()) {
+    for named in spec.outputs.places(&outputs::RUST_FORWARDERS).filter_map(|place| place.interface.as_ref()) {
         let interface = &spec.interfaces[named.value.0];
-        let mut exported = spec.outputs.places("rust_exports").filter_map(|place| place.interface.as_ref());
+        let mut exported =
+            spec.outputs.places(&outputs::RUST_EXPORTS).filter_map(|place| place.interface.as_ref());
         let is_export = matches!(interface.kind, InterfaceKind::Export);
         if !is_export || !exported.any(|exported| exported.value == named.value) {
             let message = format!("there are no functions to forward `{}` to", interface.name.value);
@@ -215,7 +217,7 @@ fn check_exported(spec: &Spec, found: &mut Findings) {
             );
         }
     }
-    for named in spec.outputs.places("rust_exports").filter_map(|place| place.interface.as_ref()) {
+    for named in spec.outputs.places(&outputs::RUST_EXPORTS).filter_map(|place| place.interface.as_ref()) {
         let interface = &spec.interfaces[named.value.0];
         if interface.sdk.is_none() && !matches!(interface.kind, InterfaceKind::Export) {
             let message = format!("the SDK has no functions for `{}`", interface.name.value);

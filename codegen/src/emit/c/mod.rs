@@ -19,22 +19,19 @@ pub use operators::{OperatorTable, members, table_size};
 pub use sdk::{call_types as sdk_call_types, prototype as sdk_prototype};
 pub use types::{Dialect, Speller};
 
-use super::emitter::{EmitError, Emitter, Job, Takes};
+use super::emitter::{EmitError, Emitter, Job};
+use crate::grammar::outputs::{self, OutputKind};
 use crate::language::headers;
 use crate::model::{Function, Interface, OutputPlace, ReleaseId, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
-use crate::source::shape::Value::Line;
-use crate::source::shape::{needed, shapes};
 use crate::text::count;
 
 /// The headers of interfaces and of the SDK.
 pub struct Headers;
 
 impl Emitter for Headers {
-    const KEY: &'static str = "header";
-    const DOC: &'static str = "Folder of the C headers.";
-    const TAKES: Takes = Takes::Folder;
+    const KIND: &'static OutputKind = &outputs::HEADER;
     const TEMPLATES: &'static [(&'static str, &'static str)] = &[
         ("c/macros.h.j2", include_str!("../../../templates/c/macros.h.j2")),
         ("c/header.h.j2", include_str!("../../../templates/c/header.h.j2")),
@@ -59,26 +56,12 @@ impl Emitter for Headers {
 pub struct HandWritten;
 
 impl Emitter for HandWritten {
-    const KEY: &'static str = "exports";
-    const DOC: &'static str =
-        "The C header of hand-written exports, which the command generates with cbindgen.";
-    const TAKES: Takes = Takes::FileFrom(&EXPORTS_FILE);
+    const KIND: &'static OutputKind = &outputs::EXPORTS;
 
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(exports) = job.inputs.exports else { return Ok(Vec::new()) };
         let text = format!("// {}\n\n{}", job.stamp.file(place.read("from")), exports.header);
         Ok(vec![Output::new("", text, count(exports.functions.len(), "function"))])
-    }
-}
-
-shapes! {
-    static EXPORTS_FILE = "a header of exports" {
-        /// The root of the crate with the exports.
-        from: needed(Line),
-        /// The configuration of cbindgen.
-        config: needed(Line),
-        /// The header.
-        to: needed(Line),
     }
 }
 

@@ -5,8 +5,9 @@ use minijinja::{Value, context};
 use super::doxygen::{WIDTH, tagged};
 use super::names::untaken;
 use super::types::{WIDTH as LINE, fill};
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::words::operator as words;
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
     Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Parameter, ParameterKind,
 };
@@ -17,9 +18,7 @@ use crate::text::{count, sentence, wrap};
 pub struct OperatorTable;
 
 impl Emitter for OperatorTable {
-    const KEY: &'static str = "c_operators";
-    const DOC: &'static str = "The C header with the table of operators.";
-    const TAKES: Takes = Takes::File;
+    const KIND: &'static OutputKind = &outputs::C_OPERATORS;
     const TEMPLATES: &'static [(&'static str, &'static str)] =
         &[("c/operators.h.j2", include_str!("../../../templates/c/operators.h.j2"))];
 

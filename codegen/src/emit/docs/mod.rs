@@ -12,13 +12,12 @@ mod operator;
 use minijinja::{Value, context};
 use serde_json::json;
 
-use super::emitter::{EmitError, Emitter, Job, Takes};
+use super::emitter::{EmitError, Emitter, Job};
 use crate::diagnostic::Code;
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{FunctionId, GroupId, Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
-use crate::source::shape::Value::Line;
-use crate::source::shape::{needed, shapes};
 use crate::text::{capital, count, sentence};
 use links::{
     c_api_page, function_page, group_page, interface_page, layout_page, operator_group_page,
@@ -29,9 +28,7 @@ use links::{
 pub struct Reference;
 
 impl Emitter for Reference {
-    const KEY: &'static str = "reference";
-    const DOC: &'static str = "Folder of the Markdown reference.";
-    const TAKES: Takes = Takes::OwnFolder;
+    const KIND: &'static OutputKind = &outputs::REFERENCE;
     const TEMPLATES: &'static [(&'static str, &'static str)] = &[
         ("docs/c-api.md.j2", include_str!("../../../templates/docs/c-api.md.j2")),
         ("docs/index.md.j2", include_str!("../../../templates/docs/index.md.j2")),
@@ -148,27 +145,17 @@ const PLACE: &str = "{{ reference }}";
 pub struct Contents;
 
 impl Emitter for Contents {
-    const KEY: &'static str = "summary";
-    const DOC: &'static str = "The table of contents of the book around the reference.";
-    const TAKES: Takes = Takes::FileFrom(&SUMMARY_FILE);
+    const KIND: &'static OutputKind = &outputs::SUMMARY;
 
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
-        let (Some(reference), Some(template)) = (job.spec.outputs.place(Reference::KEY), job.inputs.summary)
+        let (Some(reference), Some(template)) =
+            (job.spec.outputs.place(&outputs::REFERENCE), job.inputs.summary)
         else {
             return Ok(Vec::new());
         };
         let output = contents(job, &reference.path.value, &place.path.value, template);
         let output = output.ok_or_else(|| EmitError::NoReference(place.read("template").to_owned()))?;
         Ok(vec![output])
-    }
-}
-
-shapes! {
-    static SUMMARY_FILE = "a table of contents" {
-        /// The file with the hand-written chapters and a line `{{ reference }}`.
-        template: needed(Line),
-        /// The file that mdBook reads.
-        to: needed(Line),
     }
 }
 

@@ -5,10 +5,11 @@ mod operator;
 
 use serde_json::{Value, json};
 
-use super::emitter::{EmitError, Emitter, Job, Takes};
+use super::emitter::{EmitError, Emitter, Job};
 use super::python;
 use super::words::Words;
 use crate::abi;
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
     self, Availability, Carrier, EnumValue, Extension, Extent, Form, Function, HandleForm, Interface, Length,
     OutputPlace, Param, ParamId, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type, TypeKind,
@@ -21,9 +22,7 @@ use crate::text::count;
 pub struct Description;
 
 impl Emitter for Description {
-    const KEY: &'static str = "json";
-    const DOC: &'static str = "File with the resolved spec as JSON, for generators of your own.";
-    const TAKES: Takes = Takes::File;
+    const KIND: &'static OutputKind = &outputs::JSON;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let spec = job.spec;

@@ -9,6 +9,7 @@ use super::function::{Answer, Call};
 use super::names;
 use super::param::{Param, Pass};
 use super::raises::Exceptions;
+use crate::emit::emitter::EmitError;
 use crate::exports::{Direction, Doc, Exports, Function, Ty, Type, TypeKind};
 use crate::model::Representation;
 use crate::sdk::Face;
@@ -25,24 +26,16 @@ pub struct Core<'a> {
     pub exceptions: &'a Exceptions,
 }
 
-/// An export that cannot be expressed in Python.
-#[derive(Debug, thiserror::Error)]
-#[error("`{item}` cannot be expressed in Python: {reason}")]
-pub struct CoreError {
-    item: String,
-    reason: String,
-}
-
 impl Core<'_> {
     /// Returns the classes, in the order of the sources.
-    pub(super) fn types(self) -> Result<Vec<Class>, CoreError> {
+    pub(super) fn types(self) -> Result<Vec<Class>, EmitError> {
         let classes =
             self.exports.types.iter().map(|ty| self.ty(ty).map_err(|reason| mistake(&ty.name, reason)));
         Ok(classes.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// Returns the functions, in the order of the sources.
-    pub(super) fn functions(self) -> Result<Vec<Call>, CoreError> {
+    pub(super) fn functions(self) -> Result<Vec<Call>, EmitError> {
         let functions = self.exports.functions.iter();
         functions
             .map(|function| self.function(function).map_err(|reason| mistake(&function.name, reason)))
@@ -238,6 +231,6 @@ impl Core<'_> {
     }
 }
 
-fn mistake(item: &str, reason: String) -> CoreError {
-    CoreError { item: item.to_owned(), reason }
+fn mistake(item: &str, reason: String) -> EmitError {
+    EmitError::Python { item: item.to_owned(), reason }
 }

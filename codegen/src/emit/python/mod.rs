@@ -28,14 +28,14 @@ use self::function::Call;
 use self::module::{Modules, Source};
 use self::raises::Exceptions;
 use self::sdk::Sdk;
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::exports::Exports;
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Function, GroupId, OutputPlace};
 use crate::out::Output;
 use crate::sdk::Face;
 use crate::text::{count, sentence, uncapital, wrap};
 
-pub use self::core::CoreError;
 pub use self::operators::{OperatorCases, OperatorFunctions};
 use self::package::package;
 pub use self::package::signature;
@@ -45,9 +45,7 @@ pub use self::sdk::public_method;
 pub struct Packages;
 
 impl Emitter for Packages {
-    const KEY: &'static str = "python";
-    const DOC: &'static str = "Folder of the Python packages.";
-    const TAKES: Takes = Takes::Folder;
+    const KIND: &'static OutputKind = &outputs::PYTHON;
     const TEMPLATES: &'static [(&'static str, &'static str)] = &[
         ("python/calls.py.j2", include_str!("../../../templates/python/calls.py.j2")),
         ("python/classes.py.j2", include_str!("../../../templates/python/classes.py.j2")),
@@ -120,7 +118,7 @@ fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
         modules.write(path("types"), "python/types.py.j2", types_data, class_count(&types))?,
         modules.write(path("functions"), "python/functions.py.j2", data, functions)?,
     ];
-    if let Some((exports, place)) = job.inputs.exports.zip(job.spec.outputs.place("exports")) {
+    if let Some((exports, place)) = job.inputs.exports.zip(job.spec.outputs.place(&outputs::EXPORTS)) {
         let marker = job.stamp.file(place.read("from"));
         let core = Core { exports, face, exceptions: &exceptions };
         let functions = core.functions()?;

@@ -32,7 +32,8 @@ use self::library::c_api;
 use self::table::trait_table;
 use self::text::{comments, file};
 use super::c::tally;
-use super::emitter::{EmitError, Emitter, Job, Takes};
+use super::emitter::{EmitError, Emitter, Job};
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
@@ -62,9 +63,7 @@ pub fn expand_exports(spec: &Spec, interface: &Interface) -> TokenStream {
 pub struct Modules;
 
 impl Emitter for Modules {
-    const KEY: &'static str = "rust";
-    const DOC: &'static str = "Folder of the Rust modules, one file for each interface; or interface → the file of its module, or a folder for its parts.";
-    const TAKES: Takes = Takes::OwnFolderOrFiles;
+    const KIND: &'static OutputKind = &outputs::RUST;
 
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         match &place.interface {
@@ -88,9 +87,7 @@ impl Emitter for Modules {
 pub struct Exports;
 
 impl Emitter for Exports {
-    const KEY: &'static str = "rust_exports";
-    const DOC: &'static str = "Export, or interface with `sdk` → the Rust file with its C functions, or a folder with a file for each group.";
-    const TAKES: Takes = Takes::FilePerInterface;
+    const KIND: &'static OutputKind = &outputs::RUST_EXPORTS;
 
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(id) = &place.interface else { return Ok(Vec::new()) };
@@ -103,9 +100,7 @@ impl Emitter for Exports {
 pub struct Forwarders;
 
 impl Emitter for Forwarders {
-    const KEY: &'static str = "rust_forwarders";
-    const DOC: &'static str = "Export → the Rust file that lists the C functions for another library, which call those of `rust_exports`. The latter then have no symbols.";
-    const TAKES: Takes = Takes::FilePerInterface;
+    const KIND: &'static OutputKind = &outputs::RUST_FORWARDERS;
 
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(id) = &place.interface else { return Ok(Vec::new()) };
@@ -138,10 +133,7 @@ fn outputs(
 pub struct Traits;
 
 impl Emitter for Traits {
-    const KEY: &'static str = "rust_traits";
-    const DOC: &'static str =
-        "The Rust file with the table of traits, from which the attribute macros take their messages.";
-    const TAKES: Takes = Takes::File;
+    const KIND: &'static OutputKind = &outputs::RUST_TRAITS;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let note = count(traits(job.spec).len(), "trait");

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::emitter::{EmitError, Emitter, Job, Takes};
+use super::emitter::{EmitError, Emitter, Job};
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{OutputPlace, Ty};
 use crate::out::Output;
 use crate::source::shape::{Key, Shape, Value};
@@ -13,9 +14,7 @@ use crate::source::shape::{Key, Shape, Value};
 pub struct Schemas;
 
 impl Emitter for Schemas {
-    const KEY: &'static str = "schema";
-    const DOC: &'static str = "Folder of the JSON Schema of the spec language.";
-    const TAKES: Takes = Takes::OwnFolder;
+    const KIND: &'static OutputKind = &outputs::SCHEMA;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let marker = job.stamp.grammar();

@@ -2,7 +2,7 @@
 
 use super::{Lowerer, names, text};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::emit::{EMITTERS, Registered, Takes};
+use crate::grammar::outputs::{KINDS, OutputKind, Takes};
 use crate::model::{InterfaceId, OutputPlace, Outputs, PlaceKind};
 use crate::out::path::{self, PathError};
 use crate::source::{At, Content, Node};
@@ -12,9 +12,9 @@ type Shorten = fn(&str) -> Result<String, PathError>;
 
 impl Lowerer<'_> {
     pub(super) fn outputs(&mut self, node: &Node) -> Outputs {
-        let places = EMITTERS.iter().flat_map(|emitter| {
-            let value = node.get(emitter.key);
-            value.map(|value| self.places(emitter, value)).unwrap_or_default()
+        let places = KINDS.iter().flat_map(|kind| {
+            let value = node.get(kind.key);
+            value.map(|value| self.places(kind, value)).unwrap_or_default()
         });
         Outputs {
             places: places.collect(),
@@ -23,15 +23,15 @@ impl Lowerer<'_> {
     }
 
     /// Resolves the places that a key names.
-    fn places(&mut self, emitter: &Registered, node: &Node) -> Vec<OutputPlace> {
+    fn places(&mut self, output: &OutputKind, node: &Node) -> Vec<OutputPlace> {
         let one =
-            |path, kind| OutputPlace { key: emitter.key, path, kind, interface: None, reads: Vec::new() };
-        let kind = match emitter.takes {
+            |path, kind| OutputPlace { key: output.key, path, kind, interface: None, reads: Vec::new() };
+        let kind = match output.takes {
             Takes::OwnFolder | Takes::OwnFolderOrFiles => PlaceKind::OwnFolder,
             Takes::Folder => PlaceKind::Folder,
             Takes::File | Takes::FilePerInterface | Takes::FileFrom(_) => PlaceKind::File,
         };
-        match (&emitter.takes, &node.content) {
+        match (&output.takes, &node.content) {
             (Takes::FileFrom(shape), _) => {
                 let path = node.get("to").and_then(|node| self.place(node, path::file));
                 let read = shape.keys.iter().filter(|key| key.name != "to");

@@ -234,7 +234,7 @@ impl World {
         let loaded = codegen::load(&Folder::new(&folder)).ok()?;
         let inputs = Inputs { loaded: &loaded, folder: SPECS[spec], summary: None, exports: None };
         let files = emit(&inputs).expect("a spec that keeps every rule can be emitted");
-        Some((files, Target::new(&self.root(), &folder, &loaded.spec)))
+        Some((files, Target::new(&self.root(), &folder, &loaded.spec.project, &loaded.spec.command)))
     }
 
     fn run(&mut self, spec: usize, settings: &Settings, edits: Edits) {

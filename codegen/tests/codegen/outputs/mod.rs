@@ -26,7 +26,7 @@ fn outputs(folder: &Path, root: &Path) -> (FileMap, Target) {
     let loaded = load(&Folder::new(&spec));
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
     let files = emit(&inputs).expect("the outputs can be emitted");
-    (files, Target::new(root, &spec, &loaded.spec))
+    (files, Target::new(root, &spec, &loaded.spec.project, &loaded.spec.command))
 }
 
 /// Checks the outputs of `spec` in a folder against those in `expected`, or updates these if `UPDATE_EXPECT` is set.

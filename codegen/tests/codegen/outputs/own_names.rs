@@ -92,7 +92,7 @@ fn outputs(names: &[String], classes: &[String], folder: &Path) -> (FileMap, Tar
     let loaded = load(&Texts(texts.into_iter().collect(), Default::default()));
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
     let files = emit(&inputs).expect("the outputs can be emitted");
-    let target = Target::new(folder, &data("export/spec"), &loaded.spec);
+    let target = Target::new(folder, &data("export/spec"), &loaded.spec.project, &loaded.spec.command);
     (files, target)
 }
 

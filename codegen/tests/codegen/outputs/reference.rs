@@ -14,7 +14,11 @@ use crate::specs::load;
 /// Emits the reference of a spec, in memory.
 fn reference(project: &Path) -> FileMap {
     let mut loaded = load(&Folder::new(project.join("spec")));
-    let template = loaded.spec.outputs.place("summary").map(|place| project.join(place.read("template")));
+    let template = loaded
+        .spec
+        .outputs
+        .place(&codegen::grammar::outputs::SUMMARY)
+        .map(|place| project.join(place.read("template")));
     let summary = template.map(|path| std::fs::read_to_string(path).expect("the template is there"));
     loaded.spec.outputs.places.retain(|place| ["reference", "summary"].contains(&place.key));
     emit(&Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref(), exports: None })

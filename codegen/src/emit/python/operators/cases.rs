@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::function::{literal, types};
 use super::{Parts, parts};
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::python::names;
 use crate::formula::Variable;
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{AttributeType, OutputPlace};
 use crate::out::Output;
 use crate::text::count;
@@ -17,9 +18,7 @@ use crate::text::count;
 pub struct OperatorCases;
 
 impl Emitter for OperatorCases {
-    const KEY: &'static str = "python_operator_cases";
-    const DOC: &'static str = "File of the elementwise operators with their references, for tests in Python.";
-    const TAKES: Takes = Takes::File;
+    const KIND: &'static OutputKind = &outputs::PYTHON_OPERATOR_CASES;
     const TEMPLATES: &'static [(&'static str, &'static str)] =
         &[("python/operator_cases.py.j2", include_str!("../../../../templates/python/operator_cases.py.j2"))];
 

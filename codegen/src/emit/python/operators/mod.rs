@@ -13,7 +13,8 @@ use serde::Serialize;
 use self::function::Parts;
 use super::docstring::Docstring;
 use super::{layout, names};
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Arity, AttributeType, Operand, Operator, OperatorGroup, OutputPlace, OutputType};
 use crate::out::Output;
 use crate::text::{count, sentence};
@@ -24,9 +25,7 @@ pub use self::cases::OperatorCases;
 pub struct OperatorFunctions;
 
 impl Emitter for OperatorFunctions {
-    const KEY: &'static str = "python_operators";
-    const DOC: &'static str = "Folder of the Python functions of operators, one module for each group.";
-    const TAKES: Takes = Takes::OwnFolder;
+    const KIND: &'static OutputKind = &outputs::PYTHON_OPERATORS;
     const TEMPLATES: &'static [(&'static str, &'static str)] = &[
         ("python/operators.py.j2", include_str!("../../../../templates/python/operators.py.j2")),
         ("python/operators_init.py.j2", include_str!("../../../../templates/python/operators_init.py.j2")),

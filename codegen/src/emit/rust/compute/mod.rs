@@ -7,9 +7,10 @@ use crate::emit::rust::doc::of_file;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::types::raw_types::{convention, raw_param, raw_result};
 use crate::emit::rust::{Context, group_files, names};
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Function, GroupId, Interface, OutputPlace, ParamId};
 use crate::out::Output;
 use crate::text::{count, sentence};
@@ -18,9 +19,7 @@ use crate::text::{count, sentence};
 pub struct Computations;
 
 impl Emitter for Computations {
-    const KEY: &'static str = "rust_computations";
-    const DOC: &'static str = "Export → the folder of the Rust functions that are computed with operators, one file for each group that has some.";
-    const TAKES: Takes = Takes::FilePerInterface;
+    const KIND: &'static OutputKind = &outputs::RUST_COMPUTATIONS;
 
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(id) = &place.interface else { return Ok(Vec::new()) };

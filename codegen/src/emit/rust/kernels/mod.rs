@@ -7,10 +7,11 @@ use crate::emit::rust::doc::of_file;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::text::imports::Used;
 use crate::emit::rust::{group_files, names};
 use crate::formula::Variable;
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
     Arity, Body, ElementType, Interface, Kernel, KernelGroup, KernelInput, KernelOutput, KernelType,
     Operator, Operators, OutputPlace,
@@ -22,10 +23,7 @@ use crate::text::{count, sentence};
 pub struct Kernels;
 
 impl Emitter for Kernels {
-    const KEY: &'static str = "rust_kernels";
-    const DOC: &'static str =
-        "Import → the folder of the Rust kernels for its host, one file for each group.";
-    const TAKES: Takes = Takes::FilePerInterface;
+    const KIND: &'static OutputKind = &outputs::RUST_KERNELS;
 
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let (Some(id), Some(operators)) = (&place.interface, &job.spec.operators) else {

@@ -6,15 +6,15 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::emit::emitter::Emitter;
 use crate::emit::rust::method::thunk::inputs;
 use crate::emit::rust::types::raw_types::{convention, raw_result};
-use crate::emit::rust::{Context, Forwarders, names};
+use crate::emit::rust::{Context, names};
+use crate::grammar::outputs;
 
 /// Returns true if another library exports the functions of an interface.
 pub fn is_forwarded(context: Context) -> bool {
     let mut places =
-        context.spec.outputs.places(Forwarders::KEY).filter_map(|place| place.interface.as_ref());
+        context.spec.outputs.places(&outputs::RUST_FORWARDERS).filter_map(|place| place.interface.as_ref());
     places.any(|id| std::ptr::eq(&context.spec.interfaces[id.value.0], context.interface))
 }
 

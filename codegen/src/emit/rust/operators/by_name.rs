@@ -6,8 +6,9 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
 use super::{files, methods};
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::names;
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
     Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Parameter, ParameterKind,
 };
@@ -17,10 +18,7 @@ use crate::out::Output;
 pub struct OperatorsByName;
 
 impl Emitter for OperatorsByName {
-    const KEY: &'static str = "rust_operators_by_name";
-    const DOC: &'static str =
-        "Folder of the Rust functions that call operators by their names, one file for each group.";
-    const TAKES: Takes = Takes::OwnFolder;
+    const KIND: &'static OutputKind = &outputs::RUST_OPERATORS_BY_NAME;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         files(job, root, module)

@@ -9,7 +9,8 @@ use quote::quote;
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
 use crate::emit::c::{members, table_size};
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
     Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Parameter, ParameterKind,
 };
@@ -19,9 +20,7 @@ use crate::out::Output;
 pub struct OperatorTableCalls;
 
 impl Emitter for OperatorTableCalls {
-    const KEY: &'static str = "rust_operator_table";
-    const DOC: &'static str = "Folder of the Rust implementation of the traits of operators by the table in C, one file for each group.";
-    const TAKES: Takes = Takes::OwnFolder;
+    const KIND: &'static OutputKind = &outputs::RUST_OPERATOR_TABLE;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         files(job, root, module)

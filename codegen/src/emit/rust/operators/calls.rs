@@ -7,8 +7,9 @@ use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::formula::{ExprKind, Variable};
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
     Arity, AttributeType, Formula, Method, Operator, OperatorGroup, Operators, OutputPlace, Work,
 };
@@ -26,10 +27,7 @@ const QUEUED: [&str; 7] =
 pub struct OperatorCalls;
 
 impl Emitter for OperatorCalls {
-    const KEY: &'static str = "rust_operator_calls";
-    const DOC: &'static str =
-        "Folder of the Rust implementation of the traits of operators by kernels, one file for each group.";
-    const TAKES: Takes = Takes::OwnFolder;
+    const KIND: &'static OutputKind = &outputs::RUST_OPERATOR_CALLS;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         files(job, root, module)

@@ -7,10 +7,11 @@ use quote::{format_ident, quote};
 
 use super::expression::{bound, expression, number};
 use super::reductions;
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::{group_files, names};
 use crate::emit::words::operator::equation;
 use crate::formula::{Elements, Expr, ExprKind, Variable};
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
     AttributeType, Body, Elementwise, Formula, Operator, OperatorGroup, OutputPlace, gradient_name,
 };
@@ -21,9 +22,7 @@ use crate::text::{count, sentence};
 pub struct Formulas;
 
 impl Emitter for Formulas {
-    const KEY: &'static str = "rust_formulas";
-    const DOC: &'static str = "Folder of the Rust loops of operators, one file for each group.";
-    const TAKES: Takes = Takes::OwnFolder;
+    const KIND: &'static OutputKind = &outputs::RUST_FORMULAS;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };

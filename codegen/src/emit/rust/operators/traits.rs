@@ -6,8 +6,9 @@ use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::words::operator as words;
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Method, OperatorGroup, Operators, OutputPlace};
 use crate::out::Output;
 use crate::text::sentence;
@@ -16,9 +17,7 @@ use crate::text::sentence;
 pub struct OperatorTraits;
 
 impl Emitter for OperatorTraits {
-    const KEY: &'static str = "rust_operators";
-    const DOC: &'static str = "Folder of the Rust traits of operators, one file for each group.";
-    const TAKES: Takes = Takes::OwnFolder;
+    const KIND: &'static OutputKind = &outputs::RUST_OPERATORS;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         files(job, root, module)

@@ -12,8 +12,9 @@ use quote::quote;
 
 use super::signature::signature;
 use super::{files, methods, names, trait_name};
-use crate::emit::emitter::{EmitError, Emitter, Job, Takes};
+use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::formula::Ty;
+use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Arity, Composition, Method, OperatorGroup, Operators, OutputPlace, Recipe};
 use crate::out::Output;
 
@@ -21,9 +22,7 @@ use crate::out::Output;
 pub struct OperatorCompositions;
 
 impl Emitter for OperatorCompositions {
-    const KEY: &'static str = "rust_operator_compositions";
-    const DOC: &'static str = "Folder of the Rust implementation of the traits of operators by other operators of the same device, one file for each group.";
-    const TAKES: Takes = Takes::OwnFolder;
+    const KIND: &'static OutputKind = &outputs::RUST_OPERATOR_COMPOSITIONS;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
