@@ -17,7 +17,11 @@ fn generate(root: &Path, out: &Path) -> (FileMap, Target) {
     let spec = root.join("spec");
     let loaded =
         codegen::load(&Folder::new(&spec)).unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
-    let template = loaded.spec.outputs.place("summary").map(|place| root.join(place.read("template")));
+    let template = loaded
+        .spec
+        .outputs
+        .place(&codegen::grammar::outputs::SUMMARY)
+        .map(|place| root.join(place.read("template")));
     let summary = template.map(|path| fs::read_to_string(path).expect("the template of the summary"));
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref(), exports: None };
     (
