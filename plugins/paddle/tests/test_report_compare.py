@@ -53,7 +53,7 @@ def test_a_comparison_changes_nothing_else_in_the_report(tmp_path: Path) -> None
     assert compared["comparison"]["failed"] == {}
     # `dropout` is random. Gradients: `matmul`, `add`, `i0e`, `sum`.
     assert compared["comparison"]["operators"] >= 8
-    assert compared["comparison"]["calls"] >= 10
+    assert compared["comparison"]["calls"] >= 9
 
 
 def test_a_wrong_result_is_told_once() -> None:

@@ -2,6 +2,7 @@
 
 //! Conversion between types of elements.
 
+use tenon::device::DataType;
 use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
@@ -9,6 +10,10 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
+    if registry.release() >= Release::V3_0 {
+        registry
+            .add_any::<Cast<'static>>(&["cast"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    }
     if registry.release() <= Release::V2_6 {
         registry
             .add_any::<
@@ -16,6 +21,22 @@ pub(super) fn register(registry: Registry) -> Result<()> {
             >(&["cast"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     }
     Ok(())
+}
+
+kernel! {
+    /// Converts the elements to another type.
+    struct Cast<'c> = c"cast" {
+        inputs: { x: Tensor<'c> },
+        attributes: { out_dtype: DataType },
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for Cast<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let mut out = self.out.view(self.out.tensor().data_type()?)?;
+        call.run(|device, launch| device.cast(launch, &mut out, &x))
+    }
 }
 
 kernel! {

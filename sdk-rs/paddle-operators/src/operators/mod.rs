@@ -9,7 +9,6 @@ mod arange;
 mod assign_raw;
 mod assign_value;
 mod batch_norm;
-mod cast;
 mod concat;
 mod einsum;
 mod full;
@@ -58,7 +57,6 @@ pub(crate) fn register(
         identity::register,
         concat::register,
         batch_norm::register,
-        cast::register,
         unique::register,
         einsum::register,
         release_2_6::register,

@@ -1,16 +1,23 @@
-//! Transposition in place, in 2.6.
+//! Operators in place that change the shape or the type of a tensor, in 2.6.
 //!
 //! PaddlePaddle 2.6 passes one tensor for the input and the output, and has given it the shape of the output before the
 //! kernel runs. Later releases change only the strides, or pass another tensor.
 
+use tenon::device::DataType;
 use tenon::operators::{TensorRef, contiguous_strides};
 
 use crate::error::{Error, Result};
-use crate::kernel::{Any, Call, Output, Registry, Run, Tensor, kernel, layout, outputs};
+use crate::kernel::{
+    Any, Bf16, Bool, Call, Complex, Element, F16, Output, Registry, Run, Tensor, kernel, layout, outputs,
+    register,
+};
 
-/// Registers `transpose`.
+/// Registers `transpose` and `cast`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry.add_every::<Transpose<'static>>(&["transpose", "expand"])
+    registry.add_every::<Transpose<'static>>(&["transpose", "expand"])?;
+    register!(registry, &["cast"], Cast, [Bool, u8, i8, i16, i32, i64, F16, Bf16, f32, f64]);
+    register!(registry, &["cast"], Cast, [Complex<f32>, Complex<f64>]);
+    Ok(())
 }
 
 kernel! {
@@ -51,6 +58,28 @@ fn before(dims: &[usize], axis: &[i64]) -> Result<Vec<usize>> {
         *place.ok_or_else(|| Error::invalid(format!("`axis` has {axis} for {rank} dimensions")))? = dim;
     }
     Ok(before)
+}
+
+kernel! {
+    /// Converts the elements to another type.
+    struct Cast<'c> = c"cast" {
+        inputs: { x: Tensor<'c> },
+        attributes: { out_dtype: DataType },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for Cast<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        // The kernel is chosen by the type of the elements; that of the tensor may be the new one.
+        let source = self.x.view_as(T::DATA_TYPE)?;
+        // PaddlePaddle converts the learning rate of SGD to the type of the parameter, with an output that has no type: it
+        // stays float32 then.
+        let is_in_place = self.out.is(self.x);
+        let ty = if is_in_place { self.out_dtype } else { self.out.tensor().data_type()? };
+        let mut out = self.out.view(ty)?;
+        call.run(|device, launch| device.cast(launch, &mut out, &source))
+    }
 }
 
 #[cfg(test)]
