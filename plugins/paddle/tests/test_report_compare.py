@@ -48,12 +48,12 @@ def test_a_comparison_changes_nothing_else_in_the_report(tmp_path: Path) -> None
     for key in ("fallback_calls", "fallback_bytes"):
         assert compared["summary"][key] == plain["summary"][key]
     assert [row["calls"] for row in compared["reads"]] == [row["calls"] for row in plain["reads"]]
-    assert plain["summary"]["fallback_calls"] >= 2
+    assert plain["summary"]["fallback_calls"] == 2
     assert compared["comparison"]["differences"] == []
     assert compared["comparison"]["failed"] == {}
     # `dropout` is random. Gradients: `matmul`, `add`, `i0e`, `sum`.
     assert compared["comparison"]["operators"] >= 8
-    assert compared["comparison"]["calls"] >= 8
+    assert compared["comparison"]["calls"] == 9
 
 
 def test_a_wrong_result_is_told_once() -> None:
