@@ -12,7 +12,7 @@ use crate::source::shape::Shape;
 
 /// One kind of output.
 pub trait Emitter {
-    /// What it writes.
+    /// The kind of output that it writes.
     const KIND: &'static OutputKind;
     /// Its templates: names and texts.
     const TEMPLATES: &'static [(&'static str, &'static str)] = &[];

@@ -55,10 +55,15 @@ impl Shared {
         self.callbacks.open();
     }
 
-    /// In a forked child, runs the queued work on the calling thread: the threads are the parent's. Work that one of
-    /// them was running during the fork never ends here.
+    /// Returns true in a forked child: the threads are the parent's.
+    fn is_forked(&self) -> bool {
+        self.process.load(Relaxed) != std::process::id()
+    }
+
+    /// In a forked child, runs the queued work on the calling thread. Work that one of the parent's threads
+    /// was running during the fork never ends here.
     fn settle_after_fork(&self) {
-        if self.process.load(Relaxed) != std::process::id() {
+        if self.is_forked() {
             self.ready.close();
             self.callbacks.close();
             self.settle();

@@ -10,20 +10,13 @@ pub(crate) struct Pool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
     caller: Option<JoinHandle<()>>,
-    /// The process of the threads: a forked child does not have them.
-    process: u32,
 }
 
 impl Pool {
     /// Starts `size` threads for streams and one for callbacks.
     pub(crate) fn start(shared: &Arc<Shared>, size: usize) -> Result<Self> {
         shared.open();
-        let mut pool = Self {
-            shared: shared.clone(),
-            workers: Vec::with_capacity(size),
-            caller: None,
-            process: std::process::id(),
-        };
+        let mut pool = Self { shared: shared.clone(), workers: Vec::with_capacity(size), caller: None };
         for index in 0..size {
             let worker = pool.spawn(format!("tenon-cpu-{index}"), |shared| shared.ready.serve())?;
             pool.workers.push(worker);
@@ -45,7 +38,7 @@ impl Pool {
 /// Lets queued work finish, then joins every thread.
 impl Drop for Pool {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if self.shared.is_forked() {
             // After a fork, the threads do not exist, and locks that they held are never released.
             std::mem::forget(self.workers.drain(..).chain(self.caller.take()).collect::<Vec<_>>());
             return;

@@ -259,11 +259,10 @@ pub fn einsum_grad(
     for (index, gradient) in gradients.iter_mut().enumerate() {
         let Some(gradient) = gradient else { continue };
         let Some(operand) = operands.get(index) else { continue };
-        let dims = operand.dims().iter().zip(gradient.dims());
-        if operand.dims().len() != gradient.dims().len()
-            || dims.clone().any(|(a, b)| a != b && *a != 1 && *b != 1)
-        {
-            expect_shape(operand.dims(), gradient.dims())?;
+        let mut pairs = operand.dims().iter().zip(gradient.dims());
+        let has_rank = operand.dims().len() == gradient.dims().len();
+        if !has_rank || !pairs.all(|(&given, &before)| given == before || given == 1 || before == 1) {
+            return Err(Error::Shape { expected: operand.dims().to_vec(), actual: gradient.dims().to_vec() });
         }
         let mut terms = vec![Term::of_operand(dout.clone(), &equation.output)?];
         for (other, (operand, labels)) in operands.iter().zip(&equation.operands).enumerate() {

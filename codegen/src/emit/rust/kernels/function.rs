@@ -112,13 +112,14 @@ fn ruled(
     let rule = names::snake(&shape.rule);
     let is_optional =
         matches!(first, KernelOutput::Output(index) if operator.outputs[*index].arity == Arity::Optional);
-    Some(match is_optional {
-        true => quote! {
+    Some(if is_optional {
+        quote! {
             if let Some(out) = self.#out {
                 out.reshape(&shapes::#rule(#(#takes),*)?)?;
             }
-        },
-        false => quote!(self.#out.reshape(&shapes::#rule(#(#takes),*)?)?;),
+        }
+    } else {
+        quote!(self.#out.reshape(&shapes::#rule(#(#takes),*)?)?;)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Functions that a library exports and forwards to another library, which has them by name.
 //!
-//! They are a list in a module whose parent has the interface as `api`, and a macro `forward` that makes a function of each
-//! declaration: nobody reads them.
+//! The output is a list of declarations, because nobody reads the functions. Its parent module has the interface as `api`,
+//! and a macro `forward` that makes a function of each declaration.
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -23,9 +23,10 @@ pub fn lines<'a>(name: &str, block: &mut impl Iterator<Item = &'a str>) -> Vec<S
         declaration.push(line);
         if line.ends_with(';') {
             let whole = joined(&declaration);
-            match whole.len() <= WIDTH {
-                true => lines.push(whole),
-                false => lines.extend(declaration.iter().map(|line| format!("    {line}"))),
+            if whole.len() <= WIDTH {
+                lines.push(whole);
+            } else {
+                lines.extend(declaration.iter().map(|line| format!("    {line}")));
             }
             declaration.clear();
         }
