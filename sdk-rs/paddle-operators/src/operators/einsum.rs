@@ -83,10 +83,11 @@ fn stored_order(equation: &str, index: usize, rank: usize) -> Vec<usize> {
     if own.len() != rank || terms.len() > 2 {
         return order;
     }
-    let other = terms.get(1 - index).copied().unwrap_or_default();
+    let is_shared =
+        |label| terms.iter().enumerate().any(|(other, term)| other != index && term.contains(label));
     order.sort_by_key(|&axis| {
         let label = own[axis];
-        let kind = match (other.contains(label), out.contains(label)) {
+        let kind = match (is_shared(label), out.contains(label)) {
             (true, true) => 0,
             (false, true) if index == 0 => 1,
             (true, false) => 2,
@@ -119,5 +120,6 @@ mod tests {
         assert_eq!(stored_order("fgab,abge->gaeb", 0, 4), [1, 2, 3, 0]);
         assert_eq!(stored_order("ij->j", 0, 2), [1, 0]);
         assert_eq!(stored_order("ij,jk,kl->il", 2, 2), [0, 1]);
+        assert_eq!(stored_order("ij,jk->ik", 2, 0), []);
     }
 }
