@@ -45,9 +45,13 @@
 //! [`Error::unsupported`](tenon::Error::unsupported) those that this device does not. In PaddlePaddle they become a
 //! `ValueError` and a `NotImplementedError`: a host does not try another implementation after an error.
 
-pub mod by_name;
+#[macro_use]
+mod kinds;
+#[macro_use]
 #[rustfmt::skip]
-mod calls;
+mod list;
+
+pub mod by_name;
 mod composed;
 #[rustfmt::skip]
 #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]

@@ -80,10 +80,9 @@ kinds! {
     RUST_TRAITS = "rust_traits", Takes::File, "The Rust file with the table of traits, from which the attribute macros take their messages.";
     RUST_FORMULAS = "rust_formulas", Takes::OwnFolder, "Folder of the Rust loops of operators, one file for each group.";
     RUST_OPERATORS = "rust_operators", Takes::OwnFolder, "Folder of the Rust traits of operators, one file for each group.";
-    RUST_OPERATOR_CALLS = "rust_operator_calls", Takes::OwnFolder, "Folder of the Rust implementation of the traits of operators by kernels, one file for each group.";
+    RUST_OPERATOR_LIST = "rust_operator_list", Takes::File, "The Rust file with the list of the methods of operators, for macros.";
     RUST_OPERATOR_TABLE = "rust_operator_table", Takes::OwnFolder, "Folder of the Rust implementation of the traits of operators by the table in C, one file for each group.";
     RUST_OPERATOR_COMPOSITIONS = "rust_operator_compositions", Takes::OwnFolder, "Folder of the Rust implementation of the traits of operators by other operators of the same device, one file for each group.";
-    RUST_OPERATORS_BY_NAME = "rust_operators_by_name", Takes::OwnFolder, "Folder of the Rust functions that call operators by their names, one file for each group.";
     RUST_KERNELS = "rust_kernels", Takes::FilePerInterface, "Import → the folder of the Rust kernels for its host, one file for each group.";
     RUST_COMPUTATIONS = "rust_computations", Takes::FilePerInterface, "Export → the folder of the Rust functions that are computed with operators, one file for each group that has some.";
     PYTHON = "python", Takes::Folder, "Folder of the Python packages.";

@@ -80,7 +80,7 @@ pub(crate) unsafe fn lasting_view_mut<'v>(tensor: &mut TensorMut<'_>) -> Result<
     done(unsafe { ViewMut::from_raw(first, dtype, tensor.dims(), tensor.strides()) })
 }
 
-pub(crate) fn optional<'v>(tensor: Option<&'v TensorRef<'_>>) -> Result<Option<View<'v>>> {
+pub(crate) fn optional_view<'v>(tensor: Option<&'v TensorRef<'_>>) -> Result<Option<View<'v>>> {
     tensor.map(view).transpose()
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn optional_meta<'v>(tensor: Option<&'v TensorRef<'_>>) -> Result<Opt
     tensor.map(meta).transpose()
 }
 
-pub(crate) fn views<'v>(tensors: &'v [TensorRef<'_>]) -> Result<Vec<View<'v>>> {
+fn views<'v>(tensors: &'v [TensorRef<'_>]) -> Result<Vec<View<'v>>> {
     tensors.iter().map(view).collect()
 }
 

@@ -1,10 +1,9 @@
 //! The operators of the CPU device: implements the traits of [`tenon::operators`](mod@tenon::operators) with
 //! the kernels of `tenon-kernels`.
 //!
-//! `calls` is generated from `spec/ops`. By default, an operator waits for its stream and computes before its
+//! `calls` makes each method from its line in the list of the spec. By default, an operator waits for its stream and computes before its
 //! call returns. With [`compute_on_streams`] it runs on the stream while the host continues.
 
-#[rustfmt::skip]
 mod calls;
 mod host;
 mod provider;

@@ -76,6 +76,8 @@ typedef enum {
   TENON_OPERATOR_KIND_NUMBERS = 3,
   /** The bytes of a text in UTF-8. */
   TENON_OPERATOR_KIND_TEXT = 4,
+  /** Texts in UTF-8: `tenon_operator_text`. */
+  TENON_OPERATOR_KIND_TEXTS = 5,
 } tenon_operator_kind;
 
 /**
@@ -349,6 +351,14 @@ typedef struct {
   /** Distance between neighbours along each dimension, in elements. It may be zero or negative. */
   const ptrdiff_t* strides;
 } tenon_operator_tensor;
+
+/** @brief A text in a list. */
+typedef struct {
+  /** Address of the first byte; `NULL` if there is none. */
+  const char* first;
+  /** Number of bytes. */
+  size_t count;
+} tenon_operator_text;
 
 #ifdef __cplusplus
 extern "C" {
@@ -820,7 +830,8 @@ tenon_status tenon_operator_supported(tenon_device device,
  * @param[in] method The name of the operator.
  * @param[in] data_type The number of the element type of its first input. The device must have the operator
  * for it.
- * @param[in] arguments The outputs, the inputs and the attributes, in this order.
+ * @param[in] arguments The outputs, the inputs, the seed and the offset of random numbers, and the attributes, in this
+ * order. The last attributes may be left out: they have their defaults then.
  * @param[in] count The number of arguments.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_UNSUPPORTED The device does not have the operator, or not for this type.

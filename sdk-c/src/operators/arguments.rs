@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::{ptr, slice};
 
-use tenon::operators::by_name::{Argument, Kind, Tensor};
+use tenon::operators::by_name::{Argument, Kind, Tensor, Text};
 
 /// The arguments of a call, with all that they point to except the elements of tensors.
 pub(super) struct Owned(Vec<Value>);
@@ -12,6 +12,7 @@ pub(super) struct Owned(Vec<Value>);
 enum Value {
     Absent,
     Tensors(Vec<OwnedTensor>),
+    Texts(Vec<Box<[u8]>>),
     /// Integers, numbers, or a text, as the bits of as many words as they need.
     Words {
         kind: Kind,
@@ -42,12 +43,13 @@ impl Owned {
 
     /// Returns the arguments, which point to these copies.
     pub(super) fn lend(&self) -> Lent {
-        let mut lent = Lent { arguments: Vec::new(), tensors: Vec::new(), pointers: Vec::new() };
+        let mut lent = Lent::default();
         for value in &self.0 {
             let (kind, count, values) = match value {
                 Value::Absent => (Kind::ABSENT, 0, ptr::null()),
                 Value::Words { kind, count, words } => (*kind, *count, words.as_ptr().cast::<c_void>()),
                 Value::Tensors(tensors) => (Kind::TENSORS, tensors.len(), lent.list(tensors)),
+                Value::Texts(texts) => (Kind::TEXTS, texts.len(), lent.texts(texts)),
             };
             lent.arguments.push(Argument { kind, count, values });
         }
@@ -56,10 +58,12 @@ impl Owned {
 }
 
 /// Arguments that point to an [`Owned`].
+#[derive(Default)]
 pub(super) struct Lent {
     arguments: Vec<Argument>,
     tensors: Vec<Box<[Tensor]>>,
     pointers: Vec<Box<[*const Tensor]>>,
+    texts: Vec<Box<[Text]>>,
 }
 
 impl Lent {
@@ -78,6 +82,14 @@ impl Lent {
         let first = pointers.as_ptr().cast();
         self.tensors.push(tensors);
         self.pointers.push(pointers);
+        first
+    }
+
+    fn texts(&mut self, owned: &[Box<[u8]>]) -> *const c_void {
+        let texts = owned.iter().map(|bytes| Text { first: bytes.as_ptr().cast(), count: bytes.len() });
+        let texts: Box<[Text]> = texts.collect();
+        let first = texts.as_ptr().cast();
+        self.texts.push(texts);
         first
     }
 }
@@ -104,6 +116,13 @@ impl Value {
                 // SAFETY: null or a tensor by the caller's promise.
                 let tensors = pointers.iter().map(|tensor| unsafe { OwnedTensor::copy(*tensor) });
                 return Self::Tensors(tensors.collect());
+            }
+            Kind::TEXTS => {
+                // SAFETY: the caller's promise.
+                let texts = unsafe { list(values.cast::<Text>(), count) };
+                // SAFETY: as many bytes as the text says by the caller's promise.
+                let copy = |text: &Text| unsafe { list(text.first.cast::<u8>(), text.count) }.into();
+                return Self::Texts(texts.iter().map(copy).collect());
             }
             _ => return Self::Absent,
         };

@@ -60,6 +60,18 @@ pub enum OperatorKind {
     Numbers = 3,
     /// The bytes of a text in UTF-8.
     Text = 4,
+    /// Texts in UTF-8: `tenon_operator_text`.
+    Texts = 5,
+}
+
+/// A text in a list.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct OperatorText {
+    /// Address of the first byte; `null` if there is none.
+    pub first: *const c_char,
+    /// Number of bytes.
+    pub count: usize,
 }
 
 /// An argument of an operator.
@@ -80,6 +92,8 @@ const _: () = assert!(size_of::<OperatorShape>() == size_of::<by_name::Shape>())
 const _: () = assert!(size_of::<OperatorArgument>() == size_of::<by_name::Argument>());
 const _: () = assert!(offset_of!(OperatorArgument, values) == offset_of!(by_name::Argument, values));
 const _: () = assert!(OperatorKind::Text as u32 == by_name::Kind::TEXT.0);
+const _: () = assert!(OperatorKind::Texts as u32 == by_name::Kind::TEXTS.0);
+const _: () = assert!(size_of::<OperatorText>() == size_of::<by_name::Text>());
 
 /// Finds out whether a device has an operator for a type of elements.
 ///
@@ -131,7 +145,8 @@ pub unsafe extern "C" fn tenon_operator_supported(
 /// @param[in] method The name of the operator.
 /// @param[in] data_type The number of the element type of its first input. The device must have the operator
 /// for it.
-/// @param[in] arguments The outputs, the inputs and the attributes, in this order.
+/// @param[in] arguments The outputs, the inputs, the seed and the offset of random numbers, and the attributes, in this
+/// order. The last attributes may be left out: they have their defaults then.
 /// @param[in] count The number of arguments.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_UNSUPPORTED The device does not have the operator, or not for this type.

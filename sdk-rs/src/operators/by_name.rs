@@ -1,13 +1,18 @@
 //! Calls of operators by name: the function that a plugin exports, and its arguments.
 //!
 //! libtenon finds the operators of a plugin by the symbol `tenon_operator_calls`, which [`export_operators!`] defines. The
-//! function returns [`Calls`]. The arguments of a call are those of the method, in its order: outputs, inputs, attributes,
-//! and the seed and the offset of random numbers.
+//! function returns [`Calls`]. The arguments of a call are those of the method: outputs, inputs, the seed and the offset of
+//! random numbers, and attributes.
+//!
+//! The caller and the plugin may have different releases of the spec. The last attributes may be missing: they have their
+//! defaults then. A method refuses arguments beyond those that it knows.
 //!
 //! [`export_operators!`]: crate::export_operators
 
 mod arguments;
 mod entry;
+mod methods;
+mod packed;
 mod serve;
 
 use std::ffi::{c_char, c_void};
@@ -16,7 +21,7 @@ use crate::device::ffi::C_Device;
 use crate::device::{DataType, Status, ffi};
 
 pub use arguments::Arguments;
-pub(crate) use entry::Entry;
+pub use packed::{Pack, Packed};
 pub use serve::{call, provides};
 
 /// The name of the function that a plugin exports.
@@ -126,6 +131,18 @@ impl Kind {
     pub const NUMBERS: Self = Self(3);
     /// The bytes of a text in UTF-8.
     pub const TEXT: Self = Self(4);
+    /// [`Text`]
+    pub const TEXTS: Self = Self(5);
+}
+
+/// `TenonText`: a text in UTF-8.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Text {
+    /// Address of the first byte.
+    pub first: *const c_char,
+    /// Number of bytes.
+    pub count: usize,
 }
 
 const _: () = assert!(size_of::<Tensor>() == 40 && size_of::<Shape>() == 136);

@@ -22,9 +22,7 @@ use proc_macro2::TokenStream;
 pub use compute::Computations;
 pub use kernels::Kernels;
 pub use method::traits::signature_text;
-pub use operators::{
-    Formulas, OperatorCalls, OperatorCompositions, OperatorTableCalls, OperatorTraits, OperatorsByName,
-};
+pub use operators::{Formulas, OperatorCompositions, OperatorList, OperatorTableCalls, OperatorTraits};
 pub use parts::{FileForm, RustFile};
 pub use table::trait_table::{SlotFilled, TraitEntry, TraitFunction, TraitTable, traits};
 

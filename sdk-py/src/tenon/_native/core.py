@@ -405,6 +405,19 @@ class OperatorKind(_Numbers.NamedNumber):
     """Numbers of the type ``double``."""
     TEXT = 4
     """The bytes of a text in UTF-8."""
+    TEXTS = 5
+    """Texts in UTF-8: ``tenon_operator_text``."""
+
+
+class OperatorText(_C.Structure):
+    """A text in a list."""
+
+    first: bytes | None
+    """Address of the first byte; ``None`` if there is none."""
+    count: int
+    """Number of bytes."""
+
+    _fields_ = [("first", _C.c_char_p), ("count", _C.c_size_t)]
 
 
 class OperatorArgument(_C.Structure):
@@ -1267,7 +1280,9 @@ def operator_call(
         method: The name of the operator.
         data_type: The number of the element type of its first input. The device must have the
             operator for it.
-        arguments: The outputs, the inputs and the attributes, in this order.
+        arguments: The outputs, the inputs, the seed and the offset of random numbers, and the
+            attributes, in this order. The last attributes may be left out: they have their defaults
+            then.
         count: The number of arguments.
 
     Raises:

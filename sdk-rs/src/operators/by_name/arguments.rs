@@ -2,7 +2,7 @@
 
 use std::{slice, str};
 
-use super::{Argument, Kind, Tensor};
+use super::{Argument, Kind, Tensor, Text};
 use crate::DevicePtr;
 use crate::device::{Error, Result};
 use crate::operators::{Layout, TensorMut, TensorRef};
@@ -27,6 +27,11 @@ impl<'a> Arguments<'a> {
     /// Returns the number of arguments that are left.
     pub(super) fn len(&self) -> usize {
         self.rest.len()
+    }
+
+    /// Returns true if the caller passes no further arguments.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.len() == 0
     }
 
     fn next(&mut self) -> Result<&'a Argument> {
@@ -90,15 +95,15 @@ impl<'a> Arguments<'a> {
         Ok(unsafe { &*tensor })
     }
 
-    pub(crate) fn output(&mut self) -> Result<TensorMut<'a>> {
+    pub(super) fn output(&mut self) -> Result<TensorMut<'a>> {
         self.optional_output()?.ok_or_else(|| self.refuse("a tensor"))
     }
 
-    pub(crate) fn optional_output(&mut self) -> Result<Option<TensorMut<'a>>> {
+    pub(super) fn optional_output(&mut self) -> Result<Option<TensorMut<'a>>> {
         self.tensor()?.map(output).transpose()
     }
 
-    pub(crate) fn outputs(&mut self) -> Result<Vec<Option<TensorMut<'a>>>> {
+    pub(super) fn outputs(&mut self) -> Result<Vec<Option<TensorMut<'a>>>> {
         let tensors = self.tensors()?.ok_or_else(|| self.refuse("a list of tensors"))?;
         let tensor = |pointer: &*const Tensor| match pointer.is_null() {
             true => Ok(None),
@@ -107,45 +112,60 @@ impl<'a> Arguments<'a> {
         tensors.iter().map(tensor).collect()
     }
 
-    pub(crate) fn input(&mut self) -> Result<TensorRef<'a>> {
+    pub(super) fn input(&mut self) -> Result<TensorRef<'a>> {
         self.optional_input()?.ok_or_else(|| self.refuse("a tensor"))
     }
 
-    pub(crate) fn optional_input(&mut self) -> Result<Option<TensorRef<'a>>> {
+    pub(super) fn optional_input(&mut self) -> Result<Option<TensorRef<'a>>> {
         self.tensor()?.map(input).transpose()
     }
 
-    pub(crate) fn inputs(&mut self) -> Result<Vec<TensorRef<'a>>> {
+    pub(super) fn inputs(&mut self) -> Result<Vec<TensorRef<'a>>> {
         self.optional_inputs()?.ok_or_else(|| self.refuse("a list of tensors"))
     }
 
-    pub(crate) fn optional_inputs(&mut self) -> Result<Option<Vec<TensorRef<'a>>>> {
+    pub(super) fn optional_inputs(&mut self) -> Result<Option<Vec<TensorRef<'a>>>> {
         let Some(tensors) = self.tensors()? else { return Ok(None) };
         tensors.iter().map(|tensor| input(self.pointed(*tensor)?)).collect::<Result<_>>().map(Some)
     }
 
-    pub(crate) fn boolean(&mut self) -> Result<bool> {
+    pub(super) fn boolean(&mut self) -> Result<bool> {
         Ok(self.integer()? != 0)
     }
 
-    pub(crate) fn integer(&mut self) -> Result<i64> {
+    pub(super) fn integer(&mut self) -> Result<i64> {
         self.one(Kind::INTEGERS, "an integer")
     }
 
-    pub(crate) fn number(&mut self) -> Result<f64> {
+    pub(super) fn number(&mut self) -> Result<f64> {
         self.one(Kind::NUMBERS, "a number")
     }
 
-    pub(crate) fn integers(&mut self) -> Result<&'a [i64]> {
+    pub(super) fn integers(&mut self) -> Result<&'a [i64]> {
         self.list(Kind::INTEGERS, "a list of integers")
     }
 
-    pub(crate) fn numbers(&mut self) -> Result<&'a [f64]> {
+    pub(super) fn numbers(&mut self) -> Result<&'a [f64]> {
         self.list(Kind::NUMBERS, "a list of numbers")
     }
 
-    pub(crate) fn text(&mut self) -> Result<&'a str> {
+    pub(super) fn text(&mut self) -> Result<&'a str> {
         let bytes = self.list(Kind::TEXT, "a text")?;
+        self.checked(bytes)
+    }
+
+    pub(super) fn texts(&mut self) -> Result<Vec<&'a str>> {
+        let texts = self.list::<Text>(Kind::TEXTS, "a list of texts")?;
+        let bytes = |text: &Text| match text.count {
+            0 => Ok::<&[u8], Error>(&[]),
+            _ if text.first.is_null() => Err(self.refuse("a list of texts")),
+            // SAFETY: not null; the bytes are there by the promise to `new`.
+            count => Ok(unsafe { slice::from_raw_parts(text.first.cast(), count) }),
+        };
+        texts.iter().map(|text| self.checked(bytes(text)?)).collect()
+    }
+
+    fn checked(&self, bytes: &'a [u8]) -> Result<&'a str> {
         str::from_utf8(bytes).map_err(|_| self.refuse("a text in UTF-8"))
     }
 }

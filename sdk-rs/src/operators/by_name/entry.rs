@@ -1,46 +1,37 @@
 //! A method that can be called by its name.
 
 use super::Arguments;
-use crate::device::{Error, Result};
+use crate::device::{Error, Result, Status};
 use crate::operators::{Launch, Operators};
 
-type Compute = fn(&dyn Operators, Launch, &mut Arguments<'_>) -> Result<()>;
-type ComputeShape = fn(&dyn Operators, Launch, &mut Arguments<'_>) -> Result<Vec<usize>>;
-
-/// A method, and the number of its arguments.
-#[derive(Clone, Copy)]
+/// A method.
+#[derive(Debug)]
 pub(crate) struct Entry {
-    pub(crate) count: usize,
-    work: Work,
+    pub(crate) name: &'static str,
+    /// The names of its parameters in the order of a call.
+    pub(crate) parameters: &'static [&'static str],
+    pub(crate) work: Work,
 }
 
-#[derive(Clone, Copy)]
-enum Work {
-    Elements(Compute),
-    Shape(ComputeShape),
+/// What a method computes.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Elements(fn(&dyn Operators, Launch, &mut Arguments<'_>) -> Result<()>),
+    Shape(fn(&dyn Operators, Launch, &mut Arguments<'_>) -> Result<Vec<usize>>),
 }
 
 impl Entry {
-    /// A method that computes elements.
-    pub(crate) fn elements(count: usize, compute: Compute) -> Option<Self> {
-        Some(Self { count, work: Work::Elements(compute) })
-    }
-
-    /// A method that computes a shape.
-    pub(crate) fn shape(count: usize, compute: ComputeShape) -> Option<Self> {
-        Some(Self { count, work: Work::Shape(compute) })
-    }
-
     /// Calls the method. Returns the shape, if it computes one.
     pub(crate) fn call(
-        self,
+        &self,
         operators: &dyn Operators,
         launch: Launch,
         mut arguments: Arguments<'_>,
     ) -> Result<Option<Vec<usize>>> {
-        if arguments.len() != self.count {
-            let message = format!("the method takes {} arguments, not {}", self.count, arguments.len());
-            return Err(Error::invalid(message));
+        let (taken, passed) = (self.parameters.len(), arguments.len());
+        if passed > taken {
+            let message = format!("the method takes {taken} arguments, not {passed}");
+            return Err(Error::new(Status::FAILED, message));
         }
         match self.work {
             Work::Elements(compute) => compute(operators, launch, &mut arguments).map(|()| None),

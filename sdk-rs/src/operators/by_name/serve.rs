@@ -4,9 +4,10 @@ use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
+use super::methods::find;
 use super::{Arguments, Call, RawLaunch, SHAPE_RANK, Shape};
 use crate::device::{DataType, DeviceId, Error, Result, Status, Stream};
-use crate::operators::{Launch, Operators, calls};
+use crate::operators::{Launch, Operators};
 use crate::support::panic_text;
 
 /// Returns true if a method exists and is implemented for elements of a type.
@@ -16,7 +17,7 @@ use crate::support::panic_text;
 pub unsafe fn provides(operators: &dyn Operators, method: *const c_char, ty: DataType) -> bool {
     // SAFETY: the caller's promise.
     let Some(method) = (unsafe { text(method) }) else { return false };
-    let provides = || calls::find(method).is_some() && operators.provides(method, ty);
+    let provides = || find(method).is_some() && operators.provides(method, ty);
     catch_unwind(AssertUnwindSafe(provides)).unwrap_or(false)
 }
 
@@ -48,8 +49,7 @@ pub unsafe fn call(operators: &dyn Operators, call: *const Call) -> Status {
 unsafe fn called(operators: &dyn Operators, call: &Call, launch: &RawLaunch) -> Result<()> {
     // SAFETY: the caller's promise.
     let method = unsafe { text(call.method) }.ok_or_else(|| Error::invalid("the method has no name"))?;
-    let entry =
-        calls::find(method).ok_or_else(|| Error::invalid(format!("there is no method `{method}`")))?;
+    let entry = find(method).ok_or_else(|| Error::invalid(format!("there is no method `{method}`")))?;
     let arguments = match call.count {
         0 => &[],
         _ if call.arguments.is_null() || !call.arguments.is_aligned() => {

@@ -1,22 +1,20 @@
 //! Operators as Rust traits, one for each group, and the implementations of these traits: by the crate of kernels, by the
 //! functions of a plugin in C, and by other operators of the same device.
 
-mod by_name;
 mod c_table;
-mod calls;
 mod compositions;
 mod expression;
 mod formulas;
+mod list;
 mod reductions;
 mod signature;
 mod table;
 mod traits;
 
-pub use by_name::OperatorsByName;
 pub use c_table::OperatorTableCalls;
-pub use calls::OperatorCalls;
 pub use compositions::OperatorCompositions;
 pub use formulas::Formulas;
+pub use list::OperatorList;
 pub(super) use table::groups as table;
 pub use traits::OperatorTraits;
 
