@@ -1,6 +1,6 @@
 /* The device. Its addresses are invalid on the host, as on a real device: a host that uses one crashes.
  *
- * All work is done when a call returns. operators.c has the operators.
+ * All work is done when a call returns. operators.c and convolution.c have the operators.
  */
 #include "device.h"
 
@@ -144,7 +144,7 @@ EXPORT void InitPlugin(CustomRuntimeParams* params) {
   }
   params->device_type = name;
   char message[256];
-  if (tenon_paddle_register_operators(params, &operators, message, sizeof message) != C_SUCCESS) {
+  if (tenon_paddle_register_operators(params, tenon_operator_calls(), message, sizeof message) != C_SUCCESS) {
     /* The device works without them: PaddlePaddle computes the operators. */
     fprintf(stderr, "%s: %s\n", name, message);
   }

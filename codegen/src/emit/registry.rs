@@ -6,7 +6,7 @@ use super::{c, docs, json, python, rust, schema};
 /// Every emitter, in the order of [`KINDS`](crate::grammar::outputs::KINDS).
 pub static EMITTERS: &[Registered] = &[
     Registered::of::<c::Headers>(),
-    Registered::of::<c::OperatorTable>(),
+    Registered::of::<c::OperatorArguments>(),
     Registered::of::<docs::Reference>(),
     Registered::of::<schema::Schemas>(),
     Registered::of::<rust::Modules>(),
@@ -16,7 +16,6 @@ pub static EMITTERS: &[Registered] = &[
     Registered::of::<rust::Formulas>(),
     Registered::of::<rust::OperatorTraits>(),
     Registered::of::<rust::OperatorList>(),
-    Registered::of::<rust::OperatorTableCalls>(),
     Registered::of::<rust::OperatorCompositions>(),
     Registered::of::<rust::Kernels>(),
     Registered::of::<rust::Computations>(),

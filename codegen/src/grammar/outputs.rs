@@ -71,7 +71,7 @@ macro_rules! kinds {
 
 kinds! {
     HEADER = "header", Takes::Folder, "Folder of the C headers.";
-    C_OPERATORS = "c_operators", Takes::File, "The C header with the table of operators.";
+    C_OPERATORS = "c_operators", Takes::File, "The C header with the arguments of operators.";
     REFERENCE = "reference", Takes::OwnFolder, "Folder of the Markdown reference.";
     SCHEMA = "schema", Takes::OwnFolder, "Folder of the JSON Schema of the spec language.";
     RUST = "rust", Takes::OwnFolderOrFiles, "Folder of the Rust modules, one file for each interface; or interface → the file of its module, or a folder for its parts.";
@@ -81,7 +81,6 @@ kinds! {
     RUST_FORMULAS = "rust_formulas", Takes::OwnFolder, "Folder of the Rust loops of operators, one file for each group.";
     RUST_OPERATORS = "rust_operators", Takes::OwnFolder, "Folder of the Rust traits of operators, one file for each group.";
     RUST_OPERATOR_LIST = "rust_operator_list", Takes::File, "The Rust file with the list of the methods of operators, for macros.";
-    RUST_OPERATOR_TABLE = "rust_operator_table", Takes::OwnFolder, "Folder of the Rust implementation of the traits of operators by the table in C, one file for each group.";
     RUST_OPERATOR_COMPOSITIONS = "rust_operator_compositions", Takes::OwnFolder, "Folder of the Rust implementation of the traits of operators by other operators of the same device, one file for each group.";
     RUST_KERNELS = "rust_kernels", Takes::FilePerInterface, "Import → the folder of the Rust kernels for its host, one file for each group.";
     RUST_COMPUTATIONS = "rust_computations", Takes::FilePerInterface, "Export → the folder of the Rust functions that are computed with operators, one file for each group that has some.";

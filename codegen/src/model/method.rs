@@ -1,8 +1,8 @@
 //! Methods: the functions in which a provider computes operators.
 
 use super::{
-    Arity, AttributeType, Body, Callee, Elementwise, Kernel, KernelOutput, Operand, Operator, Operators,
-    gradient_name,
+    Arity, AttributeType, AttributeValue, Body, Callee, Elementwise, Kernel, KernelOutput, Operand, Operator,
+    Operators, gradient_name,
 };
 use crate::formula::Variable;
 
@@ -201,6 +201,20 @@ impl<'a> Method<'a> {
         let numbers =
             numbers.iter().map(|name| Parameter { name: (*name).to_owned(), kind: ParameterKind::Random });
         outputs.chain(inputs).chain(attributes).chain(numbers).collect()
+    }
+
+    /// Returns its parameters in the order of a call by name. Attributes come last, so that a caller of an older spec
+    /// can leave out those that it does not know.
+    pub fn call_parameters(&self) -> Vec<Parameter> {
+        let (attributes, others): (Vec<Parameter>, Vec<Parameter>) =
+            self.parameters().into_iter().partition(|it| matches!(it.kind, ParameterKind::Attribute(_)));
+        others.into_iter().chain(attributes).collect()
+    }
+
+    /// Returns the value of a parameter if a caller passes none.
+    pub fn default(&self, parameter: &Parameter) -> Option<&'a AttributeValue> {
+        let attributes = &self.operator.attributes;
+        attributes.iter().find(|attribute| attribute.name == parameter.name)?.default.as_ref()
     }
 
     /// Returns the name of the shape that it computes, `out_shape` for `topk_out_shape`; `None` if it computes

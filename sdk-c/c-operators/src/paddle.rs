@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon::device::ffi::v2_6::CustomRuntimeParams;
 use tenon::device::{Function, HandOverError, Loaded, Status, WithFallbacks, host_release};
+use tenon::operators::by_name::Calls;
 use tenon::support;
 use tenon_paddle_operators::{Loaded as Host, register_device};
 
-use crate::call::CTable;
-use crate::read::TableError;
-use crate::table::TenonOperators;
+use crate::loaded::{LoadedOperators, ReadError};
 
 /// The reason why operators are not registered.
 #[derive(Debug)]
@@ -24,8 +23,8 @@ enum RegisterError {
     NoDeviceType,
     /// The table of the device lacks a function that operators need.
     NoFunction(Function),
-    /// The table of operators cannot be used.
-    Table(TableError),
+    /// The operators cannot be used.
+    Operators(ReadError),
     /// The plugin has registered operators before.
     Twice,
     /// PaddlePaddle does not export a function that operators need, or refuses a kernel.
@@ -46,7 +45,7 @@ impl fmt::Display for RegisterError {
                 "the device has no `{}`: fill its table before the operators are registered",
                 function.name()
             ),
-            Self::Table(error) => error.fmt(formatter),
+            Self::Operators(error) => error.fmt(formatter),
             Self::Twice => write!(formatter, "a plugin registers its operators once"),
             Self::Paddle(message) | Self::Panic(message) => write!(formatter, "{message}"),
         }
@@ -62,7 +61,7 @@ const NEEDED: [Function; 3] = [Function::GetDevice, Function::MemoryCopyH2d, Fun
 ///
 /// # Safety
 /// `params` is null or what the host passed to `InitPlugin`, with the table and the device type that the plugin has
-/// set. `operators` is null or the table of the plugin, whose functions stay callable. `message` is null or has room for
+/// set. `operators` is null or what the plugin exports, with functions that stay callable. `message` is null or has room for
 /// `message_size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_paddle_register_operators(
@@ -89,7 +88,7 @@ pub unsafe extern "C" fn tenon_paddle_register_operators(
 
 /// # Safety
 /// As for [`tenon_paddle_register_operators`].
-unsafe fn register(params: *const c_void, operators: *const TenonOperators) -> Result<(), RegisterError> {
+unsafe fn register(params: *const c_void, operators: *const Calls) -> Result<(), RegisterError> {
     // SAFETY: the caller's promise.
     let release = unsafe { host_release(params) }.map_err(RegisterError::Host)?;
     let params = params.cast::<CustomRuntimeParams>();
@@ -108,7 +107,7 @@ unsafe fn register(params: *const c_void, operators: *const TenonOperators) -> R
         return Err(RegisterError::NoFunction(function));
     }
     // SAFETY: the caller's promise.
-    let operators = unsafe { CTable::read(operators, &name) }.map_err(RegisterError::Table)?;
+    let operators = unsafe { LoadedOperators::read(operators, &name) }.map_err(RegisterError::Operators)?;
 
     if IS_REGISTERED.load(Ordering::Relaxed) {
         return Err(RegisterError::Twice);
@@ -126,7 +125,7 @@ unsafe fn register(params: *const c_void, operators: *const TenonOperators) -> R
 /// A plugin as kernels use it, until the process ends.
 struct Plugin {
     device: Loaded,
-    operators: CTable,
+    operators: LoadedOperators,
     device_type: CString,
 }
 

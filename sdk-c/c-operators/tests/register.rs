@@ -4,9 +4,10 @@ use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
-use tenon::device::Status;
 use tenon::device::ffi::C_Device;
 use tenon::device::ffi::v3_3::{C_DeviceInterface, CustomRuntimeParams};
+use tenon::device::{DataType, Status};
+use tenon::operators::by_name::{Call, Calls};
 use tenon_c_operators::tenon_paddle_register_operators;
 
 /// Calls the function with room for a message.
@@ -40,8 +41,16 @@ fn host() -> (Box<C_DeviceInterface>, CustomRuntimeParams) {
     (table, params)
 }
 
-/// A table of operators without members: its size and its layout.
-static EMPTY: [u64; 2] = [16, 0];
+unsafe extern "C-unwind" fn provides(_: *const c_char, _: DataType) -> bool {
+    false
+}
+
+unsafe extern "C-unwind" fn call(_: *const Call) -> Status {
+    Status::INTERNAL_ERROR
+}
+
+/// The operators of a plugin that has none.
+static EMPTY: Calls = Calls { size: size_of::<Calls>(), provides, call };
 
 #[test]
 fn mistakes_are_refused_in_the_order_of_their_remedies() {
@@ -66,13 +75,15 @@ fn mistakes_are_refused_in_the_order_of_their_remedies() {
     table.memory_copy_h2d = Some(copy);
     table.memory_copy_d2h = Some(copy);
     params.interface = (&raw mut *table).cast();
-    refused(&params, null(), "the table of operators is null");
-    let short = [8_u64, 0];
+    refused(&params, null(), "the operators are null: pass `tenon_operator_calls()`");
+    let short = [8_usize, 0, 0];
     refused(
         &params,
         (&raw const short).cast(),
-        "the table of operators has a size of 8 bytes: set it to sizeof(TenonOperators)",
+        "the operators have a size of 8 bytes: pass `tenon_operator_calls()`, which sets it to sizeof(TenonCalls)",
     );
+    let lacking = [size_of::<Calls>(), 0, 0];
+    refused(&params, (&raw const lacking).cast(), "`provides` of the operators is null");
     let unknown = CustomRuntimeParams { size: 7, ..params };
     let (status, message) = register((&raw const unknown).cast(), empty);
     assert_eq!(status, Status::ERROR);

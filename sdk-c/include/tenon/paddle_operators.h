@@ -7,7 +7,7 @@
 #ifndef TENON_PADDLE_OPERATORS_H
 #define TENON_PADDLE_OPERATORS_H
 
-#include "operators.h"
+#include "operator_calls.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,7 +20,7 @@ extern "C" {
  * PaddlePaddle is registered if the plugin has all functions that it needs. In other hosts nothing is registered.
  *
  * @param[in] params What the host passed to `InitPlugin`.
- * @param[in] operators The operators. The table is copied; its functions stay in use until the process ends.
+ * @param[in] operators What `tenon_operator_calls` returns. Its functions stay in use until the process ends.
  * @param[out] message Room for the reason of a failure, as text that ends with a zero byte. NULL is allowed.
  * @param[in] message_size Size of that room in bytes.
  * @retval C_SUCCESS On success, or if the host is not PaddlePaddle.
@@ -29,7 +29,7 @@ extern "C" {
  * @retval C_INTERNAL_ERROR The library itself failed.
  */
 C_Status tenon_paddle_register_operators(
-    const CustomRuntimeParams* params, const TenonOperators* operators, char* message, size_t message_size);
+    const CustomRuntimeParams* params, const TenonCalls* operators, char* message, size_t message_size);
 
 #ifdef __cplusplus
 }  // extern "C"

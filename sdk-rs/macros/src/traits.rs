@@ -674,6 +674,7 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
         "Convolution",
         &[
             "conv",
+            "conv_out_shape",
             "conv_grad",
             "conv_transpose",
             "conv_transpose_grad",

@@ -377,6 +377,7 @@ macro_rules! operator_methods {
             }
             Convolution {
                 conv(out: output; x: input, filter: input; strides: integers, paddings: integers, padding_algorithm: text = "EXPLICIT", dilations: integers, groups: integer = 1, data_format: text = "NCHW") = kernel(conv::conv);
+                conv_out_shape(; x: input, filter: input; strides: integers, paddings: integers, padding_algorithm: text = "EXPLICIT", dilations: integers, groups: integer = 1, data_format: text = "NCHW") = shape(conv::shape; x: meta, filter: meta);
                 conv_grad(dx: optional_output, dfilter: optional_output; x: input, filter: input, dout: input; strides: integers, paddings: integers, padding_algorithm: text = "EXPLICIT", dilations: integers, groups: integer = 1, data_format: text = "NCHW") = kernel(conv::conv_grad);
                 conv_transpose(out: output; x: input, filter: input; strides: integers, paddings: integers, padding_algorithm: text = "EXPLICIT", dilations: integers, groups: integer = 1, data_format: text = "NCHW") = kernel(conv::conv_transpose);
                 conv_transpose_grad(dx: optional_output, dfilter: optional_output; x: input, filter: input, dout: input; strides: integers, paddings: integers, padding_algorithm: text = "EXPLICIT", dilations: integers, groups: integer = 1, data_format: text = "NCHW") = kernel(conv::conv_transpose_grad);

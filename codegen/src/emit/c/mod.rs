@@ -15,7 +15,7 @@ use minijinja::Environment;
 
 use doxygen::comment;
 pub use doxygen::tally;
-pub use operators::{OperatorTable, members, table_size};
+pub use operators::OperatorArguments;
 pub use sdk::{call_types as sdk_call_types, prototype as sdk_prototype};
 pub use types::{Dialect, Speller};
 

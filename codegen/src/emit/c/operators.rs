@@ -1,102 +1,83 @@
-//! The table of operators: a struct of functions, which a plugin in C or C++ fills.
+//! The arguments of operators: for each method a struct, and a function that reads it from a call.
 
+use heck::ToPascalCase;
 use minijinja::{Value, context};
 
-use super::doxygen::{WIDTH, tagged};
+use super::doxygen::WIDTH;
 use super::names::untaken;
-use super::types::{WIDTH as LINE, fill};
+use super::types::WIDTH as LINE;
 use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::words::operator as words;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
-    Arity, AttributeType, Method, OperatorGroup, Operators, OutputPlace, Parameter, ParameterKind,
+    Arity, AttributeType, AttributeValue, Method, OperatorGroup, OutputPlace, Parameter, ParameterKind,
 };
-use crate::out::{Fnv, Output};
+use crate::out::Output;
 use crate::text::{count, sentence, wrap};
 
-/// The header with the table of operators.
-pub struct OperatorTable;
+/// The header with the arguments of operators.
+pub struct OperatorArguments;
 
-impl Emitter for OperatorTable {
+impl Emitter for OperatorArguments {
     const KIND: &'static OutputKind = &outputs::C_OPERATORS;
     const TEMPLATES: &'static [(&'static str, &'static str)] =
         &[("c/operators.h.j2", include_str!("../../../templates/c/operators.h.j2"))];
 
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
-        let members = members(operators);
+        let methods = operators.groups.iter().flat_map(|group| &group.operators);
+        let methods = methods.map(|operator| operator.methods().len()).sum();
         let header = context! {
             marker => job.stamp.operators(operators),
             file => place.path.value.rsplit('/').next().unwrap_or_default().to_owned(),
-            layout => format!("{:016x}", layout(members.iter().map(|(_, hash)| *hash))),
-            size => table_size(members.len()),
             groups => operators.groups.iter().map(group).collect::<Value>(),
         };
         let text = job.templates.get_template("c/operators.h.j2")?.render(header)?;
-        Ok(vec![Output::new("", text, count(members.len(), "method"))])
+        Ok(vec![Output::new("", text, count(methods, "method"))])
     }
-}
-
-/// Computes the size in bytes of a table with some methods: its size and its layout, and for each method a pointer and
-/// the types of elements.
-pub fn table_size(methods: usize) -> usize {
-    16 * (1 + methods)
-}
-
-/// Returns the methods in the order of the table, each with a hash of its name and parameters.
-pub fn members(operators: &Operators) -> Vec<(Method<'_>, u64)> {
-    let operators = operators.groups.iter().flat_map(|group| &group.operators);
-    let methods = operators.flat_map(|operator| operator.methods());
-    methods
-        .map(|method| {
-            let name = Fnv::default().text(method.name.as_bytes());
-            let parameters = parameters(&method);
-            let hash = parameters.iter().fold(name, |hash, parameter| hash.text(parameter.as_bytes()));
-            (method, hash.finish().number())
-        })
-        .collect()
-}
-
-/// Identifies the order and the parameters of some methods, from the hash of each. The library that reads the table
-/// computes the same from the hashes.
-fn layout(hashes: impl Iterator<Item = u64>) -> u64 {
-    hashes.fold(0, |layout, hash| (layout ^ hash).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 fn group(group: &OperatorGroup) -> Value {
     let mut heading = wrap(&format!("{}: {}", group.title, sentence(&group.summary)), WIDTH);
     heading.extend(prose(&group.doc));
     let methods = group.operators.iter().flat_map(|operator| operator.methods());
-    context! { heading, members => methods.map(|method| member(&method)).collect::<Value>() }
+    context! { heading, methods => methods.map(|method| self::method(&method)).collect::<Value>() }
 }
 
-fn member(method: &Method) -> Value {
-    context! { comment => comment(method), pointer => pointer(method), name => untaken(&method.name) }
+fn method(method: &Method) -> Value {
+    let words = words::method(method, |name| format!("`{name}`"));
+    let parameters = method.call_parameters();
+    let documented = |parameter: &Parameter| {
+        let doc = words.parameters.iter().find(|(name, _)| *name == parameter.name);
+        let lines = doc.map(|(_, doc)| wrap(&format!("{}{}", sentence(doc), absence(parameter.kind)), WIDTH));
+        context! { comment => lines, declarations => declarations(parameter) }
+    };
+    let shape = method.shape().map(|shape| {
+        let declarations = [format!("TenonShape* {shape}")];
+        context! { comment => ["The shape. The function writes it."], declarations }
+    });
+    let read_shape = method.shape().map(|shape| format!("TENON_SHAPE_({shape})"));
+    let reads = parameters.iter().map(|parameter| read(parameter, method.default(parameter)));
+    context! {
+        name => method.name.clone(),
+        arguments => format!("Tenon{}Arguments", method.name.to_pascal_case()),
+        comment => comment(&method.name, &words),
+        fields => shape.into_iter().chain(parameters.iter().map(documented)).collect::<Value>(),
+        count => parameters.len(),
+        reads => filled(read_shape.into_iter().chain(reads), LINE - 5),
+    }
 }
 
 /// Formats the documentation of a method as lines.
-fn comment(method: &Method) -> Vec<String> {
-    let words = words::method(method, |name| format!("`{name}`"));
-    let mut lines = wrap(&format!("@brief {}", words.summary), WIDTH);
+fn comment(name: &str, words: &words::MethodWords) -> Vec<String> {
+    let mut lines = wrap(&format!("@brief The arguments of `{name}`."), WIDTH);
+    lines.push(String::new());
+    lines.extend(wrap(&words.summary, WIDTH));
     if !words.equation.is_empty() {
         lines.push(String::new());
         lines.extend(wrap(&words.equation, WIDTH));
     }
     lines.extend(prose(&words.doc));
-    if !words.parameters.is_empty() {
-        lines.push(String::new());
-    }
-    let documented = |parameter: &Parameter| {
-        let doc = words.parameters.iter().find(|(name, _)| *name == parameter.name)?;
-        let direction = match parameter.kind {
-            ParameterKind::Output(_) => "@param[out]",
-            _ => "@param[in]",
-        };
-        let name = untaken(&parameter.name);
-        let text = format!("{name} {}{}", sentence(&doc.1), absence(parameter.kind));
-        Some(tagged(direction, &text))
-    };
-    lines.extend(method.parameters().iter().filter_map(documented).flatten());
     lines
 }
 
@@ -119,28 +100,6 @@ fn prose(text: &str) -> Vec<String> {
     if lines.is_empty() { lines } else { std::iter::once(String::new()).chain(lines).collect() }
 }
 
-/// Formats the pointer to a function: `C_Status (*function)(const TenonLaunch* launch, …);`
-fn pointer(method: &Method) -> String {
-    const MARGIN: usize = 4;
-    let head = "C_Status (*function)(";
-    let parameters = parameters(method);
-    let line = format!("{head}{});", parameters.join(", "));
-    if MARGIN + line.len() <= LINE {
-        return line;
-    }
-    let margin = format!("\n{}", " ".repeat(MARGIN + 4));
-    format!("{head}{margin}{});", fill(&parameters, LINE - MARGIN - 6).join(&margin))
-}
-
-/// Formats the declarations of the parameters of a method.
-fn parameters(method: &Method) -> Vec<String> {
-    let shape = method.shape().map(|shape| vec![format!("TenonShape* {shape}")]);
-    let launch = vec!["const TenonLaunch* launch".to_owned()];
-    let parameters = method.parameters();
-    let parameters = parameters.iter().map(declarations);
-    std::iter::once(launch).chain(shape).chain(parameters).flatten().collect()
-}
-
 /// Formats the declarations of a parameter: two for a list, whose length follows it.
 fn declarations(parameter: &Parameter) -> Vec<String> {
     let name = untaken(&parameter.name);
@@ -154,9 +113,79 @@ fn declarations(parameter: &Parameter) -> Vec<String> {
         ParameterKind::Attribute(AttributeType::F64) => ("double", false),
         ParameterKind::Attribute(AttributeType::Integers) => ("const int64_t*", true),
         ParameterKind::Attribute(AttributeType::Numbers) => ("const double*", true),
-        ParameterKind::Attribute(AttributeType::Text) => ("const char*", false),
-        ParameterKind::Attribute(AttributeType::Texts) => ("const char* const*", true),
+        ParameterKind::Attribute(AttributeType::Text) => ("TenonText", false),
+        ParameterKind::Attribute(AttributeType::Texts) => ("const TenonText*", true),
     };
-    let count = is_list.then(|| format!("size_t {}_count", parameter.name));
+    let count = is_list.then(|| format!("size_t {name}_count"));
     std::iter::once(format!("{ty} {name}")).chain(count).collect()
+}
+
+/// Formats the call of the macro that reads a parameter: `TENON_NUMBER_OR_(alpha, 0.01)`.
+fn read(parameter: &Parameter, default: Option<&AttributeValue>) -> String {
+    let (name, kind) = (untaken(&parameter.name), kind(parameter.kind));
+    let values = match default {
+        None => return format!("TENON_{kind}_({name})"),
+        Some(AttributeValue::Truth(value)) => vec![value.to_string()],
+        Some(AttributeValue::Integer(value)) => vec![integer(*value)],
+        Some(AttributeValue::Number(value)) => vec![number(*value)],
+        Some(AttributeValue::Text(value)) => vec![format!("{value:?}")],
+        Some(AttributeValue::Integers(values)) => values.iter().copied().map(integer).collect(),
+        Some(AttributeValue::Numbers(values)) => values.iter().copied().map(number).collect(),
+        Some(AttributeValue::Texts(values)) => {
+            values.iter().map(|value| format!("{{{value:?}, {}}}", value.len())).collect()
+        }
+    };
+    match values.as_slice() {
+        [] => format!("TENON_{kind}_OR_NONE_({name})"),
+        values => format!("TENON_{kind}_OR_({name}, {})", values.join(", ")),
+    }
+}
+
+/// Joins parts by spaces to lines of a width.
+fn filled(parts: impl Iterator<Item = String>, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut().filter(|line| line.len() + 1 + part.len() <= width) {
+            Some(line) => line.extend([" ", &part]),
+            None => lines.push(part),
+        }
+    }
+    lines
+}
+
+/// Returns the word for a kind of parameters in the names of the macros.
+fn kind(kind: ParameterKind) -> &'static str {
+    match kind {
+        ParameterKind::Output(Arity::One) | ParameterKind::Input(Arity::One) => "TENSOR",
+        ParameterKind::Output(Arity::Optional) | ParameterKind::Input(Arity::Optional) => "OPTIONAL_TENSOR",
+        ParameterKind::Output(Arity::List | Arity::OptionalList) => "OUTPUTS",
+        ParameterKind::Input(Arity::List) => "INPUTS",
+        ParameterKind::Input(Arity::OptionalList) => "OPTIONAL_INPUTS",
+        ParameterKind::Attribute(AttributeType::Bool) => "BOOLEAN",
+        ParameterKind::Attribute(AttributeType::I64) | ParameterKind::Random => "INTEGER",
+        ParameterKind::Attribute(AttributeType::F64) => "NUMBER",
+        ParameterKind::Attribute(AttributeType::Integers) => "INTEGERS",
+        ParameterKind::Attribute(AttributeType::Numbers) => "NUMBERS",
+        ParameterKind::Attribute(AttributeType::Text) => "TEXT",
+        ParameterKind::Attribute(AttributeType::Texts) => "TEXTS",
+    }
+}
+
+/// Formats an integer of 64 bits. The smallest one is no literal in C.
+fn integer(value: i64) -> String {
+    match i32::try_from(value) {
+        Ok(value) => value.to_string(),
+        Err(_) if value == i64::MIN => "INT64_MIN".to_owned(),
+        Err(_) => format!("INT64_C({value})"),
+    }
+}
+
+/// Formats a number.
+fn number(value: f64) -> String {
+    match value {
+        _ if value.is_nan() => "NAN".to_owned(),
+        f64::INFINITY => "INFINITY".to_owned(),
+        f64::NEG_INFINITY => "-INFINITY".to_owned(),
+        _ => format!("{value:?}"),
+    }
 }

@@ -2,17 +2,30 @@
 
 /**
  * @file operators.h
- * @brief Operators that a device computes.
+ * @brief The arguments of the operators that a device computes.
  *
- * A plugin fills a `TenonOperators` with the functions that its device is good at. Hosts compute all other operators by
- * themselves.
+ * A plugin has a function for each method that its device is good at. The function reads its arguments into a struct:
+ *
+ *     static C_Status relu(const TenonCall* call) {
+ *       TenonReluArguments with;
+ *       const C_Status status = tenon_read_relu(call, &with);
+ *       if (status != C_SUCCESS) {
+ *         return status;
+ *       }
+ *       ...
+ *     }
+ *
+ *     static const TenonMethod METHODS[] = {{"relu", relu, TENON_DATA_TYPE(FLOAT32)}};
+ *     TENON_EXPORT_OPERATORS(METHODS);
+ *
+ * Hosts compute all other operators by themselves, or of the operators that the device has.
  *
  * A function queues its work on the stream of the call, and may return before the work is done. The memory of the
  * tensors stays allocated until all work that is on the stream by then is done. The structs and arrays that a function
  * gets are valid until it returns. It may be called from many threads.
  *
- * Outputs come first, then inputs, then attributes. The host has set shape and type of each output. A shape that hosts
- * cannot compute comes from a function of its own, such as `nonzero_out_shape`, which the host calls first.
+ * The host has set shape and type of each output. A shape that hosts cannot compute comes from a method of its own,
+ * such as `nonzero_out_shape`, which the host calls first.
  *
  * An output may be the same memory as an input: hosts call operators in place. Other overlaps do not occur. Shapes of
  * elementwise operators are broadcast as in NumPy, and the output has the common shape. The gradient by an input, such
@@ -21,176 +34,172 @@
  * Operators with random numbers take a seed and an offset. The same pair gives the same numbers.
  *
  * A function returns `C_SUCCESS`, `C_ERROR` for arguments that the operator does not accept, `C_FAILED` for those that
- * this device does not, and another status if the device fails. It may write the reason to `message` of the launch:
+ * this device does not, and another status if the device fails. It may write the reason to the launch of the call:
  *
- *     snprintf(launch->message, launch->message_size, "a tensor has %zu dimensions", x->rank);
+ *     tenon_say(call->launch, "a tensor has %zu dimensions", with.x->rank);
  *
  * No C++ exception may leave a function.
+ *
+ * A plugin works with hosts that have another release of this header. If a later release adds an attribute, an older
+ * host does not pass it, and the function reads its default. An older plugin gets the attribute only if it has another
+ * value than its default, and refuses the call with `C_FAILED` then.
  */
 #ifndef TENON_OPERATORS_H
 #define TENON_OPERATORS_H
 
-#include <assert.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device_ext.h"
+#include "operator_calls.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** @brief A tensor in device memory. */
-typedef struct TenonTensor {
-  /** Address of the first element. The element with the indices `i` is `sum(i * strides)` elements behind it. */
-  void* data;
-  /** Type of the elements. */
-  C_DataType data_type;
-  /** Number of dimensions; 0 for a single number. */
-  size_t rank;
-  /** Length of each dimension. */
-  const size_t* dims;
-  /** Distance between neighbours along each dimension, in elements. It may be zero or negative. */
-  const ptrdiff_t* strides;
-} TenonTensor;
-
-/** Largest number of dimensions of a `TenonShape`. */
-#define TENON_SHAPE_RANK 16
-
-/** @brief The shape of a tensor, which a function computes. */
-typedef struct TenonShape {
-  /** Number of dimensions. */
-  size_t rank;
-  /** Length of each dimension; those from `rank` on are ignored. */
-  size_t dims[TENON_SHAPE_RANK];
-} TenonShape;
-
-/** @brief Where an operator runs, and room for a message. A later version may append members. */
-typedef struct TenonLaunch {
-  /** The current device of the calling thread. */
-  C_Device device;
-  /** The stream of the call; NULL is the default stream of the device. */
-  C_Stream stream;
-  /** Room for the reason of a failure, as text that ends with a zero byte. It is empty at first. */
-  char* message;
-  /** Size of that room in bytes. */
-  size_t message_size;
-} TenonLaunch;
-
-/** The bit of a type of elements: `TENON_DATA_TYPE(FLOAT32) | TENON_DATA_TYPE(FLOAT64)` */
-#define TENON_DATA_TYPE(type) (UINT64_C(1) << (type))
-
-/** Identifies the members of `TenonOperators`, with their order and parameters. */
-#define TENON_OPERATORS_LAYOUT UINT64_C(0x54289efc713ad418)
+/**
+ * @name Elementwise operators: Operators with formulas.
+ *
+ * The inputs are broadcast.
+ * @{
+ */
 
 /**
- * @brief The operators of a device.
+ * @brief The arguments of `scale`.
  *
- * A member whose `function` is NULL is not implemented. `data_types` has the bits of the types of elements that the
- * function accepts; 0 stands for all types that the operator has.
+ * The input times a factor.
  *
- * The members are in the order of the spec. A table of an older header is used as far as it goes, if its members are
- * the first ones of the newer header with the same parameters. The layout tells: a table of any other header is
- * refused, and the plugin must be compiled again.
+ * `out = -x * double if negate else x * double`.
+ *
+ * A reserved word of C is the name of the factor.
  */
-typedef struct TenonOperators {
-  /** `sizeof(TenonOperators)` */
-  size_t size;
-  /** `TENON_OPERATORS_LAYOUT` */
-  uint64_t layout;
+typedef struct TenonScaleArguments {
+  /** The result. */
+  const TenonTensor* out;
+  /** The input. */
+  const TenonTensor* x;
+  /** The factor. */
+  double double_;
+  /** Whether the sign changes. */
+  bool negate;
+} TenonScaleArguments;
 
-  /**
-   * @name Elementwise operators: Operators with formulas.
-   *
-   * The inputs are broadcast.
-   * @{
-   */
+/**
+ * @brief The arguments of `scale_dx`.
+ *
+ * Computes the gradient of `scale` by `x`.
+ *
+ * `dx = -dout * double if negate else dout * double`.
+ */
+typedef struct TenonScaleDxArguments {
+  const TenonTensor* dx;
+  const TenonTensor* dout;
+  double double_;
+  bool negate;
+} TenonScaleDxArguments;
 
-  /**
-   * @brief The input times a factor.
-   *
-   * `out = -x * double if negate else x * double`.
-   *
-   * A reserved word of C is the name of the factor.
-   *
-   * @param[out] out The result.
-   * @param[in] x The input.
-   * @param[in] double_ The factor.
-   * @param[in] negate Whether the sign changes.
-   */
-  struct {
-    C_Status (*function)(
-        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x, double double_,
-        bool negate);
-    uint64_t data_types;
-  } scale;
+/** @} */
 
-  /**
-   * @brief Computes the gradient of `scale` by `x`.
-   *
-   * `dx = -dout * double if negate else dout * double`.
-   */
-  struct {
-    C_Status (*function)(
-        const TenonLaunch* launch, const TenonTensor* dx, const TenonTensor* dout, double double_,
-        bool negate);
-    uint64_t data_types;
-  } scale_dx;
+/**
+ * @name Other operators: Operators with kernels.
+ * @{
+ */
 
-  /** @} */
+/**
+ * @brief The arguments of `blend`.
+ *
+ * A mixture of tensors.
+ */
+typedef struct TenonBlendArguments {
+  /** The results. An element is NULL if the host does not want it. */
+  const TenonTensor* const* out;
+  size_t out_count;
+  /** The norm. NULL if the host does not want it. */
+  const TenonTensor* norm;
+  /** The tensors. */
+  const TenonTensor* const* x;
+  size_t x_count;
+  /** What is added. NULL if there is none. */
+  const TenonTensor* bias;
+  /** The weights. NULL if there is none. */
+  const TenonTensor* const* weights;
+  size_t weights_count;
+  /** The dimension. */
+  int64_t axis;
+  /** The sizes. */
+  const int64_t* sizes;
+  size_t sizes_count;
+  /** The orders. */
+  const int64_t* orders;
+  size_t orders_count;
+  /** The factors. */
+  const double* factors;
+  size_t factors_count;
+  /** The mode. */
+  TenonText mode;
+  /** The names. */
+  const TenonText* names;
+  size_t names_count;
+  /** The others. */
+  const TenonText* others;
+  size_t others_count;
+} TenonBlendArguments;
 
-  /**
-   * @name Other operators: Operators with kernels.
-   * @{
-   */
+/**
+ * @brief The arguments of `sample`.
+ *
+ * Random elements.
+ */
+typedef struct TenonSampleArguments {
+  /** Some of them. */
+  const TenonTensor* out;
+  /** The elements. */
+  const TenonTensor* x;
+  int64_t seed;
+  int64_t offset;
+} TenonSampleArguments;
 
-  /**
-   * @brief A mixture of tensors.
-   *
-   * @param[out] out The results. An element is NULL if the host does not want it.
-   * @param[out] norm The norm. NULL if the host does not want it.
-   * @param[in] x The tensors.
-   * @param[in] bias What is added. NULL if there is none.
-   * @param[in] weights The weights. NULL if there is none.
-   * @param[in] axis The dimension.
-   * @param[in] sizes The sizes.
-   * @param[in] factors The factors.
-   * @param[in] mode The mode.
-   * @param[in] names The names.
-   */
-  struct {
-    C_Status (*function)(
-        const TenonLaunch* launch, const TenonTensor* const* out, size_t out_count,
-        const TenonTensor* norm, const TenonTensor* const* x, size_t x_count,
-        const TenonTensor* bias, const TenonTensor* const* weights, size_t weights_count,
-        int64_t axis, const int64_t* sizes, size_t sizes_count, const double* factors,
-        size_t factors_count, const char* mode, const char* const* names, size_t names_count);
-    uint64_t data_types;
-  } blend;
+/**
+ * @brief The arguments of `sample_out_shape`.
+ *
+ * Computes the shape of an output of `sample`.
+ */
+typedef struct TenonSampleOutShapeArguments {
+  /** The shape. The function writes it. */
+  TenonShape* out_shape;
+  const TenonTensor* x;
+} TenonSampleOutShapeArguments;
 
-  /**
-   * @brief Random elements.
-   *
-   * @param[out] out Some of them.
-   * @param[in] x The elements.
-   */
-  struct {
-    C_Status (*function)(
-        const TenonLaunch* launch, const TenonTensor* out, const TenonTensor* x, int64_t seed,
-        int64_t offset);
-    uint64_t data_types;
-  } sample;
+/** @} */
 
-  /** @brief Computes the shape of an output of `sample`. */
-  struct {
-    C_Status (*function)(const TenonLaunch* launch, TenonShape* out_shape, const TenonTensor* x);
-    uint64_t data_types;
-  } sample_out_shape;
+/**
+ * @name Readers
+ *
+ * `C_Status tenon_read_relu(const TenonCall* call, TenonReluArguments* with)` reads the arguments of `relu`, and there is
+ * such a function for each method. It returns `C_SUCCESS`, or the status for a wrong call after it has written the reason
+ * to the launch of the call.
+ * @{
+ */
 
-  /** @} */
-} TenonOperators;
-static_assert(sizeof(TenonOperators) == 96, "size of TenonOperators");
+TENON_READER_(scale, TenonScaleArguments, 4,
+    TENON_TENSOR_(out) TENON_TENSOR_(x) TENON_NUMBER_OR_(double_, 2.0)
+    TENON_BOOLEAN_OR_(negate, false))
+TENON_READER_(scale_dx, TenonScaleDxArguments, 4,
+    TENON_TENSOR_(dx) TENON_TENSOR_(dout) TENON_NUMBER_OR_(double_, 2.0)
+    TENON_BOOLEAN_OR_(negate, false))
+
+TENON_READER_(blend, TenonBlendArguments, 12,
+    TENON_OUTPUTS_(out) TENON_OPTIONAL_TENSOR_(norm) TENON_INPUTS_(x) TENON_OPTIONAL_TENSOR_(bias)
+    TENON_OPTIONAL_INPUTS_(weights) TENON_INTEGER_(axis) TENON_INTEGERS_(sizes)
+    TENON_INTEGERS_OR_(orders, 1, INT64_MIN) TENON_NUMBERS_OR_(factors, 0.5, 2.0)
+    TENON_TEXT_OR_(mode, "sum") TENON_TEXTS_(names) TENON_TEXTS_OR_NONE_(others))
+TENON_READER_(sample, TenonSampleArguments, 4,
+    TENON_TENSOR_(out) TENON_TENSOR_(x) TENON_INTEGER_(seed) TENON_INTEGER_(offset))
+TENON_READER_(sample_out_shape, TenonSampleOutShapeArguments, 1,
+    TENON_SHAPE_(out_shape) TENON_TENSOR_(x))
+
+/** @} */
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -21,7 +21,7 @@ use crate::loops::window::{
     SPACE, Spatial, attribute, channels_first, channels_first_mut, channels_last, paddings as read_paddings,
     space, windows,
 };
-use crate::tensor::{View, ViewMut};
+use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Convolves an image: each element of the output is the sum of the products of the elements in a window and
 /// those of the filter.
@@ -50,6 +50,36 @@ pub fn conv(
         geometry.forward(out, x, filter);
         Ok(())
     }))
+}
+
+/// Computes the shape of the result of [`conv`]. As in PaddlePaddle, one window that is longer than the padded image by
+/// less than its stride counts.
+///
+/// # Errors
+/// As [`conv`].
+pub fn shape(
+    x: TensorMeta<'_>,
+    filter: TensorMeta<'_>,
+    strides: &[i64],
+    paddings: &[i64],
+    padding_algorithm: &str,
+    dilations: &[i64],
+    groups: i64,
+    data_format: &str,
+) -> Result<Vec<usize>> {
+    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
+    let last = channels_last(data_format)?;
+    let mut dims = x.dims().to_vec();
+    space(&dims)?;
+    if last {
+        dims[1..].rotate_right(1);
+    }
+    let one = vec![1; dims.len()];
+    let mut dims = attributes.forward(&dims, filter.dims(), &one)?.small_dims(dims.len());
+    if last {
+        dims[1..].rotate_left(1);
+    }
+    Ok(dims)
 }
 
 /// Computes the gradients of [`conv`] with respect to `x` and `filter`.

@@ -1,5 +1,5 @@
-use tenon_kernels::conv::{conv, conv_grad, conv_transpose, conv_transpose_grad};
-use tenon_kernels::{DType, Error};
+use tenon_kernels::conv::{conv, conv_grad, conv_transpose, conv_transpose_grad, shape};
+use tenon_kernels::{DType, Error, View};
 
 use crate::support::{FLOATS, Random, gradient};
 
@@ -189,6 +189,9 @@ fn convolutions_and_their_gradients_equal_a_loop() {
         )
         .unwrap();
         out.assert_close(&case.forward(&inputs), &case);
+        let [image, kernel] = [&views.0, &views.1].map(View::meta);
+        let dims = shape(image, kernel, strides, paddings, algorithm, dilations, groups, case.format());
+        assert_eq!(dims.unwrap(), out_dims, "{case:?}");
         let [mut dx, mut dfilter] = [&x_dims, &case.filter()].map(|dims| random.tensor(dtype, dims));
         let (mut dx_view, mut dfilter_view) = (dx.view_mut(), dfilter.view_mut());
         conv_grad(

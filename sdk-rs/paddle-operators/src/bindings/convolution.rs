@@ -10,11 +10,12 @@ use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry.add_any::<Conv2d<'static>>(&["conv"], &[FLOATS])?;
+    registry.add_any::<Conv2d<'static>>(&["conv", "conv_out_shape"], &[FLOATS])?;
     registry.add_any::<Conv2dGrad<'static>>(&["conv_grad"], &[FLOATS])?;
-    registry.add_any::<DepthwiseConv2d<'static>>(&["conv"], &[FLOATS])?;
+    registry
+        .add_any::<DepthwiseConv2d<'static>>(&["conv", "conv_out_shape"], &[FLOATS])?;
     registry.add_any::<DepthwiseConv2dGrad<'static>>(&["conv_grad"], &[FLOATS])?;
-    registry.add_any::<Conv3d<'static>>(&["conv"], &[FLOATS])?;
+    registry.add_any::<Conv3d<'static>>(&["conv", "conv_out_shape"], &[FLOATS])?;
     registry.add_any::<Conv3dGrad<'static>>(&["conv_grad"], &[FLOATS])?;
     registry.add_any::<Conv2dTranspose<'static>>(&["conv_transpose"], &[FLOATS])?;
     registry
@@ -130,6 +131,22 @@ impl Run<Any> for Conv2d<'_> {
             .copied()
             .map(i64::from)
             .collect();
+        let dims = call
+            .run(|device, launch| {
+                device
+                    .conv_out_shape(
+                        launch,
+                        &x,
+                        &filter,
+                        &strides,
+                        &paddings,
+                        self.padding_algorithm,
+                        &dilations,
+                        i64::from(self.groups),
+                        self.data_format,
+                    )
+            })?;
+        self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device
@@ -230,6 +247,22 @@ impl Run<Any> for DepthwiseConv2d<'_> {
             .copied()
             .map(i64::from)
             .collect();
+        let dims = call
+            .run(|device, launch| {
+                device
+                    .conv_out_shape(
+                        launch,
+                        &x,
+                        &filter,
+                        &strides,
+                        &paddings,
+                        self.padding_algorithm,
+                        &dilations,
+                        i64::from(self.groups),
+                        self.data_format,
+                    )
+            })?;
+        self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device
@@ -330,6 +363,22 @@ impl Run<Any> for Conv3d<'_> {
             .copied()
             .map(i64::from)
             .collect();
+        let dims = call
+            .run(|device, launch| {
+                device
+                    .conv_out_shape(
+                        launch,
+                        &x,
+                        &filter,
+                        &strides,
+                        &paddings,
+                        self.padding_algorithm,
+                        &dilations,
+                        i64::from(self.groups),
+                        self.data_format,
+                    )
+            })?;
+        self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
             device

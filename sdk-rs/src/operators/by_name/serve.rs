@@ -49,7 +49,7 @@ pub unsafe fn call(operators: &dyn Operators, call: *const Call) -> Status {
 unsafe fn called(operators: &dyn Operators, call: &Call, launch: &RawLaunch) -> Result<()> {
     // SAFETY: the caller's promise.
     let method = unsafe { text(call.method) }.ok_or_else(|| Error::invalid("the method has no name"))?;
-    let entry = find(method).ok_or_else(|| Error::invalid(format!("there is no method `{method}`")))?;
+    let entry = find(method).ok_or_else(|| Error::unsupported(method))?;
     let arguments = match call.count {
         0 => &[],
         _ if call.arguments.is_null() || !call.arguments.is_aligned() => {

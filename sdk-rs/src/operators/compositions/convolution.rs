@@ -37,6 +37,34 @@ impl Convolution for Composed<'_> {
         })
     }
 
+    fn conv_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        strides: &[i64],
+        paddings: &[i64],
+        padding_algorithm: &str,
+        dilations: &[i64],
+        groups: i64,
+        data_format: &str,
+    ) -> Result<Vec<usize>> {
+        self.own(|own| {
+            own
+                .conv_out_shape(
+                    launch,
+                    x,
+                    filter,
+                    strides,
+                    paddings,
+                    padding_algorithm,
+                    dilations,
+                    groups,
+                    data_format,
+                )
+        })
+    }
+
     fn conv_grad(
         &self,
         launch: Launch,

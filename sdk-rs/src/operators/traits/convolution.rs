@@ -7,7 +7,8 @@ use tenon::operators::{Launch, TensorMut, TensorRef};
 
 /// Convolution, transposed convolution and pooling of one to three dimensions.
 ///
-/// The rank of the input decides how many dimensions there are. The shape of the output is given with it.
+/// The rank of the input decides how many dimensions there are. The shape of the output is given with it, because several shapes
+/// of an image have results of the same shape, and hosts count windows at the end of an image differently.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
 pub trait Convolution: Send + Sync {
     /// Convolves images with filters.
@@ -15,7 +16,7 @@ pub trait Convolution: Send + Sync {
     /// The cross-correlation of each group of channels with its filters, as in all frameworks. Filters have the shape
     /// `[out channels, in channels / groups, …]` in any data format. float16 and bfloat16 are added in float32.
     ///
-    /// * `out`: The result.
+    /// * `out`: The result. Its length along a dimension is the number of windows that fit into the padded image.
     /// * `x`: The images.
     /// * `filter`: The filters.
     /// * `strides`: Step of the window along each dimension.
@@ -38,6 +39,22 @@ pub trait Convolution: Send + Sync {
         data_format: &str,
     ) -> Result<()> {
         Err(Error::unsupported("conv"))
+    }
+
+    /// Computes the shape of an output of [`conv`](Self::conv).
+    fn conv_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        strides: &[i64],
+        paddings: &[i64],
+        padding_algorithm: &str,
+        dilations: &[i64],
+        groups: i64,
+        data_format: &str,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("conv_out_shape"))
     }
 
     /// Computes the gradients of `conv`.

@@ -43,7 +43,8 @@ pub fn build() -> Result<(), Failure> {
     let archive = project::target().join("debug/libtenon_c_operators.a");
     let archive = archive.to_string_lossy();
     let flags = [&*archive, "-lgcc_s", "-lpthread", "-lm", "-ldl", "-Wl,--exclude-libs,ALL,-z,defs"];
-    let sources = ["examples/c-operators/device.c", "examples/c-operators/operators.c"];
+    let sources = ["device", "operators", "convolution"].map(|name| format!("examples/c-operators/{name}.c"));
+    let sources = sources.each_ref().map(String::as_str);
     compile(&sources, &made(&root, "c_operators")?.join("libc_operators.so"), &flags)
 }
 

@@ -70,6 +70,7 @@ const PROGRAMS: &[Program] = &[
     Program { name: "vector_add_cpp", source: "examples/sdk-c/vector_add.cpp", plugin: false, says: SUMS },
     Program { name: "third_party", source: "examples/sdk-c/third_party.c", plugin: true, says: THIRD_PARTY },
     Program { name: "custom_layer", source: "examples/sdk-c/custom_layer.c", plugin: false, says: FAULTS },
+    Program { name: OPERATORS, source: "examples/sdk-c/call_operators.c", plugin: false, says: RESULTS },
     Program {
         name: "sequence",
         source: "examples/acl/sequence.c",
@@ -101,6 +102,9 @@ const PROGRAMS: &[Program] = &[
         says: &["all as promised"],
     },
 ];
+/// Calls operators of the built-in device, or of a plugin.
+const OPERATORS: &str = "call_operators";
+const RESULTS: &[&str] = &["silu: -0.238 -0.269 0.731 1.762", "conv: 6.000 8.000 12.000 14.000"];
 const THIRD_PARTY: &[&str] = &["devices of the type `c_plugin`", "comes back as it should"];
 const FAULTS: &[&str] =
     &["allocation 3: TENON_OUT_OF_MEMORY", "layer `faults` refused", "4 of 5 allocations came through"];
@@ -258,14 +262,14 @@ impl Installed {
         Ok(())
     }
 
-    /// Builds a plugin with operators, and loads it in a host that has no operators to register.
+    /// Builds a plugin with operators, and loads it in programs: they have no operators to register, and call its own.
     fn plugin_with_operators(&self) -> Result<(), Failure> {
         let sources = self.prefix.join("share/tenon/examples/c-operators");
         let plugin = self.build.join("libc_operators.so");
         step(SYSTEM.c)
             .args(["-std=c11", "-shared", "-fPIC", "-Wl,-z,defs"])
             .args(WARNINGS)
-            .args(["device.c", "operators.c"].map(|source| sources.join(source)))
+            .args(["device.c", "operators.c", "convolution.c"].map(|source| sources.join(source)))
             .args(self.pkg_config("tenon-c-operators")?)
             .arg("-o")
             .arg(&plugin)
@@ -279,6 +283,11 @@ impl Installed {
                     program.name
                 )));
             }
+        }
+        let caller = PROGRAMS.iter().filter(|program| program.name == OPERATORS);
+        for program in caller {
+            let built = self.built(program, SYSTEM, Language::C, Link::Static);
+            self.check(program, step(&built).arg(&plugin), None)?;
         }
         Ok(())
     }

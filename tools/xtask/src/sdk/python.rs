@@ -39,7 +39,8 @@ pub fn test(each: bool) -> Result<(), Failure> {
     })
 }
 
-/// Runs the tests that need PaddlePaddle, in an environment that has it.
+/// Runs the tests that need PaddlePaddle, in an environment that has it. They load a plugin that [`examples::build`] has
+/// built.
 pub fn test_with_paddle(venv: &Venv) -> Result<(), Failure> {
     let mut tests = project::entries(&project::path("sdk-py/tests"))?;
     tests.retain(|path| path.to_string_lossy().ends_with(PADDLE));
@@ -49,7 +50,7 @@ pub fn test_with_paddle(venv: &Venv) -> Result<(), Failure> {
     let wheel = wheel::build(Wheel::Sdk, None)?;
     venv.pip(["hypothesis>=6"])?;
     venv.put(&wheel)?;
-    pytest(venv, &wheel).args(tests).run()
+    pytest(venv, &wheel).args(tests).env("TENON_EXAMPLES", examples::folder()).run()
 }
 
 fn pytest(venv: &Venv, wheel: &Path) -> crate::process::Step {

@@ -96,7 +96,8 @@ pub const PARTS: &[Part] = &[
     .after(&[EXAMPLES]),
     Part::new(When::Full, Lane::Packages, "the Python SDK beside PaddlePaddle", |_| {
         sdk::python::test_with_paddle(&paddle::newest()?)
-    }),
+    })
+    .after(&[EXAMPLES]),
     Part::new(When::Full, Lane::Sources, "formulas and their references", |_| docs::formulas()),
     Part::new(When::Complete, Lane::Sources, "the README's commands on a bare machine", |_| bare::test()),
 ];

@@ -76,9 +76,8 @@ fn line(group: &OperatorGroup, method: &Method) -> String {
 
 /// Formats a parameter: `x: input`, or `alpha: number = 0.02`.
 fn parameter(method: &Method, parameter: &Parameter) -> String {
-    let attribute = |name: &str| method.operator.attributes.iter().find(|attribute| attribute.name == name);
-    let default = attribute(&parameter.name).and_then(|it| it.default.as_ref());
-    let default = default.map(|value| format!(" = {}", default_value(value))).unwrap_or_default();
+    let default =
+        method.default(parameter).map(|value| format!(" = {}", default_value(value))).unwrap_or_default();
     format!("{}: {}{default}", names::snake(&parameter.name), kind(parameter.kind))
 }
 

@@ -1,7 +1,6 @@
 //! Operators as Rust traits, one for each group, and the implementations of these traits: by the crate of kernels, by the
 //! functions of a plugin in C, and by other operators of the same device.
 
-mod c_table;
 mod compositions;
 mod expression;
 mod formulas;
@@ -11,7 +10,6 @@ mod signature;
 mod table;
 mod traits;
 
-pub use c_table::OperatorTableCalls;
 pub use compositions::OperatorCompositions;
 pub use formulas::Formulas;
 pub use list::OperatorList;

@@ -17,9 +17,11 @@ pub trait Others: Send + Sync {
     /// * `weights`: The weights.
     /// * `axis`: The dimension.
     /// * `sizes`: The sizes.
+    /// * `orders`: The orders.
     /// * `factors`: The factors.
     /// * `mode`: The mode.
     /// * `names`: The names.
+    /// * `others`: The others.
     fn blend(
         &self,
         launch: Launch,
@@ -30,9 +32,11 @@ pub trait Others: Send + Sync {
         weights: Option<&[TensorRef<'_>]>,
         axis: i64,
         sizes: &[i64],
+        orders: &[i64],
         factors: &[f64],
         mode: &str,
         names: &[&str],
+        others: &[&str],
     ) -> Result<()> {
         Err(Error::unsupported("blend"))
     }

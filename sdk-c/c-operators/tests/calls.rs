@@ -1,15 +1,16 @@
-//! A table that a C compiler has made: its functions get the arguments of the methods, and their answers arrive.
+//! Methods that a C compiler has made: they get the arguments of a call, and their answers arrive.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, DeviceId, Result, Status, Stream};
+use tenon::operators::by_name::{Calls, SYMBOL};
 use tenon::operators::{
     Activation, Gating, Indexing, Launch, Layout, Operators, OptimizerLists, Random, Sorting, TensorMut,
     TensorRef,
 };
-use tenon_c_operators::{CTable, TenonOperators};
+use tenon_c_operators::LoadedOperators;
 
 /// Compiles a file of this folder without a warning.
 fn compile(compiler: &str, standard: &str, file: &str, library: &Path) {
@@ -29,15 +30,15 @@ fn scratch(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Compiles `table.c` and reads its table.
-fn table(test: &str) -> CTable {
-    let library = scratch(&format!("libtable_{test}.so"));
-    compile("cc", "-std=c11", "table.c", &library);
+/// Compiles `methods.c` and reads its operators.
+fn plugin(test: &str) -> LoadedOperators {
+    let library = scratch(&format!("libmethods_{test}.so"));
+    compile("cc", "-std=c11", "methods.c", &library);
     // SAFETY: the library has no initialisers, its function has this type, and it stays loaded.
     unsafe {
         let library = std::mem::ManuallyDrop::new(libloading::Library::new(&library).unwrap());
-        let table = library.get::<unsafe extern "C" fn() -> *const TenonOperators>(b"table\0").unwrap();
-        CTable::read(table(), "a plugin").unwrap()
+        let calls = library.get::<unsafe extern "C" fn() -> *const Calls>(SYMBOL.as_bytes()).unwrap();
+        LoadedOperators::read(calls(), "a plugin").unwrap()
     }
 }
 
@@ -49,7 +50,7 @@ fn launch() -> Launch {
 fn input(address: usize) -> TensorRef<'static> {
     let first = DevicePtr::from_addr(address);
     let layout = Layout::new(&[2, 3], &[-3, 1]).unwrap();
-    // SAFETY: no function of the table uses the memory.
+    // SAFETY: no method uses the memory.
     unsafe { TensorRef::new(first, DataType::FLOAT32, layout) }.unwrap()
 }
 
@@ -71,18 +72,19 @@ fn plugin_in_cpp_compiles() {
 }
 
 #[test]
-fn functions_of_the_table_are_provided_for_their_types() {
-    let table = table("provided");
-    assert!(table.provides("relu", DataType::FLOAT32) && table.provides("relu", DataType::BFLOAT16));
-    assert!(!table.provides("relu", DataType::FLOAT64));
-    assert!(table.provides("dropout", DataType::COMPLEX128));
-    assert!(!table.provides("gelu", DataType::FLOAT32) && !table.provides("no_method", DataType::FLOAT32));
+fn methods_are_provided_for_their_types() {
+    let plugin = plugin("provided");
+    assert!(plugin.provides("relu", DataType::FLOAT32) && plugin.provides("relu", DataType::BFLOAT16));
+    assert!(!plugin.provides("relu", DataType::FLOAT64));
+    assert!(plugin.provides("dropout", DataType::COMPLEX128));
+    assert!(!plugin.provides("gelu", DataType::FLOAT32) && !plugin.provides("mish", DataType::FLOAT32));
+    assert!(!plugin.provides("relu", DataType(-1)) && !plugin.provides("no_method", DataType::FLOAT32));
 }
 
 #[test]
 fn launch_tensors_and_attributes_arrive() {
     let (mut out, mut mask) = (output(96), output(128));
-    let result = table("attributes").dropout(
+    let result = plugin("attributes").dropout(
         launch(),
         &mut out,
         Some(&mut mask),
@@ -101,16 +103,16 @@ fn launch_tensors_and_attributes_arrive() {
 
 #[test]
 fn absent_tensors_are_null() {
-    let table = table("optional");
+    let plugin = plugin("optional");
     let result =
-        table.swiglu_halves_grad(launch(), None, Some(&mut output(96)), &input(64), None, &input(65));
+        plugin.swiglu_halves_grad(launch(), None, Some(&mut output(96)), &input(64), None, &input(65));
     let message = "dx null; dgated 1 at 96 4:1; x 11 at 64 2:-3 3:1; gated null; dout 11 at 65 2:-3 3:1; ";
     assert_eq!(failure(result), (Status::FAILED, message.to_owned()));
 }
 
 #[test]
 fn lists_have_their_lengths() {
-    let result = table("lists").merged_momentum(
+    let result = plugin("lists").merged_momentum(
         launch(),
         &mut [Some(output(96)), None],
         &mut [],
@@ -135,27 +137,43 @@ fn lists_have_their_lengths() {
 
 #[test]
 fn shapes_are_returned_unless_they_are_too_long() {
-    let table = table("shapes");
-    assert_eq!(table.topk_out_shape(launch(), &input(64), 5, 0, true).unwrap(), [5, 3]);
+    let plugin = plugin("shapes");
+    assert_eq!(plugin.topk_out_shape(launch(), &input(64), 5, 0, true).unwrap(), [5, 3]);
     let message = "`nonzero_out_shape` returned a shape of 17 dimensions".to_owned();
-    assert_eq!(failure(table.nonzero_out_shape(launch(), &input(64))), (Status::INTERNAL_ERROR, message));
+    assert_eq!(failure(plugin.nonzero_out_shape(launch(), &input(64))), (Status::INTERNAL_ERROR, message));
 }
 
 #[test]
 fn failures_have_a_message() {
-    let table = table("messages");
-    let (status, message) = failure(table.silu(launch(), &mut output(96), &input(64)));
+    let plugin = plugin("messages");
+    let (status, message) = failure(plugin.silu(launch(), &mut output(96), &input(64)));
     assert_eq!((status, message.as_str()), (Status::FAILED, "`silu` returned the status `failed`"));
-    let (_, unended) = failure(table.relu(launch(), &mut output(96), &input(64)));
+    let (_, unended) = failure(plugin.relu(launch(), &mut output(96), &input(64)));
     assert_eq!(unended, "x".repeat(512));
-    let (status, message) = failure(table.gelu(launch(), &mut output(96), &input(64), false));
+    let (status, message) = failure(plugin.gelu(launch(), &mut output(96), &input(64), false));
     assert_eq!((status, message.as_str()), (Status::FAILED, "`gelu` is not implemented by this device"));
 }
 
 #[test]
-fn text_with_a_zero_byte_is_refused() {
+fn text_with_a_zero_byte_arrives() {
     let (mut out, mut mask) = (output(96), output(128));
     let result =
-        table("text").dropout(launch(), &mut out, Some(&mut mask), &input(64), 0.5, true, "a\0b", &[], 7, 8);
-    assert_eq!(failure(result), (Status::ERROR, "`mode` contains a zero byte".to_owned()));
+        plugin("text").dropout(launch(), &mut out, Some(&mut mask), &input(64), 0.5, true, "", &[], 7, 8);
+    assert!(failure(result).1.ends_with("; 0.5 1  7 8"));
+}
+
+#[test]
+fn attributes_of_other_releases_have_their_defaults() {
+    let plugin = plugin("releases");
+    let (mut out, x) = (output(96), input(64));
+    let mut selu = |scale, alpha| failure(plugin.selu(launch(), &mut out, &x, scale, alpha)).1;
+    let alpha = 1.6732632423543772;
+    assert_eq!(selu(2.0, 0.5), "2 0.5 0.25", "the plugin knows an attribute that this library does not");
+    assert_eq!(selu(2.0, alpha), "2 1.5 0.25", "a last attribute with its default is left out");
+
+    let mut relu =
+        |threshold, value| failure(plugin.thresholded_relu(launch(), &mut out, &x, threshold, value));
+    assert_eq!(relu(2.0, 0.0).1, "2", "the plugin does not know an attribute with its default");
+    let refused = relu(2.0, 0.5);
+    assert_eq!(refused, (Status::FAILED, "the method takes 3 arguments, not 4".to_owned()));
 }

@@ -1,0 +1,82 @@
+"""One plugin in C with operators of its own: PaddlePaddle and `tenon.ops` call the same functions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import tenon
+from tenon import ops
+
+PLUGIN = Path(os.environ["TENON_EXAMPLES"]) / "c_operators" / "libc_operators.so"
+"""`examples/c-operators`, which `cargo xtask test` has built."""
+
+PROGRAM = """
+import json, sys
+import paddle
+from paddle.base import core
+image, filters, strides, paddings, dilations, groups = json.loads(sys.argv[1])
+paddle.set_device("c_npu")
+kernels = core._get_registered_phi_kernels("all")
+ours = [name for name, keys in kernels.items() if any("c_npu" in str(key) for key in keys)]
+assert {"silu", "conv2d"} <= set(ours), ours
+x, weight = paddle.to_tensor(image), paddle.to_tensor(filters)
+silu = paddle.nn.functional.silu(x)
+conv = paddle.nn.functional.conv2d(
+    x, weight, stride=strides, padding=paddings, dilation=dilations, groups=groups)
+assert silu.place.is_custom_place() and conv.place.is_custom_place()
+print(json.dumps([silu.tolist(), conv.tolist()]))
+"""
+
+
+def reference(x: np.ndarray, weight: np.ndarray, strides: list[int], dilations: list[int], groups: int) -> np.ndarray:
+    """Convolves a padded image in float64."""
+    count, channels = weight.shape[0] // groups, weight.shape[1]
+    spans = [(weight.shape[2 + i] - 1) * dilations[i] + 1 for i in range(2)]
+    rows, columns = ((x.shape[2 + i] - spans[i]) // strides[i] + 1 for i in range(2))
+    out = np.zeros((x.shape[0], weight.shape[0], rows, columns))
+    for index in np.ndindex(*out.shape):
+        n, filter, row, column = index
+        first = filter // count * channels
+        top, left = row * strides[0], column * strides[1]
+        window = x[
+            n,
+            first : first + channels,
+            top : top + spans[0] : dilations[0],
+            left : left + spans[1] : dilations[1],
+        ]
+        out[index] = (window * weight[filter]).sum()
+    return out
+
+
+def test_paddle_and_tenon_call_the_same_plugin() -> None:
+    random = np.random.default_rng(7)
+    x = random.standard_normal((2, 4, 6, 5)).astype(np.float32)
+    weight = random.standard_normal((6, 2, 3, 2)).astype(np.float32)
+    strides, paddings, dilations, groups = [2, 1], [1, 0], [1, 2], 2
+    arguments = json.dumps([x.tolist(), weight.tolist(), strides, paddings, dilations, groups])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, arguments],
+        env={**os.environ, "CUSTOM_DEVICE_ROOT": str(PLUGIN.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    of_paddle = json.loads(done.stdout.splitlines()[-1])
+
+    device = tenon.load_plugin(PLUGIN).device(0)
+    image, filters = (tenon.array(values.tolist(), dtype="float32", device=device) for values in (x, weight))
+    conv = ops.conv(image, filters, strides, paddings, dilations=dilations, groups=groups)
+    silu = ops.silu(image)
+    assert (silu.device, conv.device) == (device, device)
+    np.testing.assert_allclose(silu.tolist(), x / (1 + np.exp(-x.astype(np.float64))), rtol=1e-5, atol=1e-6)
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 1), (0, 0)])
+    expected = reference(padded, weight.astype(np.float64), strides, dilations, groups)
+    np.testing.assert_allclose(conv.tolist(), expected, rtol=1e-4, atol=1e-5)
+    assert of_paddle == [silu.tolist(), conv.tolist()], "the same functions give the same bits"
