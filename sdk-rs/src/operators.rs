@@ -53,10 +53,9 @@ mod list;
 
 pub mod by_name;
 mod composed;
-#[rustfmt::skip]
-#[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
-mod compositions;
 mod layout;
+#[rustfmt::skip]
+mod plans;
 mod tensor;
 #[rustfmt::skip]
 #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]

@@ -16,7 +16,7 @@ pub static EMITTERS: &[Registered] = &[
     Registered::of::<rust::Formulas>(),
     Registered::of::<rust::OperatorTraits>(),
     Registered::of::<rust::OperatorList>(),
-    Registered::of::<rust::OperatorCompositions>(),
+    Registered::of::<rust::OperatorPlans>(),
     Registered::of::<rust::Kernels>(),
     Registered::of::<rust::Computations>(),
     Registered::of::<python::Packages>(),

@@ -81,7 +81,7 @@ kinds! {
     RUST_FORMULAS = "rust_formulas", Takes::OwnFolder, "Folder of the Rust loops of operators, one file for each group.";
     RUST_OPERATORS = "rust_operators", Takes::OwnFolder, "Folder of the Rust traits of operators, one file for each group.";
     RUST_OPERATOR_LIST = "rust_operator_list", Takes::File, "The Rust file with the list of the methods of operators, for macros.";
-    RUST_OPERATOR_COMPOSITIONS = "rust_operator_compositions", Takes::OwnFolder, "Folder of the Rust implementation of the traits of operators by other operators of the same device, one file for each group.";
+    RUST_OPERATOR_PLANS = "rust_operator_plans", Takes::File, "The Rust file with the plans of operators that other operators of the same device compute.";
     RUST_KERNELS = "rust_kernels", Takes::FilePerInterface, "Import → the folder of the Rust kernels for its host, one file for each group.";
     RUST_COMPUTATIONS = "rust_computations", Takes::FilePerInterface, "Export → the folder of the Rust functions that are computed with operators, one file for each group that has some.";
     PYTHON = "python", Takes::Folder, "Folder of the Python packages.";

@@ -183,3 +183,6 @@ fn reduce(
     }
     Ok(())
 }
+
+// For libtenon and its Python package, which compose other operators of these too.
+tenon::export_operators!(MyNpu);

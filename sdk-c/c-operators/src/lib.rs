@@ -2,12 +2,7 @@
 //!
 //! A plugin exports its operators with `TENON_EXPORT_OPERATORS` of `tenon/operator_calls.h`, and passes them to
 //! `tenon_paddle_register_operators` of `tenon/paddle_operators.h`, which this library implements.
-//!
-//! * `loaded` has the operators of a plugin as the traits have them.
-//! * `paddle` has the exported function.
 
-mod loaded;
 mod paddle;
 
-pub use loaded::{LoadedOperators, ReadError};
 pub use paddle::tenon_paddle_register_operators;

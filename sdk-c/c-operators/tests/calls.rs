@@ -5,12 +5,11 @@ use std::process::Command;
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, DeviceId, Result, Status, Stream};
-use tenon::operators::by_name::{Calls, SYMBOL};
+use tenon::operators::by_name::{Calls, LoadedOperators, SYMBOL};
 use tenon::operators::{
     Activation, Gating, Indexing, Launch, Layout, Operators, OptimizerLists, Random, Sorting, TensorMut,
     TensorRef,
 };
-use tenon_c_operators::LoadedOperators;
 
 /// Compiles a file of this folder without a warning.
 fn compile(compiler: &str, standard: &str, file: &str, library: &Path) {

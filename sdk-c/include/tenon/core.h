@@ -801,6 +801,8 @@ tenon_status tenon_abandon(void);
 /**
  * @brief Finds out whether a device has an operator for a type of elements.
  *
+ * An operator that a plugin lacks is composed of others, if it has all that are needed.
+ *
  * @param[in] device The device.
  * @param[in] method The name of the operator, as in the reference of operators.
  * @param[in] data_type The number of the element type of its first input.

@@ -7,6 +7,7 @@ use tenon::device::{DataType, DeviceId, Error, Status, Stream};
 use tenon::operators::by_name::{Argument, Call, Calls, RawLaunch, SYMBOL, Shape};
 use tenon::support::guard;
 
+use super::composed::ComposedOperators;
 use super::cpu;
 use crate::devices::table::DeviceGuard;
 use crate::error::Failure;
@@ -45,6 +46,10 @@ pub(super) unsafe fn run(device: &DeviceGuard, request: Request<'_>) -> Result<(
     // SAFETY: the function of a plugin takes any string.
     let provides = || unsafe { (calls.provides)(request.method.as_ptr(), request.data_type) };
     if !guard(Some(device.plugin.name()), "tenon_operator_calls", provides) {
+        if let Some(composed) = composed(device, calls).filter(|composed| composed.has(request)) {
+            // SAFETY: the caller's promise.
+            return unsafe { composed.run(device, request) };
+        }
         let data_type = format!("{:?}", request.data_type).to_lowercase();
         let method = request.method.to_string_lossy();
         return Err(unsupported(format!("the device has no operator `{method}` for {data_type}")));
@@ -58,6 +63,20 @@ pub(super) unsafe fn run(device: &DeviceGuard, request: Request<'_>) -> Result<(
         })
         .map_err(failure),
     }
+}
+
+/// Returns true if a device has a method for elements of a type, or if it is composed of others.
+pub(super) fn provides(device: &DeviceGuard, request: Request<'_>) -> bool {
+    let Ok(calls) = of(device) else { return false };
+    // SAFETY: the function of a plugin takes any string.
+    let provides = || unsafe { (calls.provides)(request.method.as_ptr(), request.data_type) };
+    guard(Some(device.plugin.name()), "tenon_operator_calls", provides)
+        || composed(device, calls).is_some_and(|composed| composed.has(request))
+}
+
+/// Returns the operators of a plugin and what is composed of them. The built-in device has all operators.
+fn composed(device: &DeviceGuard, calls: Calls) -> Option<&ComposedOperators> {
+    (!device.plugin.is_built_in()).then(|| ComposedOperators::of(device, calls))
 }
 
 /// Calls a method at once.

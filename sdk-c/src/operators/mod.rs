@@ -2,6 +2,7 @@
 
 mod arguments;
 mod calls;
+mod composed;
 mod cpu;
 
 use std::ffi::{c_char, c_int, c_void};
@@ -10,7 +11,6 @@ use std::ptr;
 
 use tenon::device::{DataType, Stream, ffi};
 use tenon::operators::by_name;
-use tenon::support::guard;
 use tenon::support::has_room;
 
 use crate::call::export_on;
@@ -19,6 +19,7 @@ use crate::error::Failure;
 use crate::{DeviceHandle, Status};
 
 use self::calls::Request;
+pub(crate) use self::composed::ComposedOperators;
 
 /// A tensor in device memory.
 #[repr(C)]
@@ -97,6 +98,8 @@ const _: () = assert!(size_of::<OperatorText>() == size_of::<by_name::Text>());
 
 /// Finds out whether a device has an operator for a type of elements.
 ///
+/// An operator that a plugin lacks is composed of others, if it has all that are needed.
+///
 /// @param[in] device The device.
 /// @param[in] method The name of the operator, as in the reference of operators.
 /// @param[in] data_type The number of the element type of its first input.
@@ -120,12 +123,14 @@ pub unsafe extern "C" fn tenon_operator_supported(
         // SAFETY: the caller's promise.
         let method = unsafe { required("method", method) }?;
         let supported = place("supported", supported)?;
-        let found = calls::of(open).is_ok_and(|calls| {
-            // SAFETY: the function of a plugin takes any string.
-            guard(Some(open.plugin.name()), "tenon_operator_calls", || unsafe {
-                (calls.provides)(method.as_ptr(), DataType(data_type))
-            })
-        });
+        let request = Request {
+            stream: Stream::NULL,
+            method,
+            data_type: DataType(data_type),
+            arguments: &[],
+            shape: ptr::null_mut(),
+        };
+        let found = calls::provides(open, request);
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { supported.write(found) };
         Ok(())

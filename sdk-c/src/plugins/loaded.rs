@@ -13,6 +13,7 @@ use crate::call::text::c_text;
 use crate::call::thread_state;
 use crate::error::Failure;
 use crate::library::lock::Lifecycle;
+use crate::operators::ComposedOperators;
 
 /// A loaded plugin.
 pub(crate) struct LoadedPlugin {
@@ -29,6 +30,8 @@ pub(crate) struct LoadedPlugin {
     /// Number of guards of the plugin.
     guards: AtomicUsize,
     stack: OnceLock<Stack>,
+    /// Its operators, and those that are composed of them.
+    pub(crate) composed: OnceLock<ComposedOperators>,
 }
 
 /// The device of a plugin with its layers and fallbacks.
@@ -74,6 +77,7 @@ impl LoadedPlugin {
             ready: AtomicBool::new(false),
             guards: AtomicUsize::new(0),
             stack: OnceLock::new(),
+            composed: OnceLock::new(),
         }
     }
 

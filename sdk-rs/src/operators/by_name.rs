@@ -11,6 +11,7 @@
 
 mod arguments;
 mod entry;
+mod loaded;
 mod methods;
 mod packed;
 mod serve;
@@ -21,6 +22,10 @@ use crate::device::ffi::C_Device;
 use crate::device::{DataType, Status, ffi};
 
 pub use arguments::Arguments;
+pub use loaded::{LoadedOperators, ReadError};
+pub use methods::call_method;
+#[cfg(test)]
+pub(crate) use methods::find;
 pub use packed::{Pack, Packed};
 pub use serve::{call, provides};
 

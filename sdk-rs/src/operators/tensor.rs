@@ -174,6 +174,12 @@ impl TensorRef<'_> {
 }
 
 impl<'a> TensorMut<'a> {
+    /// Lends the tensor.
+    #[must_use]
+    pub fn reborrow(&mut self) -> TensorMut<'_> {
+        TensorMut { tensor: self.tensor.clone(), memory: PhantomData }
+    }
+
     /// Returns the tensor as one that is read.
     #[must_use]
     pub fn into_input(self) -> TensorRef<'a> {

@@ -1236,6 +1236,8 @@ _operator_supported = _Library.bind(
 def operator_supported(device: int, method: str, data_type: int) -> bool:
     """Finds out whether a device has an operator for a type of elements.
 
+    An operator that a plugin lacks is composed of others, if it has all that are needed.
+
     Args:
         device: The device.
         method: The name of the operator, as in the reference of operators.

@@ -4,12 +4,32 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::entry::{Entry, Work};
+use super::{Argument, Arguments};
+use crate::device::{Error, Result};
 use crate::operators::{Launch, Operators};
 
 /// Returns the method with a name.
 pub(crate) fn find(method: &str) -> Option<&'static Entry> {
     static METHODS: OnceLock<HashMap<&str, &Entry>> = OnceLock::new();
     METHODS.get_or_init(|| ENTRIES.iter().map(|entry| (entry.name, entry)).collect()).get(method).copied()
+}
+
+/// Calls a method that computes elements.
+///
+/// # Errors
+/// Those of the method, and [`Status::FAILED`](crate::device::Status::FAILED) if there is no such method.
+///
+/// # Safety
+/// As for [`Arguments::new`].
+pub unsafe fn call_method(
+    operators: &dyn Operators,
+    method: &str,
+    launch: Launch,
+    arguments: &[Argument],
+) -> Result<()> {
+    let entry = find(method).ok_or_else(|| Error::unsupported(method))?;
+    // SAFETY: the caller's promise.
+    entry.call(operators, launch, unsafe { Arguments::new(arguments) }).map(drop)
 }
 
 /// Makes an entry of each method, which takes its arguments in the order of a call.

@@ -1,107 +1,78 @@
-//! Which methods of a device are composed.
+//! Plans: what methods are composed of, as data.
 
-use std::collections::{HashMap, HashSet};
-
-use super::super::Operators;
-use super::super::compositions::{COMPOSITIONS, Composition};
 use crate::device::DataType;
 
-/// The types of elements for which methods are composed. Intermediate results of narrower types would be rounded, while
-/// a method of the device computes in float32 and rounds once.
-const TYPES: [DataType; 2] = [DataType::FLOAT32, DataType::FLOAT64];
-
-/// The methods that a device lacks, and that are composed of those that it has.
+/// What a method is composed of.
 #[derive(Debug)]
-pub struct Compositions(HashSet<(&'static str, DataType)>);
-
-impl Compositions {
-    /// Finds the compositions for a device.
-    pub fn of(own: &dyn Operators) -> Self {
-        let known = COMPOSITIONS.iter().map(|composition| (composition.method, composition)).collect();
-        let mut search = Search { own, known, outcomes: HashMap::new() };
-        let mut composed = HashSet::new();
-        for ty in TYPES {
-            let methods = COMPOSITIONS.iter().map(|composition| composition.method);
-            composed.extend(methods.filter(|method| search.composes(method, ty)).map(|method| (method, ty)));
-        }
-        Self(composed)
-    }
-
-    /// Returns true if a method is composed for elements of a type.
-    #[must_use]
-    pub fn has(&self, method: &str, ty: DataType) -> bool {
-        self.0.contains(&(method, ty))
-    }
-
-    /// Returns true if nothing is composed.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
+pub(in crate::operators) struct Plan {
+    pub(in crate::operators) method: &'static str,
+    /// True if the steps compute a gradient of the common shape of all inputs, which is then summed over the dimensions
+    /// along which the operand was repeated.
+    pub(in crate::operators) is_gradient: bool,
+    /// The optional tensors that no step uses: the plan does not work if they are there.
+    pub(in crate::operators) refuses: &'static [&'static str],
+    /// The methods that it calls, for elements of its own type.
+    pub(in crate::operators) parts: &'static [&'static str],
+    /// The methods that it calls for booleans.
+    pub(in crate::operators) tests: &'static [&'static str],
+    pub(in crate::operators) steps: &'static [Step],
 }
 
-/// The search for methods that can be composed. The spec has no circles.
-struct Search<'a> {
-    own: &'a dyn Operators,
-    known: HashMap<&'static str, &'static Composition>,
-    outcomes: HashMap<(&'static str, DataType), bool>,
+/// A step of a plan. It is left out if its output is not there.
+#[derive(Debug)]
+pub(in crate::operators) enum Step {
+    /// Gives a value a name.
+    Let(&'static str, Value),
+    /// Writes a value to an output, and repeats it along dimensions that it does not have.
+    Write(&'static str, Value),
+    /// Calls a method with targets, operands and attributes.
+    Run(&'static [Target], &'static str, &'static [Value], &'static [Value]),
 }
 
-impl Search<'_> {
-    fn has(&mut self, method: &'static str, ty: DataType) -> bool {
-        self.own.provides(method, ty) || (TYPES.contains(&ty) && self.composes(method, ty))
-    }
-
-    /// Returns true if the device lacks a method and has all parts of it.
-    fn composes(&mut self, method: &'static str, ty: DataType) -> bool {
-        if self.own.provides(method, ty) {
-            return false;
-        }
-        if let Some(outcome) = self.outcomes.get(&(method, ty)) {
-            return *outcome;
-        }
-        let outcome = self.known.get(method).copied().is_some_and(|composition| {
-            composition.parts.iter().all(|part| self.has(part, ty))
-                && composition.tests.iter().all(|part| self.has(part, DataType::BOOL))
-        });
-        self.outcomes.insert((method, ty), outcome);
-        outcome
-    }
+/// What becomes of an output of a method.
+#[derive(Debug)]
+pub(in crate::operators) enum Target {
+    /// It is an output of the plan.
+    Output(&'static str),
+    /// It is a tensor with a name, the shape of another value, and a type.
+    Like(&'static str, Value, Type),
+    /// The method does not compute it.
+    #[allow(dead_code, reason = "a spec may have no such target in its plans")]
+    Unwanted,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::device::Result;
-    use crate::operators::{Launch, TensorMut, TensorRef};
+/// The type of the elements of a tensor.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::operators) enum Type {
+    /// The type for which the plan runs.
+    Own,
+    /// A certain type.
+    #[allow(dead_code, reason = "a spec may have no such output in its plans")]
+    Fixed(DataType),
+}
 
-    struct Npu;
-
-    #[tenon::operators]
-    impl Operators for Npu {
-        #[data_types(FLOAT32, FLOAT16)]
-        fn multiply(
-            &self,
-            _: Launch,
-            _: &mut TensorMut<'_>,
-            _: &TensorRef<'_>,
-            _: &TensorRef<'_>,
-        ) -> Result<()> {
-            Ok(())
-        }
-
-        fn sigmoid(&self, _: Launch, _: &mut TensorMut<'_>, _: &TensorRef<'_>) -> Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn methods_are_composed_for_types_that_all_parts_accept() {
-        let compositions = Compositions::of(&Npu);
-        assert!(compositions.has("silu", DataType::FLOAT32));
-        assert!(!compositions.has("silu", DataType::FLOAT64), "`multiply` does not accept it");
-        assert!(!compositions.has("silu", DataType::FLOAT16), "it would be rounded twice");
-        assert!(!compositions.has("multiply", DataType::FLOAT32), "the device has it");
-        assert!(!compositions.has("gelu", DataType::FLOAT32), "the device lacks `erf`");
-    }
+/// A value in a step.
+#[derive(Debug)]
+pub(in crate::operators) enum Value {
+    /// A parameter of the method, or the result of an earlier step.
+    Name(&'static str),
+    Number(f64),
+    Integer(i64),
+    Truth(bool),
+    #[allow(dead_code, reason = "a spec may have no text in its plans")]
+    Text(&'static str),
+    /// No tensor.
+    #[allow(dead_code, reason = "a spec may have no such value in its plans")]
+    Absent,
+    List(&'static [Value]),
+    /// The result of an elementwise method, with its operands and attributes.
+    Call(&'static str, &'static [Value], &'static [Value]),
+    /// As [`Value::Call`], with booleans as the result.
+    Test(&'static str, &'static [Value], &'static [Value]),
+    /// The result of a rule.
+    Rule(&'static str, &'static [Value]),
+    /// Arithmetic on attributes.
+    Math(&'static str, &'static [Value]),
+    /// The second value if the first one is true, otherwise the third one.
+    If(&'static Value, &'static Value, &'static Value),
 }

@@ -1,19 +1,59 @@
 //! The rules of sequences: functions that compute shapes, dimensions and numbers, and views of tensors.
 //!
-//! A step such as `row = rules::reduced(x, [axis])` calls one of them, with the operators of the device first. Results of
-//! earlier steps are passed by reference.
+//! A step such as `row = rules::reduced(x, [axis])` calls one of them.
 
-use super::{Composed, Operand, Shaped};
+use super::live::{Live, wrong};
 use crate::device::{Error, Result};
 use crate::operators::{Layout, TensorRef, broadcast, contiguous_strides};
 
+/// Calls a rule by its name.
+pub(super) fn call<'v>(name: &str, values: &[Live<'v>]) -> Result<Live<'v>> {
+    Ok(match (name, values) {
+        ("reduced", [of, along]) => Live::Shape(reduced(of.shape()?, along.integers()?)?),
+        ("axes", [along, all]) => Live::Integers(axes(along.integers()?, all.truth()?)),
+        ("count", [of, along]) => Live::Number(count(of.shape()?, along.integers()?)?),
+        ("axes_from", [of, first]) => Live::Integers(axes_from(of.shape()?, first.integer()?)?),
+        ("trailing", [of, first]) => Live::Shape(trailing(of.shape()?, first.integer()?)?),
+        ("weight", [weight, absent, whole, first]) => match weight {
+            Live::Absent => Live::Number(absent.number()?),
+            _ => {
+                let dims = trailing(whole.shape()?, first.integer()?)?;
+                Live::Tensor(reshaped(weight.tensor()?, &dims)?)
+            }
+        },
+        ("reshaped", [of, like]) => Live::Tensor(reshaped(of.tensor()?, like.shape()?)?),
+        ("scalar", [of]) => Live::Tensor(reshaped(of.tensor()?, &[])?),
+        ("stacked", [of]) => Live::Tensor(inserted(of.tensor()?, 0)?),
+        ("repeated_axes", [whole, part]) => Live::Integers(repeated_axes(whole.shape()?, part.shape()?)?),
+        ("rows", [of]) => Live::Tensor(rows(of.tensor()?)?),
+        ("columns", [of]) => Live::Tensor(columns(of.tensor()?)?),
+        ("product_of", [of, left, right]) => {
+            Live::Tensor(product_of(of.tensor()?, left.tensor()?, right.tensor()?)?)
+        }
+        ("column_of", [of, operand]) => Live::Tensor(column_of(of.tensor()?, operand.tensor()?)?),
+        ("is_swapped", [of, flag]) => Live::Truth(flag.truth()? && !is_vector(of.tensor()?)),
+        ("either", [condition, then, otherwise]) => {
+            if condition.truth()? {
+                then.clone()
+            } else {
+                otherwise.clone()
+            }
+        }
+        ("and", [one, other]) => Live::Truth(one.truth()? && other.truth()?),
+        ("or_not", [one, other]) => Live::Truth(one.truth()? || !other.truth()?),
+        ("product", [left, right, transpose_left, transpose_right]) => Live::Shape(product(
+            left.shape()?,
+            right.shape()?,
+            transpose_left.truth()?,
+            transpose_right.truth()?,
+        )?),
+        _ => return Err(wrong(&format!("there is no rule `{name}` of {} values", values.len()))),
+    })
+}
+
 /// Returns the shape of a tensor with the length one for some dimensions, or for all if none are given.
-pub(in crate::operators) fn reduced(
-    _: &Composed<'_>,
-    tensor: &impl Shaped,
-    axes: &[i64],
-) -> Result<Vec<usize>> {
-    let mut dims = tensor.shape().to_vec();
+fn reduced(dims: &[usize], axes: &[i64]) -> Result<Vec<usize>> {
+    let mut dims = dims.to_vec();
     for axis in positions(dims.len(), axes)? {
         dims[axis] = 1;
     }
@@ -21,64 +61,32 @@ pub(in crate::operators) fn reduced(
 }
 
 /// Returns the dimensions of a reduction; none stand for all.
-pub(in crate::operators) fn axes(_: &Composed<'_>, axis: &[i64], reduce_all: bool) -> Result<Vec<i64>> {
-    Ok(if reduce_all { Vec::new() } else { axis.to_vec() })
+fn axes(axis: &[i64], reduce_all: bool) -> Vec<i64> {
+    if reduce_all { Vec::new() } else { axis.to_vec() }
 }
 
 /// Returns the number of elements along some dimensions, or along all if none are given.
-pub(in crate::operators) fn count(_: &Composed<'_>, tensor: &impl Shaped, axes: &[i64]) -> Result<f64> {
-    let dims = tensor.shape();
+fn count(dims: &[usize], axes: &[i64]) -> Result<f64> {
     Ok(positions(dims.len(), axes)?.into_iter().map(|axis| dims[axis]).product::<usize>() as f64)
 }
 
 /// Returns the dimensions from one on.
-pub(in crate::operators) fn axes_from(
-    _: &Composed<'_>,
-    tensor: &impl Shaped,
-    first: i64,
-) -> Result<Vec<i64>> {
-    let rank = tensor.shape().len();
+fn axes_from(dims: &[usize], first: i64) -> Result<Vec<i64>> {
+    let rank = dims.len();
     let first = start(rank, first)?;
-    match first == rank {
-        true => Err(Error::unsupported("a composed operator over no dimensions")),
-        false => Ok((first as i64..rank as i64).collect()),
+    if first == rank {
+        return Err(Error::unsupported("a composed operator over no dimensions"));
     }
+    Ok((first as i64..rank as i64).collect())
 }
 
 /// Returns the lengths of the dimensions from one on.
-pub(in crate::operators) fn trailing(
-    _: &Composed<'_>,
-    tensor: &impl Shaped,
-    first: i64,
-) -> Result<Vec<usize>> {
-    let dims = tensor.shape();
+fn trailing(dims: &[usize], first: i64) -> Result<Vec<usize>> {
     Ok(dims[start(dims.len(), first)?..].to_vec())
 }
 
-/// Returns a tensor with an element for each one of the dimensions of `whole` from one on, or a number if it is absent.
-pub(in crate::operators) fn weight<'v>(
-    composed: &Composed<'_>,
-    tensor: Option<&TensorRef<'v>>,
-    absent: i32,
-    whole: &impl Shaped,
-    first: i64,
-) -> Result<Operand<'v>> {
-    match tensor {
-        None => Ok(Operand::Number(absent.into())),
-        Some(tensor) => {
-            let dims = trailing(composed, whole, first)?;
-            reshaped(composed, tensor, &dims).map(Operand::Tensor)
-        }
-    }
-}
-
-/// Returns a tensor with the shape of another one and the same elements in row-major order.
-pub(in crate::operators) fn reshaped<'v>(
-    _: &Composed<'_>,
-    tensor: &TensorRef<'v>,
-    like: &impl Shaped,
-) -> Result<TensorRef<'v>> {
-    let dims = like.shape();
+/// Returns a tensor with a shape and the same elements in row-major order.
+fn reshaped<'v>(tensor: &TensorRef<'v>, dims: &[usize]) -> Result<TensorRef<'v>> {
     if tensor.dims() == dims {
         return Ok(tensor.clone());
     }
@@ -92,27 +100,9 @@ pub(in crate::operators) fn reshaped<'v>(
     view(tensor, dims, &contiguous_strides(dims)?)
 }
 
-/// Returns the only element of a tensor, without dimensions.
-pub(in crate::operators) fn scalar<'v>(
-    composed: &Composed<'_>,
-    tensor: &TensorRef<'v>,
-) -> Result<TensorRef<'v>> {
-    reshaped(composed, tensor, &Vec::new())
-}
-
-/// Returns a tensor with a dimension of length one before the others.
-pub(in crate::operators) fn stacked<'v>(_: &Composed<'_>, tensor: &TensorRef<'v>) -> Result<TensorRef<'v>> {
-    inserted(tensor, 0)
-}
-
-/// Returns the dimensions of `stacked(whole)` along which a tensor is repeated to have the shape of `whole`. The first
-/// one is always among them.
-pub(in crate::operators) fn repeated_axes(
-    _: &Composed<'_>,
-    whole: &impl Shaped,
-    part: &impl Shaped,
-) -> Result<Vec<i64>> {
-    let (whole, part) = (whole.shape(), part.shape());
+/// Returns the dimensions of a tensor, with a further one before the others, along which a part of it is
+/// repeated. The first one is always among them.
+fn repeated_axes(whole: &[usize], part: &[usize]) -> Result<Vec<i64>> {
     let missing = whole.len().checked_sub(part.len());
     let missing = missing.filter(|_| broadcast(whole, part).is_ok_and(|dims| dims == whole));
     let Some(missing) = missing else {
@@ -127,18 +117,17 @@ pub(in crate::operators) fn repeated_axes(
 }
 
 /// Returns the left operand of a product as matrices: a vector is a row.
-pub(in crate::operators) fn rows<'v>(_: &Composed<'_>, tensor: &TensorRef<'v>) -> Result<TensorRef<'v>> {
+fn rows<'v>(tensor: &TensorRef<'v>) -> Result<TensorRef<'v>> {
     if is_vector(tensor) { inserted(tensor, 0) } else { Ok(tensor.clone()) }
 }
 
 /// Returns the right operand of a product as matrices: a vector is a column.
-pub(in crate::operators) fn columns<'v>(_: &Composed<'_>, tensor: &TensorRef<'v>) -> Result<TensorRef<'v>> {
+fn columns<'v>(tensor: &TensorRef<'v>) -> Result<TensorRef<'v>> {
     if is_vector(tensor) { inserted(tensor, 1) } else { Ok(tensor.clone()) }
 }
 
 /// Returns a product as matrices, which has no dimension for an operand that is a vector.
-pub(in crate::operators) fn product_of<'v>(
-    composed: &Composed<'_>,
+fn product_of<'v>(
     product: &TensorRef<'v>,
     left: &TensorRef<'_>,
     right: &TensorRef<'_>,
@@ -146,7 +135,7 @@ pub(in crate::operators) fn product_of<'v>(
     let rank = product.dims().len();
     // A product of two vectors may have one dimension instead of none.
     let product = match is_vector(left) && is_vector(right) {
-        true => scalar(composed, product)?,
+        true => reshaped(product, &[])?,
         false => product.clone(),
     };
     let with_row = match (is_vector(left), is_vector(right)) {
@@ -161,11 +150,7 @@ pub(in crate::operators) fn product_of<'v>(
 }
 
 /// Returns columns without their dimension of length one, if the operand was a vector.
-pub(in crate::operators) fn column_of<'v>(
-    _: &Composed<'_>,
-    columns: &TensorRef<'v>,
-    operand: &TensorRef<'_>,
-) -> Result<TensorRef<'v>> {
+fn column_of<'v>(columns: &TensorRef<'v>, operand: &TensorRef<'_>) -> Result<TensorRef<'v>> {
     let rank = columns.dims().len();
     match is_vector(operand) && columns.dims().last() == Some(&1) {
         true => view(columns, &columns.dims()[..rank - 1], &columns.strides()[..rank - 1]),
@@ -173,47 +158,21 @@ pub(in crate::operators) fn column_of<'v>(
     }
 }
 
-/// Returns true if the matrices of an operand are transposed. A vector never is.
-pub(in crate::operators) fn is_swapped(_: &Composed<'_>, tensor: &TensorRef<'_>, flag: bool) -> Result<bool> {
-    Ok(flag && !is_vector(tensor))
-}
-
-/// Returns one of two tensors.
-pub(in crate::operators) fn either<'v>(
-    _: &Composed<'_>,
-    condition: &bool,
-    then: &TensorRef<'v>,
-    otherwise: &TensorRef<'v>,
-) -> Result<TensorRef<'v>> {
-    Ok(if *condition { then.clone() } else { otherwise.clone() })
-}
-
-/// Returns true if both flags are.
-pub(in crate::operators) fn and(_: &Composed<'_>, one: &bool, other: &bool) -> Result<bool> {
-    Ok(*one && *other)
-}
-
-/// Returns true if the first flag is true or the other one is not.
-pub(in crate::operators) fn or_not(_: &Composed<'_>, one: &bool, other: &bool) -> Result<bool> {
-    Ok(*one || !*other)
-}
-
 /// Returns the shape of a product of matrices.
-pub(in crate::operators) fn product(
-    _: &Composed<'_>,
-    left: &impl Shaped,
-    right: &impl Shaped,
-    transpose_left: &bool,
-    transpose_right: &bool,
+fn product(
+    left: &[usize],
+    right: &[usize],
+    transpose_left: bool,
+    transpose_right: bool,
 ) -> Result<Vec<usize>> {
     let (Some((left_batch, [rows, left_columns])), Some((right_batch, [right_rows, columns]))) =
-        (left.shape().split_last_chunk::<2>(), right.shape().split_last_chunk::<2>())
+        (left.split_last_chunk::<2>(), right.split_last_chunk::<2>())
     else {
         return Err(Error::invalid("a product of matrices needs operands of two dimensions"));
     };
     let mut dims = broadcast(left_batch, right_batch)?;
-    dims.push(if *transpose_left { *left_columns } else { *rows });
-    dims.push(if *transpose_right { *right_rows } else { *columns });
+    dims.push(if transpose_left { *left_columns } else { *rows });
+    dims.push(if transpose_right { *right_rows } else { *columns });
     Ok(dims)
 }
 

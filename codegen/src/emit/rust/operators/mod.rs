@@ -1,18 +1,18 @@
-//! Operators as Rust traits, one for each group, and the implementations of these traits: by the crate of kernels, by the
-//! functions of a plugin in C, and by other operators of the same device.
+//! Operators in Rust: the traits, one for each group, the list of their methods, from which macros implement the traits, the
+//! loops of formulas, and the plans of those that other operators compute.
 
-mod compositions;
 mod expression;
 mod formulas;
 mod list;
+mod plans;
 mod reductions;
 mod signature;
 mod table;
 mod traits;
 
-pub use compositions::OperatorCompositions;
 pub use formulas::Formulas;
 pub use list::OperatorList;
+pub use plans::OperatorPlans;
 pub(super) use table::groups as table;
 pub use traits::OperatorTraits;
 

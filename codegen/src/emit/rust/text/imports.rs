@@ -10,8 +10,6 @@ use quote::{format_ident, quote};
 pub struct Used {
     /// Types, constants, modules at the start of a path, and functions and macros that are called.
     names: HashSet<String>,
-    /// Methods that are called.
-    methods: HashSet<String>,
 }
 
 impl Used {
@@ -43,9 +41,7 @@ impl Used {
                     self.add(values(group.stream()))
                 }
                 TokenTree::Group(group) => self.add(group.stream()),
-                TokenTree::Ident(name) if is(before, ".") => {
-                    self.methods.extend(is_called.then(|| name.to_string()));
-                }
+                TokenTree::Ident(_) if is(before, ".") => {}
                 TokenTree::Ident(name) if !is_in_path && !is(before, "fn") => {
                     let name = name.to_string();
                     let is_path = matches!(tokens.get(index + 1), Some(TokenTree::Punct(colon))
@@ -58,11 +54,6 @@ impl Used {
                 _ => {}
             }
         }
-    }
-
-    /// Returns true if the code calls a method.
-    pub fn calls(&self, method: &str) -> bool {
-        self.methods.contains(method)
     }
 
     /// Emits the import of those names of a module that the code uses; nothing if it uses none.

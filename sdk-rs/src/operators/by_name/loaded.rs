@@ -2,11 +2,11 @@
 
 use std::ffi::CStr;
 
-use tenon::device::ffi::C_Device_st;
-use tenon::device::{DataType, Error, Result, Status};
-use tenon::operators::by_name::{Call, Calls, Packed, RawLaunch, Shape};
-use tenon::operators::{self, Launch, Operators};
-use tenon::support;
+use super::{Call, Calls, Packed, RawLaunch, Shape};
+use crate::device::ffi::C_Device_st;
+use crate::device::{DataType, Error, Result, Status};
+use crate::operators::{self, Launch, Operators};
+use crate::support;
 
 /// The reason why the operators of a plugin cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,13 @@ impl LoadedOperators {
         let Unchecked { provides, call, .. } = unsafe { calls.cast::<Unchecked>().read() };
         let provides = provides.ok_or(ReadError::NoFunction("provides"))?;
         let call = call.ok_or(ReadError::NoFunction("call"))?;
-        Ok(Self { calls: Calls { size: size_of::<Calls>(), provides, call }, plugin: plugin.to_owned() })
+        Ok(Self::new(Calls { size: size_of::<Calls>(), provides, call }, plugin))
+    }
+
+    /// Takes functions that were checked. `plugin` is the name of the plugin in messages.
+    #[must_use]
+    pub fn new(calls: Calls, plugin: &str) -> Self {
+        Self { calls, plugin: plugin.to_owned() }
     }
 
     /// Computes elements.
@@ -156,11 +162,11 @@ macro_rules! implement {
             fn $method(
                 &self,
                 launch: Launch,
-                $($output: tenon::operator_parameter!($written),)*
-                $($input: tenon::operator_parameter!($read),)*
-                $($attribute: tenon::operator_parameter!($kind),)*
+                $($output: crate::operator_parameter!($written),)*
+                $($input: crate::operator_parameter!($read),)*
+                $($attribute: crate::operator_parameter!($kind),)*
                 $($($random: i64,)*)?
-            ) -> tenon::operator_result!($work) {
+            ) -> crate::operator_result!($work) {
                 let mut packed = Packed::default();
                 $(packed.push($output);)*
                 $(packed.push($input);)*
@@ -201,4 +207,4 @@ const fn c_name(name: &str) -> &CStr {
     }
 }
 
-tenon::operator_methods!(implement);
+operator_methods!(implement);

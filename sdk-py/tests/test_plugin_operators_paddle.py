@@ -1,4 +1,6 @@
-"""One plugin in C with operators of its own: PaddlePaddle and `tenon.ops` call the same functions."""
+"""Plugins with operators of their own, in the environment that has built them: PaddlePaddle and `tenon.ops` call the same
+functions, and operators that a plugin lacks are composed of others.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,19 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import tenon
 from tenon import ops
 
-PLUGIN = Path(os.environ["TENON_EXAMPLES"]) / "c_operators" / "libc_operators.so"
-"""`examples/c-operators`, which `cargo xtask test` has built."""
+EXAMPLES = Path(os.environ["TENON_EXAMPLES"])
+"""The folder of the plugins that `cargo xtask test` has built."""
+
+PLUGIN = EXAMPLES / "c_operators" / "libc_operators.so"
+"""`examples/c-operators`."""
+
+PRIMITIVES = EXAMPLES / "primitives" / "libexample_rust_primitives.so"
+"""`examples/rust-primitives`."""
 
 PROGRAM = """
 import json, sys
@@ -80,3 +89,31 @@ def test_paddle_and_tenon_call_the_same_plugin() -> None:
     expected = reference(padded, weight.astype(np.float64), strides, dilations, groups)
     np.testing.assert_allclose(conv.tolist(), expected, rtol=1e-4, atol=1e-5)
     assert of_paddle == [silu.tolist(), conv.tolist()], "the same functions give the same bits"
+
+
+def test_operators_that_a_plugin_lacks_are_composed() -> None:
+    device = tenon.load_plugin(PRIMITIVES).device(0)
+    values = np.linspace(-3, 3, 12).reshape(3, 4).astype(np.float32)
+    x = tenon.array(values.tolist(), dtype="float32", device=device)
+    for name in ["silu", "relu6", "softmax", "layer_norm"]:
+        assert ops.supported(name, "float32", device), name
+    assert not ops.supported("gelu", "float32", device), "it needs `erf`"
+    assert not ops.supported("silu", "float64", device), "the device computes float32 only"
+    wide = values.astype(np.float64)
+    power = np.exp(wide - wide.max(-1, keepdims=True))
+    expected = {
+        "silu": wide / (1 + np.exp(-wide)),
+        "relu6": np.clip(wide, 0, 6),
+        "tanh_shrink": wide - np.tanh(wide),
+        "softmax": power / power.sum(-1, keepdims=True),
+    }
+    stream = device.create_stream()
+    for name, result in expected.items():
+        for on in (None, stream):
+            out = getattr(ops, name)(x, stream=on)
+            device.synchronize()
+            assert out.device == device
+            np.testing.assert_allclose(out.tolist(), result, rtol=1e-5, atol=1e-6, err_msg=name)
+    stream.close()
+    with pytest.raises(NotImplementedError, match="no operator `gelu`"):
+        ops.gelu(x)
