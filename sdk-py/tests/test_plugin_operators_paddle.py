@@ -1,5 +1,6 @@
-"""Plugins with operators of their own, in the environment that has built them: PaddlePaddle and `tenon.ops` call the same
-functions, and operators that a plugin lacks are composed of others.
+"""Plugins with operators of their own, in an environment with PaddlePaddle.
+
+PaddlePaddle and `tenon.ops` call the same functions, and operators that a plugin lacks are composed of others.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,15 +45,17 @@ print(json.dumps([silu.tolist(), conv.tolist()]))
 """
 
 
-def reference(x: np.ndarray, weight: np.ndarray, strides: list[int], dilations: list[int], groups: int) -> np.ndarray:
+def reference(
+    x: np.ndarray[Any, Any], weight: np.ndarray[Any, Any], strides: list[int], dilations: list[int], groups: int
+) -> np.ndarray[Any, Any]:
     """Convolves a padded image in float64."""
     count, channels = weight.shape[0] // groups, weight.shape[1]
     spans = [(weight.shape[2 + i] - 1) * dilations[i] + 1 for i in range(2)]
     rows, columns = ((x.shape[2 + i] - spans[i]) // strides[i] + 1 for i in range(2))
     out = np.zeros((x.shape[0], weight.shape[0], rows, columns))
     for index in np.ndindex(*out.shape):
-        n, filter, row, column = index
-        first = filter // count * channels
+        n, kernel, row, column = index
+        first = kernel // count * channels
         top, left = row * strides[0], column * strides[1]
         window = x[
             n,
@@ -59,7 +63,7 @@ def reference(x: np.ndarray, weight: np.ndarray, strides: list[int], dilations: 
             top : top + spans[0] : dilations[0],
             left : left + spans[1] : dilations[1],
         ]
-        out[index] = (window * weight[filter]).sum()
+        out[index] = (window * weight[kernel]).sum()
     return out
 
 

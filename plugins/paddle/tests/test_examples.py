@@ -87,7 +87,10 @@ print("done")
 
 @pytest.mark.parametrize(
     ("folder", "device", "further"),
-    [("operators", "my_npu", []), ("c_operators", "c_npu", ["conv2d", "conv3d", "depthwise_conv2d", "silu"])],
+    [
+        ("operators", "my_npu", []),
+        ("c_operators", "c_npu", ["conv2d", "conv3d", "depthwise_conv2d", "silu"]),
+    ],
 )
 def test_example_has_operators_of_its_own(folder: str, device: str, further: list[str]) -> None:
     """The host cannot access its memory; other operators run on Paddle's CPU."""

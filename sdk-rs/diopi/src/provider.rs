@@ -1,7 +1,9 @@
 //! The device of a library, and its operators.
 
+use std::sync::OnceLock;
+
 use tenon::device::{DataType, Device, Plugin};
-use tenon::operators::Operators;
+use tenon::operators::{Compositions, Operators};
 
 /// A device with its operators, as a library for hosts of DIOPI.
 #[allow(missing_debug_implementations, reason = "it consists of functions")]
@@ -10,6 +12,7 @@ pub struct Library {
     pub(crate) version: &'static str,
     pub(crate) device: &'static dyn Device,
     pub(crate) operators: &'static dyn Operators,
+    compositions: OnceLock<Compositions>,
 }
 
 impl Library {
@@ -41,12 +44,18 @@ impl Library {
             version: "",
             device: Box::leak(Box::new(D::whole())),
             operators,
+            compositions: OnceLock::new(),
         }
     }
 
-    /// Returns true if the device has all of the methods for an element type.
-    pub(crate) fn provides(&self, methods: &[&str], ty: DataType) -> bool {
-        methods.iter().all(|method| self.operators.provides(method, ty))
+    /// Returns the methods that are composed of those of the device.
+    pub(crate) fn compositions(&self) -> &Compositions {
+        self.compositions.get_or_init(|| Compositions::of(self.operators))
+    }
+
+    /// Returns true if the device has a method for an element type, or if it is composed of others.
+    pub(crate) fn provides(&self, method: &str, ty: DataType) -> bool {
+        self.operators.provides(method, ty) || self.compositions().has(method, ty)
     }
 }
 

@@ -5,7 +5,9 @@ use std::cell::Cell;
 
 use smallvec::SmallVec;
 use tenon::device::{DataType, Error, Result, Status, Stream};
-use tenon::operators::{Launch, Operators, TensorMut, TensorRef, broadcast, contiguous_strides};
+use tenon::operators::{
+    Composed, Launch, Operators, Temporaries, TensorMut, TensorRef, broadcast, contiguous_strides,
+};
 
 use super::list::{dimensions, missing};
 use super::method::{BOOL, COMPLEX, FLOAT, INTEGER, Method};
@@ -46,6 +48,17 @@ impl std::fmt::Debug for Call {
 /// Creates an error for a sparse tensor in another form than compressed rows.
 fn not_in_rows(name: &str) -> Error {
     unsupported(format!("`{name}` is sparse in another form than compressed rows, which is not implemented"))
+}
+
+/// The host frees temporary tensors when the context ends, after the work on its stream.
+impl Temporaries for Call {
+    fn temporary(&self, ty: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
+        Self::temporary(self, ty, dims)?.as_output()
+    }
+
+    fn constant(&self, ty: DataType, value: f64) -> Result<TensorRef<'_>> {
+        self.scalar(Number::Float(value), ty).map(|tensor| tensor.elements().clone())
+    }
 }
 
 /// Runs the body of a computed function, and reports its errors to the host. A panic becomes an error.
@@ -217,7 +230,11 @@ impl Call {
     ) -> Result<()> {
         self.expect_dense()?;
         method.check(self.library, ty)?;
-        work(self.library.operators, self.launch)
+        let compositions = self.library.compositions();
+        if compositions.is_empty() {
+            return work(self.library.operators, self.launch);
+        }
+        work(&Composed::new(self.library.operators, compositions, self), self.launch)
     }
 
     /// Computes a formula of some operands, which are converted to their common type and broadcast.

@@ -44,7 +44,7 @@ impl Method {
 
     /// Returns an error unless the device supports the method for the given type.
     pub(super) fn check(&self, library: &Library, ty: DataType) -> Result<()> {
-        match self.takes(ty) && library.provides(&[self.name], ty) {
+        match self.takes(ty) && library.provides(self.name, ty) {
             true => Ok(()),
             false => Err(unsupported(format!("`{}` is not implemented for {ty:?}", self.name))),
         }
