@@ -5,6 +5,7 @@ mod diopi;
 mod docs;
 mod failure;
 mod fuzz;
+mod lines;
 mod notices;
 mod packages;
 mod paddle;
@@ -55,6 +56,8 @@ enum Task {
     Python,
     /// Build the wheels of the Python SDK and of the PaddlePaddle plugin in `dist/`
     Wheel(sdk::wheel::Options),
+    /// Count the generated lines by folder, and the lines of Rust that are written by hand
+    Lines(lines::Options),
     /// Write the licence notices of all linked crates to `THIRD-PARTY.txt`
     Notices,
     /// Train LeNet and a small Transformer on the plugin's device and on PaddlePaddle's CPU
@@ -94,6 +97,7 @@ fn main() -> Result<ExitCode> {
         Task::Install(options) => sdk::install::run(&options),
         Task::Python => sdk::python::test(true),
         Task::Wheel(options) => sdk::wheel::run(&options),
+        Task::Lines(options) => lines::run(&options),
         Task::Notices => notices::run(),
         Task::Demo(options) => paddle::demo(&options),
         Task::Coverage(options) => paddle::coverage(&options),
