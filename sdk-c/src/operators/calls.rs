@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
-use tenon::device::ffi::C_Device_st;
 use tenon::device::{DataType, DeviceId, Error, Status, Stream};
-use tenon::operators::by_name::{Argument, Call, Calls, RawLaunch, SYMBOL, Shape};
+use tenon::operators::Launch;
+use tenon::operators::by_name::{Argument, Calls, SYMBOL, Shape};
 use tenon::support::guard;
 
 use super::composed::ComposedOperators;
@@ -89,39 +89,19 @@ pub(super) unsafe fn call(
     stream: Stream,
     request: Request<'_>,
 ) -> tenon::device::Result<()> {
-    let mut device = C_Device_st { id: device.0 };
-    let mut message = [0_u8; MESSAGE_SIZE];
-    let launch = RawLaunch {
-        device: &raw mut device,
-        stream: stream.as_raw(),
-        message: message.as_mut_ptr().cast(),
-        message_size: message.len(),
-    };
-    let call = Call {
-        size: size_of::<Call>(),
-        method: request.method.as_ptr(),
-        launch: &raw const launch,
-        arguments: request.arguments.as_ptr(),
-        count: request.arguments.len(),
-        shape: request.shape,
-    };
+    let launch = Launch { device, stream };
     // SAFETY: the caller's promise.
-    let status = unsafe { (calls.call)(&raw const call) };
-    if status == Status::SUCCESS {
-        return Ok(());
-    }
-    let said = CStr::from_bytes_until_nul(&message).unwrap_or_default().to_string_lossy();
-    let method = request.method.to_string_lossy();
-    Err(match said.is_empty() {
-        true => {
-            Error::from_plugin(status, format!("the operator `{method}` failed with the status {status:?}"))
-        }
-        false => Error::from_plugin(status, format!("the operator `{method}`: {said}")),
+    let called = unsafe { calls.run(request.method, launch, request.arguments, request.shape) };
+    called.map_err(|error| {
+        let (method, status) = (request.method.to_string_lossy(), error.status);
+        let message = if error.message.is_empty() {
+            format!("the operator `{method}` failed with the status {status:?}")
+        } else {
+            format!("the operator `{method}`: {}", error.message)
+        };
+        Error::from_plugin(status, message)
     })
 }
-
-/// The bytes that a plugin has for its message.
-const MESSAGE_SIZE: usize = 512;
 
 /// Returns the failure for an error of an operator. Its status says who is wrong: the caller or the device.
 pub(super) fn failure(error: Error) -> Failure {

@@ -14,6 +14,7 @@ mod entry;
 mod loaded;
 mod methods;
 mod packed;
+mod run;
 mod serve;
 
 use std::ffi::{c_char, c_void};

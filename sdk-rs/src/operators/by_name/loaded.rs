@@ -2,8 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::{Call, Calls, Packed, RawLaunch, Shape};
-use crate::device::ffi::C_Device_st;
+use super::{Call, Calls, Packed, Shape};
 use crate::device::{DataType, Error, Result, Status};
 use crate::operators::{self, Launch, Operators};
 use crate::support;
@@ -102,42 +101,17 @@ impl LoadedOperators {
     }
 
     fn call(&self, method: &CStr, launch: Launch, packed: &Packed<'_>, shape: *mut Shape) -> Result<()> {
-        let mut device = C_Device_st { id: launch.device.0 };
-        let mut message = [0_u8; MESSAGE_SIZE];
-        let launch = RawLaunch {
-            device: &raw mut device,
-            stream: launch.stream.as_raw(),
-            message: message.as_mut_ptr().cast(),
-            message_size: message.len(),
-        };
-        let arguments = packed.arguments();
-        let call = Call {
-            size: size_of::<Call>(),
-            method: method.as_ptr(),
-            launch: &raw const launch,
-            arguments: arguments.as_ptr(),
-            count: arguments.len(),
-            shape,
-        };
-        // SAFETY: the pointers are those of the values above, which outlive the call.
-        let called = || unsafe { (self.calls.call)(&raw const call) };
-        let status = support::guard(Some(&self.plugin), "tenon_operator_calls", called);
-        if status == Status::SUCCESS {
-            return Ok(());
-        }
-        Err(match CStr::from_bytes_until_nul(&message) {
-            Ok(text) if !text.is_empty() => Error::from_plugin(status, text.to_string_lossy().into_owned()),
-            Ok(_) => {
-                let method = method.to_string_lossy();
-                Error::from_plugin(status, format!("`{method}` returned the status `{status:?}`"))
+        // SAFETY: the arguments and the place of the shape are values that outlive the call.
+        let called = || unsafe { self.calls.run(method, launch, packed.arguments(), shape) };
+        support::guard(Some(&self.plugin), "tenon_operator_calls", called).map_err(|error| {
+            if !error.message.is_empty() {
+                return error;
             }
-            Err(_) => Error::from_plugin(status, String::from_utf8_lossy(&message).into_owned()),
+            let (method, status) = (method.to_string_lossy(), error.status);
+            Error::from_plugin(status, format!("`{method}` returned the status `{status:?}`"))
         })
     }
 }
-
-/// The bytes that a function has for its message.
-const MESSAGE_SIZE: usize = 512;
 
 impl Operators for LoadedOperators {
     fn provides(&self, method: &str, ty: DataType) -> bool {
