@@ -22,6 +22,7 @@ const ASCEND: &str = "libascendcl.so";
 const ASCEND_RUNTIME: &str = "libacl_rt.so";
 /// The library name that hosts of DIOPI load.
 const DIOPI: &str = "libdiopi_impl.so";
+const CPU_OPERATORS: &str = "libtenon_cpu_operators.so";
 
 /// Options of `cargo xtask install`.
 #[derive(Args)]
@@ -98,6 +99,7 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
     tree.copy(&built.archive, "lib/libtenon.a")?;
     tree.copy(&built.diopi, &format!("lib/{DIOPI}"))?;
     tree.copy(&built.operators, "lib/libtenon_c_operators.a")?;
+    tree.copy(&built.cpu_operators, &format!("lib/{CPU_OPERATORS}"))?;
 
     for (template, to) in [
         ("tenon.pc.in", "lib/pkgconfig/tenon.pc"),
@@ -134,6 +136,8 @@ struct Built {
     diopi: PathBuf,
     /// The static library with the operators of plugins in C.
     operators: PathBuf,
+    /// The operators of the built-in device.
+    cpu_operators: PathBuf,
     /// The linker flags that the static library needs: `-lpthread -ldl …`.
     static_libraries: String,
 }
@@ -144,7 +148,14 @@ fn build(profile: Profile) -> Result<Built, Failure> {
         Profile::Debug => ("debug", &[]),
     };
     let folder = project::target().join(name);
-    let packages = ["tenon-sdk-c", "tenon-static", "tenon-ascendcl", "tenon-diopi-cpu", "tenon-c-operators"];
+    let packages = [
+        "tenon-sdk-c",
+        "tenon-static",
+        "tenon-ascendcl",
+        "tenon-diopi-cpu",
+        "tenon-c-operators",
+        "tenon-cpu-operators",
+    ];
     packages::build(&packages).args(flags).run()?;
     let printed = static_libraries(&folder)?;
     Ok(Built {
@@ -153,6 +164,7 @@ fn build(profile: Profile) -> Result<Built, Failure> {
         ascend: folder.join(ASCEND),
         diopi: folder.join(DIOPI),
         operators: folder.join("libtenon_c_operators.a"),
+        cpu_operators: folder.join(CPU_OPERATORS),
         static_libraries: printed.trim().to_owned(),
     })
 }
