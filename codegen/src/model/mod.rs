@@ -15,6 +15,7 @@ mod param;
 mod prose;
 mod python;
 mod query;
+mod refusal;
 mod table;
 mod types;
 

@@ -2,9 +2,9 @@
 
 use super::{
     Availability, ComputeKind, Direction, EnumValue, Extension, Extent, Form, Function, FunctionId, Group,
-    GroupId, HandOver, HandleForm, Interface, InterfaceKind, Length, Meaning, Need, OutputPlace, Outputs,
-    OwnedTable, Param, ParamId, PlaceKind, Places, Plugin, Release, ReleaseId, ResultKind, Role, Spec,
-    StatusValue, Table, Ty, Type, TypeId, TypeKind,
+    GroupId, HandOver, HandleForm, Interface, InterfaceId, InterfaceKind, Length, Meaning, Need, OutputPlace,
+    Outputs, OwnedTable, Param, ParamId, PlaceKind, Places, Plugin, Release, ReleaseId, ResultKind, Role,
+    Spec, StatusValue, Table, Ty, Type, TypeId, TypeKind,
 };
 use crate::grammar::outputs::OutputKind;
 use crate::source::{At, Span};
@@ -13,6 +13,13 @@ impl Spec {
     /// Returns the type with an id.
     pub fn ty(&self, id: TypeId) -> &Type {
         &self.interfaces[id.interface.0].types[id.index]
+    }
+
+    /// Returns the types of all interfaces.
+    pub fn type_ids(&self) -> impl Iterator<Item = TypeId> {
+        self.interfaces.iter().enumerate().flat_map(|(interface, of)| {
+            (0..of.types.len()).map(move |index| TypeId { interface: InterfaceId(interface), index })
+        })
     }
 
     /// Returns the kind of a described type.
@@ -45,6 +52,11 @@ impl Spec {
     pub fn const_handle_name(&self, param: &Param) -> Option<&str> {
         let (_, name) = self.handle_constness(param.ty)?;
         name.filter(|_| param.constness == Some(true))
+    }
+
+    /// Returns true if a type is a struct.
+    pub fn is_struct(&self, ty: Ty) -> bool {
+        matches!(self.kind(ty), Some(TypeKind::Struct { .. }))
     }
 
     /// Returns true if a field is of a type that C has no name for.
@@ -198,9 +210,11 @@ impl Interface {
         }
     }
 
-    /// Returns the functions that an implementation can have: all except those of error objects.
+    /// Returns the functions that an implementation can have: all except those of error objects, and those that the
+    /// library refuses.
     pub fn methods(&self) -> impl Iterator<Item = &Function> {
-        self.function_ids().filter(|(id, _)| !self.is_of_errors(*id)).map(|(_, function)| function)
+        let functions = self.function_ids().filter(|(id, _)| !self.is_of_errors(*id));
+        functions.map(|(_, function)| function).filter(|function| self.refusal(function).is_none())
     }
 
     /// Returns true if a function belongs to error objects. Generated code implements these functions itself.
@@ -219,7 +233,7 @@ impl Interface {
             return Vec::new();
         }
         let groups = self.groups.iter().enumerate().map(|(index, group)| (GroupId(index), group));
-        let groups: Vec<_> = groups.filter(|(id, _)| self.in_group(*id).next().is_some()).collect();
+        let groups: Vec<_> = groups.filter(|(id, _)| self.methods_in(*id).next().is_some()).collect();
         if groups.len() > 1 { groups } else { Vec::new() }
     }
 
@@ -231,7 +245,7 @@ impl Interface {
     /// Returns the name of the trait that has a method: the trait of its group, if groups have traits.
     pub fn trait_with(&self, function: &Function) -> String {
         let is_in_groups = matches!(self.kind, InterfaceKind::Export)
-            && self.functions.iter().any(|other| other.group != function.group);
+            && self.methods().any(|other| other.group != function.group);
         if is_in_groups { self.group_trait(&self.groups[function.group.0]) } else { self.trait_name.clone() }
     }
 
@@ -429,6 +443,11 @@ impl Param {
     /// Returns true if it is a result of the function, and not memory of the caller that the function writes to.
     pub fn is_output(&self) -> bool {
         self.dir == Direction::Out && !self.is_status && !self.is_caller_memory()
+    }
+
+    /// Returns true if the ABI passes the value itself, and not its address.
+    pub fn is_by_value(&self) -> bool {
+        self.dir == Direction::In && self.length.is_none() && !self.lent && !self.by_pointer
     }
 
     /// Returns true if it is the context of a callback, which only the callback dereferences.

@@ -22,6 +22,8 @@ pub struct Type {
     pub availability: Availability,
     /// The group that describes it.
     pub group: GroupId,
+    /// True if only functions that a library refuses take it.
+    pub is_refused: bool,
     /// The spans of its keys.
     pub places: Places,
 }

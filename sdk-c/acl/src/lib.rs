@@ -14,7 +14,7 @@
 //!   device, are its methods.
 //!
 //! The functions of the interface are in the file `functions` of each folder: one `impl` for each group of the spec.
-//! Groups without an implementation are in `unsupported`. Dependencies have one direction: functions → `Runtime` →
+//! Functions that the spec refuses have no method: the library answers them. Dependencies have one direction: functions → `Runtime` →
 //! subsystems → `state` → `wait` and `shared`.
 //!
 //! Handles are looked up in tables and never dereferenced (`state::handles`). A device is open while a lease of it
@@ -39,7 +39,6 @@ mod runtime;
 mod shared;
 mod state;
 mod stream;
-mod unsupported;
 mod virtual_memory;
 mod wait;
 

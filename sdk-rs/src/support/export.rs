@@ -44,6 +44,37 @@ pub fn call_export_value<S: StatusCode, T>(
     yielded
 }
 
+/// Returns a body that only refuses. All refusals of an interface have this one body.
+pub fn refusal<S: StatusCode, T>(status: S, message: &'static str) -> impl FnOnce() -> Result<T, Error<S>> {
+    move || Err(Error::new(status, message))
+}
+
+/// Defines a function for each declaration, which returns the status and keeps the message of the declaration. A function
+/// without a status returns the value after the message.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! refuse_functions {
+    (unsafe extern $convention:literal {
+        $(
+            #[refuse($status:expr, $message:literal $(, $failure:expr)?)]
+            $(#[$attribute:meta])*
+            fn $name:ident($(_: $type:ty),* $(,)?) $(-> $result:ty)?;
+        )*
+    }) => {$(
+        #[allow(clippy::too_many_arguments, reason = "the interface has that many")]
+        $(#[$attribute])*
+        pub unsafe extern $convention fn $name($(_: $type),*) $(-> $result)? {
+            $crate::refuse_functions!(@call stringify!($name), $status, $message $(, $failure)?)
+        }
+    )*};
+    (@call $name:expr, $status:expr, $message:literal) => {
+        super::api::call($name, $crate::support::refusal($status, $message))
+    };
+    (@call $name:expr, $status:expr, $message:literal, $failure:expr) => {
+        super::api::call_value($name, $failure, $crate::support::refusal($status, $message))
+    };
+}
+
 #[cold]
 fn keep_failure(last: &'static LocalKey<LastFailure>, code: i32) {
     let message = last_error(|message| message.map(CStr::to_owned));

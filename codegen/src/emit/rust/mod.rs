@@ -28,7 +28,7 @@ pub use table::trait_table::{SlotFilled, TraitEntry, TraitFunction, TraitTable, 
 
 use self::library::c_api;
 use self::table::trait_table;
-use self::text::{comments, file};
+use self::text::{comments, file, list};
 use super::c::tally;
 use super::emitter::{EmitError, Emitter, Job};
 use crate::grammar::outputs::{self, OutputKind};
@@ -54,7 +54,7 @@ pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
 /// They expand in a module whose parent has the interface as `api`, and a function `instance` that returns the
 /// implementation.
 pub fn expand_exports(spec: &Spec, interface: &Interface) -> TokenStream {
-    comments::remove(parts::exports(Context { spec, interface }).flat())
+    list::expand(comments::remove(parts::exports(Context { spec, interface }).flat()))
 }
 
 /// The module of each interface.

@@ -134,7 +134,7 @@ pub fn number(value: u64) -> Literal {
 pub fn part(context: Context, group: &Group) -> String {
     let used = context.interface.uses.iter().map(|id| &context.spec.interfaces[id.0].name.value);
     match group.name.as_str() {
-        name if ["ffi", "mod"].contains(&name) || used.into_iter().any(|used| used == name) => {
+        name if ["ffi", "mod", "refused"].contains(&name) || used.into_iter().any(|used| used == name) => {
             format!("{name}_group")
         }
         name => name.to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use crate::emit::rust::library::{export, forwarder, import};
+use crate::emit::rust::library::{export, forwarder, import, refusal};
 use crate::emit::rust::method::{fallback, thunk, traits};
 use crate::emit::rust::table::{
     forward, functions, layer, loaded, plugin, raw_call, reflection, repeat, signature,
@@ -187,7 +187,10 @@ pub(super) fn interface(context: Context) -> Module {
         InterfaceKind::Export if !interface.trait_groups().is_empty() => {
             for (id, group) in groups(interface) {
                 let (types, methods) = (declarations::of_group(context, id), methods(context, id));
-                module.push(&names::part(context, group), quote! { #types #methods });
+                let content = quote! { #types #methods };
+                if !content.is_empty() {
+                    module.push(&names::part(context, group), content);
+                }
             }
             let (sum, failures) = (traits::sum(context), export::failures(context));
             module.root.extend(quote! { #sum #failures });
@@ -234,14 +237,19 @@ pub(super) fn exports(context: Context) -> Module {
     if forwarder::is_forwarded(context) {
         root.extend(forwarder::addresses(context));
     }
-    by_group(context, root, export::functions)
+    let mut module = by_group(context, root, export::functions);
+    let refused = refusal::list(context);
+    if !refused.is_empty() {
+        let summary = quote! { #[doc = " The functions that the library refuses, each with its reason."] };
+        module.push_module(refusal::MODULE, (summary, refused));
+    }
+    module
 }
 
 /// Assembles the functions that forward to the exported functions of another library.
 pub(super) fn forwarders(context: Context) -> Module {
     let list = forwarder::list(context);
-    let names = names_of_api(context);
-    let imports = Used::by(&list).import_of(quote!(super::api), names.iter().map(String::as_str));
+    let imports = Used::by(&list).import(quote!(super::api), &["ffi"]);
     Module::of(quote! { #imports #list })
 }
 
@@ -253,7 +261,7 @@ fn by_group(context: Context, root: TokenStream, functions: fn(Context, GroupId)
     };
     let mut module = Module { of_one, of_api: names_of_api(context), ..Module::of(root) };
     for (id, group) in groups(context.interface) {
-        if context.interface.in_group(id).next().is_some() {
+        if context.interface.methods_in(id).next().is_some() {
             module.push_module(&names::part(context, group), (TokenStream::new(), functions(context, id)));
         }
     }
@@ -265,7 +273,7 @@ fn groups(interface: &Interface) -> impl Iterator<Item = (GroupId, &Group)> {
 }
 
 fn methods(context: Context, id: GroupId) -> TokenStream {
-    match context.interface.in_group(id).next() {
+    match context.interface.methods_in(id).next() {
         Some(_) => traits::of_group(context, id),
         None => TokenStream::new(),
     }
@@ -274,7 +282,7 @@ fn methods(context: Context, id: GroupId) -> TokenStream {
 /// Returns the names of an interface that its exported functions may use.
 fn names_of_api(context: Context) -> BTreeSet<String> {
     let interface = context.interface;
-    let types = interface.types.iter().map(|ty| names::symbol(&ty.name.value));
+    let types = interface.implemented_types().map(|ty| names::symbol(&ty.name.value));
     let traits =
         interface.trait_groups().into_iter().map(|(_, group)| names::symbol(&interface.group_trait(group)));
     let modules = interface.uses.iter().map(|id| context.spec.interfaces[id.0].ident());

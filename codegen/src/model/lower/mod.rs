@@ -145,6 +145,7 @@ impl Lowerer<'_> {
             place_fields(&mut spec);
             decide_forms(&mut spec);
         }
+        super::refusal::mark_types(&mut spec);
         self.computations(&mut spec, trees);
         spec
     }

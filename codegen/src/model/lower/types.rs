@@ -60,6 +60,7 @@ impl Lowerer<'_> {
             compute: node.text_of("compute").and_then(ComputeKind::of),
             availability: self.availability(scope, node),
             group,
+            is_refused: false,
             places: Places::of(name(node).span, node),
         }
     }

@@ -3,40 +3,10 @@
 use core::mem;
 use core::ffi::{c_char, c_void};
 use super::{
-    AclError, AicoreErrorType, BinaryLoadOptionType, CmoType, CntNotifyRecordMode,
-    CntNotifyWaitMode, DataType, DeviceState, DeviceTaskAbortStage,
-    DumpTensorAddressType, DumpTensorPlacement, DumpTensorType, EngineType, ErrorType,
-    LaunchKernelAttrId, MallocAttrType, MemAccessFlags, MemAllocationType, MemAttr,
-    MemHandleType, MemLocationType, MemManagedLocationType, RandomNumFuncType,
-    RiCondTaskType, StreamState, UpdateTaskAttrId, ffi,
-};
-
-/// The version of a package; each member is zero-terminated text.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclCANNPackageVersion {
-    /// All of it.
-    pub version: [c_char; 128],
-    /// The first number.
-    pub major_version: [c_char; 64],
-    /// The second number.
-    pub minor_version: [c_char; 64],
-    /// The number of the release.
-    pub release_version: [c_char; 64],
-    /// The number of the patch.
-    pub patch_version: [c_char; 64],
-    /// Reserved; zero.
-    pub reserved: [c_char; 128],
-}
-
-const _: () = {
-    assert!(size_of:: < aclCANNPackageVersion > () == 512);
-    assert!(mem::offset_of!(aclCANNPackageVersion, version) == 0);
-    assert!(mem::offset_of!(aclCANNPackageVersion, major_version) == 128);
-    assert!(mem::offset_of!(aclCANNPackageVersion, minor_version) == 192);
-    assert!(mem::offset_of!(aclCANNPackageVersion, release_version) == 256);
-    assert!(mem::offset_of!(aclCANNPackageVersion, patch_version) == 320);
-    assert!(mem::offset_of!(aclCANNPackageVersion, reserved) == 384);
+    AclError, AicoreErrorType, CmoType, CntNotifyRecordMode, CntNotifyWaitMode,
+    DeviceState, DeviceTaskAbortStage, ErrorType, MallocAttrType, MemAccessFlags,
+    MemAllocationType, MemAttr, MemHandleType, MemLocationType, MemManagedLocationType,
+    RiCondTaskType, StreamState, ffi,
 };
 
 /// Utilisation of a device.
@@ -468,224 +438,6 @@ const _: () = {
     assert!(mem::offset_of!(aclrtBarrierTaskInfo, cmo_info) == 8);
 };
 
-/// A parameter of a random distribution.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtRandomParaInfo {
-    /// 0 if the number is here, 1 if it is at an address in device memory.
-    pub is_addr: u8,
-    /// The number, or the address.
-    pub value_or_addr: [u8; 8],
-    /// The length in bytes.
-    pub size: u8,
-    /// Reserved; 0.
-    pub rsv: [u8; 6],
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtRandomParaInfo > () == 16);
-    assert!(mem::offset_of!(aclrtRandomParaInfo, is_addr) == 0);
-    assert!(mem::offset_of!(aclrtRandomParaInfo, value_or_addr) == 1);
-    assert!(mem::offset_of!(aclrtRandomParaInfo, size) == 9);
-    assert!(mem::offset_of!(aclrtRandomParaInfo, rsv) == 10);
-};
-
-/// Parameters of a dropout bit mask.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtDropoutBitmaskInfo {
-    /// The share of bits; the spelling is the interface's.
-    pub dropout_ration: ffi::aclrtRandomParaInfo,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtDropoutBitmaskInfo > () == 16);
-    assert!(mem::offset_of!(aclrtDropoutBitmaskInfo, dropout_ration) == 0);
-};
-
-/// Parameters of a uniform distribution.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtUniformDisInfo {
-    /// The least.
-    pub min: ffi::aclrtRandomParaInfo,
-    /// The most.
-    pub max: ffi::aclrtRandomParaInfo,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtUniformDisInfo > () == 32);
-    assert!(mem::offset_of!(aclrtUniformDisInfo, min) == 0);
-    assert!(mem::offset_of!(aclrtUniformDisInfo, max) == 16);
-};
-
-/// Parameters of a normal distribution.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtNormalDisInfo {
-    /// The mean.
-    pub mean: ffi::aclrtRandomParaInfo,
-    /// The standard deviation.
-    pub stddev: ffi::aclrtRandomParaInfo,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtNormalDisInfo > () == 32);
-    assert!(mem::offset_of!(aclrtNormalDisInfo, mean) == 0);
-    assert!(mem::offset_of!(aclrtNormalDisInfo, stddev) == 16);
-};
-
-/// The parameters of a distribution; the distribution selects the member.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub union aclrtRandomNumParam {
-    /// Of `dropout_bitmask`.
-    pub dropout_bitmask_info: ffi::aclrtDropoutBitmaskInfo,
-    /// Of `uniform_dis`.
-    pub uniform_dis_info: ffi::aclrtUniformDisInfo,
-    /// Of `normal_dis` and `truncated_normal_dis`.
-    pub normal_dis_info: ffi::aclrtNormalDisInfo,
-}
-
-impl core::fmt::Debug for aclrtRandomNumParam {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "RandomNumParam {{ .. }}")
-    }
-}
-
-const _: () = assert!(size_of:: < aclrtRandomNumParam > () == 32);
-
-/// A random distribution and its parameters.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtRandomNumFuncParaInfo {
-    /// The kind.
-    pub func_type: RandomNumFuncType,
-    /// The parameters of the distribution.
-    pub param_info: ffi::aclrtRandomNumParam,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtRandomNumFuncParaInfo > () == 36);
-    assert!(mem::offset_of!(aclrtRandomNumFuncParaInfo, func_type) == 0);
-    assert!(mem::offset_of!(aclrtRandomNumFuncParaInfo, param_info) == 4);
-};
-
-/// A task that generates random numbers.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtRandomNumTaskInfo {
-    /// Type of the numbers.
-    pub data_type: DataType,
-    /// The distribution and its parameters.
-    pub random_num_func_para_info: ffi::aclrtRandomNumFuncParaInfo,
-    /// Room for what they depend on, in device memory.
-    pub random_para_addr: *mut c_void,
-    /// The destination of the numbers, in device memory.
-    pub random_result_addr: *mut c_void,
-    /// The address of the sequence's counter, in device memory.
-    pub random_counter_addr: *mut c_void,
-    /// The seed.
-    pub random_seed: ffi::aclrtRandomParaInfo,
-    /// The number of random numbers.
-    pub random_num: ffi::aclrtRandomParaInfo,
-    /// Reserved; 0.
-    pub rsv: [u8; 8],
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtRandomNumTaskInfo > () == 104);
-    assert!(mem::offset_of!(aclrtRandomNumTaskInfo, data_type) == 0);
-    assert!(mem::offset_of!(aclrtRandomNumTaskInfo, random_num_func_para_info) == 4);
-    assert!(mem::offset_of!(aclrtRandomNumTaskInfo, random_para_addr) == 40);
-    assert!(mem::offset_of!(aclrtRandomNumTaskInfo, random_result_addr) == 48);
-    assert!(mem::offset_of!(aclrtRandomNumTaskInfo, random_counter_addr) == 56);
-    assert!(mem::offset_of!(aclrtRandomNumTaskInfo, random_seed) == 64);
-    assert!(mem::offset_of!(aclrtRandomNumTaskInfo, random_num) == 80);
-    assert!(mem::offset_of!(aclrtRandomNumTaskInfo, rsv) == 96);
-};
-
-/// An update of a random number task.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtRandomTaskUpdateAttr {
-    /// The address of the parameters, in device memory.
-    pub src_addr: *mut c_void,
-    /// The length in bytes.
-    pub size: usize,
-    /// Reserved; 0.
-    pub rsv: [u32; 4],
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtRandomTaskUpdateAttr > () == 32);
-    assert!(mem::offset_of!(aclrtRandomTaskUpdateAttr, src_addr) == 0);
-    assert!(mem::offset_of!(aclrtRandomTaskUpdateAttr, size) == 8);
-    assert!(mem::offset_of!(aclrtRandomTaskUpdateAttr, rsv) == 16);
-};
-
-/// An update of a kernel task.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtAicAivTaskUpdateAttr {
-    /// The compiled kernels.
-    pub bin_handle: *mut c_void,
-    /// The entry address of the kernel, in device memory.
-    pub func_entry_addr: *mut c_void,
-    /// Number of blocks, in device memory.
-    pub block_dim_addr: *mut c_void,
-    /// Reserved; 0.
-    pub rsv: [u32; 4],
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtAicAivTaskUpdateAttr > () == 40);
-    assert!(mem::offset_of!(aclrtAicAivTaskUpdateAttr, bin_handle) == 0);
-    assert!(mem::offset_of!(aclrtAicAivTaskUpdateAttr, func_entry_addr) == 8);
-    assert!(mem::offset_of!(aclrtAicAivTaskUpdateAttr, block_dim_addr) == 16);
-    assert!(mem::offset_of!(aclrtAicAivTaskUpdateAttr, rsv) == 24);
-};
-
-/// An update of a task; the task type selects the member.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub union aclrtUpdateTaskAttrVal {
-    /// Of `random_task`.
-    pub random_task_attr: ffi::aclrtRandomTaskUpdateAttr,
-    /// Of `aic_aiv_task`.
-    pub aic_aiv_task_attr: ffi::aclrtAicAivTaskUpdateAttr,
-}
-
-impl core::fmt::Debug for aclrtUpdateTaskAttrVal {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "UpdateTaskAttrVal {{ .. }}")
-    }
-}
-
-const _: () = assert!(size_of:: < aclrtUpdateTaskAttrVal > () == 40);
-
-/// An update of a task and its type.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtTaskUpdateInfo {
-    /// The kind of work.
-    pub id: UpdateTaskAttrId,
-    /// The update.
-    pub val: ffi::aclrtUpdateTaskAttrVal,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtTaskUpdateInfo > () == 48);
-    assert!(mem::offset_of!(aclrtTaskUpdateInfo, id) == 0);
-    assert!(mem::offset_of!(aclrtTaskUpdateInfo, val) == 8);
-};
-
-/// A label: a jump target in a stream.
-pub type aclrtLabel = *mut c_void;
-
-/// A list of labels to jump to.
-pub type aclrtLabelList = *mut c_void;
-
 /// A record of a failure of queued work.
 #[repr(C)]
 pub struct rtExceptionInfo {
@@ -778,43 +530,6 @@ const _: () = {
     assert!(mem::offset_of!(aclrtErrorInfo, detail) == 8);
 };
 
-/// A callback for the stages of snapshots.
-pub type aclrtSnapShotCallBack = Option<
-    unsafe extern "C-unwind" fn(i32, *mut c_void) -> u32,
->;
-
-/// Parameters of taking a snapshot.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtSnapShotBackupArgs {
-    /// Reserved; 0.
-    pub backup_flags: u32,
-    /// Reserved; zero.
-    pub reserved: [c_char; 60],
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtSnapShotBackupArgs > () == 64);
-    assert!(mem::offset_of!(aclrtSnapShotBackupArgs, backup_flags) == 0);
-    assert!(mem::offset_of!(aclrtSnapShotBackupArgs, reserved) == 4);
-};
-
-/// Parameters of restoring a snapshot.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtSnapShotRestoreArgs {
-    /// Reserved; 0.
-    pub restore_flags: u32,
-    /// Reserved; zero.
-    pub reserved: [c_char; 60],
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtSnapShotRestoreArgs > () == 64);
-    assert!(mem::offset_of!(aclrtSnapShotRestoreArgs, restore_flags) == 0);
-    assert!(mem::offset_of!(aclrtSnapShotRestoreArgs, reserved) == 4);
-};
-
 /// A description of the inputs and outputs of a model.
 #[repr(C)]
 pub struct aclmdlDesc {
@@ -835,37 +550,6 @@ pub struct aclmdlConfigHandle {
 
 /// A model instance: captured work that can run repeatedly.
 pub type aclmdlRI = *mut c_void;
-
-/// The shape of an input or output.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclmdlIODims {
-    /// The zero-terminated name.
-    pub name: [c_char; 128],
-    /// Number of dimensions.
-    pub dim_count: usize,
-    /// Length of each dimension.
-    pub dims: [i64; 128],
-}
-
-const _: () = {
-    assert!(size_of:: < aclmdlIODims > () == 1160);
-    assert!(mem::offset_of!(aclmdlIODims, name) == 0);
-    assert!(mem::offset_of!(aclmdlIODims, dim_count) == 128);
-    assert!(mem::offset_of!(aclmdlIODims, dims) == 136);
-};
-
-/// A task of a model instance.
-pub type aclmdlRITask = *mut c_void;
-
-/// A group of captured tasks that are updated together.
-pub type aclrtTaskGrp = *mut c_void;
-
-/// Parameters of a captured task.
-#[repr(C)]
-pub struct aclmdlRITaskParams {
-    opaque: [u8; 0],
-}
 
 /// A condition variable of a model instance.
 pub type aclmdlRICondHandle = *mut c_void;
@@ -898,26 +582,11 @@ pub struct aclopAttr {
     opaque: [u8; 0],
 }
 
-/// A handle of a compiled operator.
-#[repr(C)]
-pub struct aclopHandle {
-    opaque: [u8; 0],
-}
-
 /// Compiled kernels in host memory.
 pub type aclrtBinary = *mut c_void;
 
-/// Compiled kernels on a device.
-pub type aclrtBinHandle = *mut c_void;
-
 /// A kernel on a device.
 pub type aclrtFuncHandle = *mut c_void;
-
-/// A list of arguments for a kernel.
-pub type aclrtArgsHandle = *mut c_void;
-
-/// A handle of an argument in a list.
-pub type aclrtParamHandle = *mut c_void;
 
 /// Information about groups of cores.
 #[repr(C)]
@@ -927,158 +596,6 @@ pub struct tagRtGroupInfo {
 
 /// Information about groups of cores.
 pub type aclrtGroupInfo = tagRtGroupInfo;
-
-/// The value of an option; the option selects the member.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub union aclrtBinaryLoadOptionValue {
-    /// Of `lazy_load`: 1 to load on first use.
-    pub is_lazy_load: u32,
-    /// Of `magic`: the format.
-    pub magic: u32,
-    /// Of `cpu_kernel_mode`: the form.
-    pub cpu_kernel_mode: i32,
-    /// Room for further options.
-    pub rsv: [u32; 4],
-}
-
-impl core::fmt::Debug for aclrtBinaryLoadOptionValue {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "BinaryLoadOptionValue {{ .. }}")
-    }
-}
-
-const _: () = assert!(size_of:: < aclrtBinaryLoadOptionValue > () == 16);
-
-/// An option for loading kernels, and its value.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtBinaryLoadOption {
-    /// The option.
-    pub r#type: BinaryLoadOptionType,
-    /// The value.
-    pub value: ffi::aclrtBinaryLoadOptionValue,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtBinaryLoadOption > () == 20);
-    assert!(mem::offset_of!(aclrtBinaryLoadOption, r#type) == 0);
-    assert!(mem::offset_of!(aclrtBinaryLoadOption, value) == 4);
-};
-
-/// Options for loading kernels.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtBinaryLoadOptions {
-    /// The options.
-    pub options: *mut ffi::aclrtBinaryLoadOption,
-    /// The number of options.
-    pub num_opt: usize,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtBinaryLoadOptions > () == 16);
-    assert!(mem::offset_of!(aclrtBinaryLoadOptions, options) == 0);
-    assert!(mem::offset_of!(aclrtBinaryLoadOptions, num_opt) == 8);
-};
-
-/// A timeout in microseconds.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtTimeoutUs {
-    /// The lower 32 bits.
-    pub timeout_low: u32,
-    /// The upper 32 bits.
-    pub timeout_high: u32,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtTimeoutUs > () == 8);
-    assert!(mem::offset_of!(aclrtTimeoutUs, timeout_low) == 0);
-    assert!(mem::offset_of!(aclrtTimeoutUs, timeout_high) == 4);
-};
-
-/// The value of an attribute of a launch; the attribute selects the member.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub union aclrtLaunchKernelAttrValue {
-    /// Of `schem_mode`.
-    pub schem_mode: u8,
-    /// Of `local_memory_size`, in bytes.
-    pub local_memory_size: u32,
-    /// Of `dyn_ubuf_size`, in bytes.
-    pub dyn_ubuf_size: u32,
-    /// Of `engine_type`.
-    pub engine_type: EngineType,
-    /// Of `blockdim_offset`.
-    pub block_dim_offset: u32,
-    /// Of `block_task_prefetch`: 1 to fetch ahead.
-    pub is_block_task_prefetch: u8,
-    /// Of `data_dump`: 1 to dump.
-    pub is_data_dump: u8,
-    /// Of `timeout`, in seconds.
-    pub timeout: u16,
-    /// Of `timeout_us`.
-    pub timeout_us: ffi::aclrtTimeoutUs,
-    /// Room for further attributes.
-    pub rsv: [u32; 4],
-}
-
-impl core::fmt::Debug for aclrtLaunchKernelAttrValue {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "LaunchKernelAttrValue {{ .. }}")
-    }
-}
-
-const _: () = assert!(size_of:: < aclrtLaunchKernelAttrValue > () == 16);
-
-/// An attribute of a launch, and its value.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtLaunchKernelAttr {
-    /// The attribute.
-    pub id: LaunchKernelAttrId,
-    /// The value.
-    pub value: ffi::aclrtLaunchKernelAttrValue,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtLaunchKernelAttr > () == 20);
-    assert!(mem::offset_of!(aclrtLaunchKernelAttr, id) == 0);
-    assert!(mem::offset_of!(aclrtLaunchKernelAttr, value) == 4);
-};
-
-/// The attributes of a launch.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtLaunchKernelCfg {
-    /// The attributes.
-    pub attrs: *mut ffi::aclrtLaunchKernelAttr,
-    /// The number of attributes.
-    pub num_attrs: usize,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtLaunchKernelCfg > () == 16);
-    assert!(mem::offset_of!(aclrtLaunchKernelCfg, attrs) == 0);
-    assert!(mem::offset_of!(aclrtLaunchKernelCfg, num_attrs) == 8);
-};
-
-/// An argument whose address is filled in at the launch.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclrtPlaceHolderInfo {
-    /// The offset of the address among the arguments, in bytes.
-    pub addr_offset: u32,
-    /// The offset of the data that it points to, in bytes.
-    pub data_offset: u32,
-}
-
-const _: () = {
-    assert!(size_of:: < aclrtPlaceHolderInfo > () == 8);
-    assert!(mem::offset_of!(aclrtPlaceHolderInfo, addr_offset) == 0);
-    assert!(mem::offset_of!(aclrtPlaceHolderInfo, data_offset) == 4);
-};
 
 /// A size in up to three dimensions.
 #[derive(Clone, Copy, Debug)]
@@ -1098,11 +615,6 @@ const _: () = {
     assert!(mem::offset_of!(dim3, y) == 4);
     assert!(mem::offset_of!(dim3, z) == 8);
 };
-
-/// A callback for failures of the kernels of a binary.
-pub type aclrtOpExceptionCallback = Option<
-    unsafe extern "C-unwind" fn(*mut ffi::aclrtExceptionInfo, *mut c_void),
->;
 
 /// The attribute of memory of one kind.
 #[derive(Clone, Copy, Debug)]
@@ -1296,12 +808,6 @@ pub struct aclprofConfig {
     opaque: [u8; 0],
 }
 
-/// Reserved for a choice of hardware events.
-#[repr(C)]
-pub struct aclprofAicoreEvents {
-    opaque: [u8; 0],
-}
-
 /// A selection of the results to receive while a model runs.
 #[repr(C)]
 pub struct aclprofSubscribeConfig {
@@ -1373,44 +879,6 @@ const _: () = {
     assert!(mem::offset_of!(aclprofTensorInfo, tensors) == 40);
 };
 
-/// The message of an event.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub union aclprofMessage {
-    /// The tensors of an operator.
-    pub tensor_info: *mut c_void,
-}
-
-impl core::fmt::Debug for aclprofMessage {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "ProfMessage {{ .. }}")
-    }
-}
-
-const _: () = assert!(size_of:: < aclprofMessage > () == 8);
-
-/// An event for a range.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct aclprofEventAttributes {
-    /// `ACL_PROF_EVENT_ATTR_VERSION`.
-    pub version: u16,
-    /// Size of this struct in bytes.
-    pub size: u16,
-    /// The kind of the message, as in `aclprofMessageType`.
-    pub message_type: u32,
-    /// The message.
-    pub message: ffi::aclprofMessage,
-}
-
-const _: () = {
-    assert!(size_of:: < aclprofEventAttributes > () == 16);
-    assert!(mem::offset_of!(aclprofEventAttributes, version) == 0);
-    assert!(mem::offset_of!(aclprofEventAttributes, size) == 2);
-    assert!(mem::offset_of!(aclprofEventAttributes, message_type) == 4);
-    assert!(mem::offset_of!(aclprofEventAttributes, message) == 8);
-};
-
 /// A tensor on its way to or from the device.
 #[repr(C)]
 pub struct acltdtDataItem {
@@ -1453,117 +921,5 @@ pub struct acltdtQueueRouteQueryInfo {
     opaque: [u8; 0],
 }
 
-/// A buffer that queues pass on.
-pub type acltdtBuf = *mut c_void;
-
-/// A part of a dump.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct acldumpChunk {
-    /// The path of the file, ended by a zero byte.
-    pub file_name: [c_char; 4096],
-    /// Length of the data that follows this struct, in bytes.
-    pub buf_len: u32,
-    /// 1 in the last part of a file.
-    pub is_last_chunk: u32,
-    /// The offset in the file; -1 appends.
-    pub offset: i64,
-    /// Reserved; 0.
-    pub flag: i32,
-}
-
-const _: () = {
-    assert!(size_of:: < acldumpChunk > () == 4120);
-    assert!(mem::offset_of!(acldumpChunk, file_name) == 0);
-    assert!(mem::offset_of!(acldumpChunk, buf_len) == 4096);
-    assert!(mem::offset_of!(acldumpChunk, is_last_chunk) == 4100);
-    assert!(mem::offset_of!(acldumpChunk, offset) == 4104);
-    assert!(mem::offset_of!(acldumpChunk, flag) == 4112);
-};
-
-/// A tensor of a dump.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct acldumpTensorInfo {
-    /// The role.
-    pub r#type: DumpTensorType,
-    /// Length in bytes.
-    pub tensor_size: usize,
-    /// The memory layout, as in `aclFormat`.
-    pub format: i32,
-    /// The type of the elements, as in `aclDataType`.
-    pub data_type: i32,
-    /// The address.
-    pub tensor_addr: *mut c_void,
-    /// The form of the address.
-    pub addr_type: DumpTensorAddressType,
-    /// The memory.
-    pub placement: DumpTensorPlacement,
-    /// The offset among the arguments, in bytes.
-    pub args_offset: u32,
-    /// The number of dimensions.
-    pub shape_num: u32,
-    /// The number of dimensions before conversion.
-    pub origin_shape_num: u32,
-    /// The length of each dimension.
-    pub shape: [u64; 25],
-    /// The length of each dimension before conversion.
-    pub origin_shape: [u64; 25],
-}
-
-const _: () = {
-    assert!(size_of:: < acldumpTensorInfo > () == 456);
-    assert!(mem::offset_of!(acldumpTensorInfo, r#type) == 0);
-    assert!(mem::offset_of!(acldumpTensorInfo, tensor_size) == 8);
-    assert!(mem::offset_of!(acldumpTensorInfo, format) == 16);
-    assert!(mem::offset_of!(acldumpTensorInfo, data_type) == 20);
-    assert!(mem::offset_of!(acldumpTensorInfo, tensor_addr) == 24);
-    assert!(mem::offset_of!(acldumpTensorInfo, addr_type) == 32);
-    assert!(mem::offset_of!(acldumpTensorInfo, placement) == 36);
-    assert!(mem::offset_of!(acldumpTensorInfo, args_offset) == 40);
-    assert!(mem::offset_of!(acldumpTensorInfo, shape_num) == 44);
-    assert!(mem::offset_of!(acldumpTensorInfo, origin_shape_num) == 48);
-    assert!(mem::offset_of!(acldumpTensorInfo, shape) == 56);
-    assert!(mem::offset_of!(acldumpTensorInfo, origin_shape) == 256);
-};
-
-/// Receives a part of a dump.
-pub type acldumpCallback = Option<
-    unsafe extern "C-unwind" fn(*const ffi::acldumpChunk, i32) -> i32,
->;
-
 /// A description of an allocator.
 pub type aclrtAllocatorDesc = *mut c_void;
-
-/// The allocator of the program.
-pub type aclrtAllocator = *mut c_void;
-
-/// A block of an allocator.
-pub type aclrtAllocatorBlock = *mut c_void;
-
-/// An address in a block.
-pub type aclrtAllocatorAddr = *mut c_void;
-
-/// Allocates a block.
-pub type aclrtAllocatorAllocFunc = Option<
-    unsafe extern "C-unwind" fn(ffi::aclrtAllocator, usize) -> *mut c_void,
->;
-
-/// Frees a block.
-pub type aclrtAllocatorFreeFunc = Option<
-    unsafe extern "C-unwind" fn(ffi::aclrtAllocator, ffi::aclrtAllocatorBlock),
->;
-
-/// Allocates a block at a preferred address.
-pub type aclrtAllocatorAllocAdviseFunc = Option<
-    unsafe extern "C-unwind" fn(
-        ffi::aclrtAllocator,
-        usize,
-        ffi::aclrtAllocatorAddr,
-    ) -> *mut c_void,
->;
-
-/// Returns the device address of a block.
-pub type aclrtAllocatorGetAddrFromBlockFunc = Option<
-    unsafe extern "C-unwind" fn(ffi::aclrtAllocatorBlock) -> *mut c_void,
->;

@@ -17,7 +17,6 @@ mod memory;
 mod managed_memory;
 mod memory_access;
 mod copy;
-mod symbol;
 mod buffer;
 mod data;
 mod virtual_memory;
@@ -26,10 +25,8 @@ mod notify;
 mod limits;
 mod cache;
 mod task;
-mod label;
 mod exception;
 mod health;
-mod snapshot;
 mod model;
 mod capture;
 mod operator;
@@ -63,7 +60,6 @@ pub use self::memory::*;
 pub use self::managed_memory::*;
 pub use self::memory_access::*;
 pub use self::copy::*;
-pub use self::symbol::*;
 pub use self::buffer::*;
 pub use self::data::*;
 pub use self::virtual_memory::*;
@@ -72,10 +68,8 @@ pub use self::notify::*;
 pub use self::limits::*;
 pub use self::cache::*;
 pub use self::task::*;
-pub use self::label::*;
 pub use self::exception::*;
 pub use self::health::*;
-pub use self::snapshot::*;
 pub use self::model::*;
 pub use self::capture::*;
 pub use self::operator::*;
@@ -118,16 +112,14 @@ pub type Result<T> = core::result::Result<T, Error>;
 /// documentation and what programs rely on.
 ///
 /// It combines the traits of its groups: a type that implements all of them implements it.
-pub trait Acl: AclInit + AclDevice + AclDeviceInfo + AclPeer + AclContext + AclStream + AclEvent + AclEventSharing + AclCallback + AclObserver + AclMemory + AclManagedMemory + AclMemoryAccess + AclCopy + AclSymbol + AclBuffer + AclData + AclVirtualMemory + AclIpc + AclNotify + AclLimits + AclCache + AclTask + AclLabel + AclException + AclHealth + AclSnapshot + AclModel + AclCapture + AclOperator + AclKernel + AclPool + AclProfiling + AclDataChannel + AclQueue + AclDump + AclAllocator + AclPlatform + AclMedia {}
+pub trait Acl: AclInit + AclDevice + AclDeviceInfo + AclPeer + AclContext + AclStream + AclEvent + AclEventSharing + AclCallback + AclObserver + AclMemory + AclManagedMemory + AclMemoryAccess + AclCopy + AclBuffer + AclData + AclVirtualMemory + AclIpc + AclNotify + AclLimits + AclCache + AclTask + AclException + AclHealth + AclPool + AclMedia {}
 
 impl<
     D: AclInit + AclDevice + AclDeviceInfo + AclPeer + AclContext + AclStream + AclEvent
         + AclEventSharing + AclCallback + AclObserver + AclMemory + AclManagedMemory
-        + AclMemoryAccess + AclCopy + AclSymbol + AclBuffer + AclData + AclVirtualMemory
-        + AclIpc + AclNotify + AclLimits + AclCache + AclTask + AclLabel + AclException
-        + AclHealth + AclSnapshot + AclModel + AclCapture + AclOperator + AclKernel
-        + AclPool + AclProfiling + AclDataChannel + AclQueue + AclDump + AclAllocator
-        + AclPlatform + AclMedia,
+        + AclMemoryAccess + AclCopy + AclBuffer + AclData + AclVirtualMemory + AclIpc
+        + AclNotify + AclLimits + AclCache + AclTask + AclException + AclHealth + AclPool
+        + AclMedia,
 > Acl for D {}
 thread_local! {
     static LAST : support::LastFailure = const { support::LastFailure::new() };

@@ -16,7 +16,6 @@ mod memory;
 mod managed_memory;
 mod memory_access;
 mod copy;
-mod symbol;
 mod buffer;
 mod data;
 mod virtual_memory;
@@ -25,22 +24,13 @@ mod notify;
 mod limits;
 mod cache;
 mod task;
-mod label;
 mod exception;
 mod health;
-mod snapshot;
-mod model;
-mod capture;
-mod operator;
-mod kernel;
 mod pool;
-mod profiling;
-mod data_channel;
-mod queue;
-mod dump;
-mod allocator;
-mod platform;
 mod media;
+
+/// The functions that the library refuses, each with its reason.
+mod refused;
 use super::api;
 use super::instance as __instance;
 
@@ -54,9 +44,9 @@ pub fn address(name: &str) -> *const c_void {
         "aclGetCannAttribute" => init::aclGetCannAttribute as *const c_void,
         "aclGetCannAttributeList" => init::aclGetCannAttributeList as *const c_void,
         "aclGetDeviceCapability" => init::aclGetDeviceCapability as *const c_void,
-        "aclsysGetCANNVersion" => init::aclsysGetCANNVersion as *const c_void,
-        "aclsysGetVersionStr" => init::aclsysGetVersionStr as *const c_void,
-        "aclsysGetVersionNum" => init::aclsysGetVersionNum as *const c_void,
+        "aclsysGetCANNVersion" => refused::aclsysGetCANNVersion as *const c_void,
+        "aclsysGetVersionStr" => refused::aclsysGetVersionStr as *const c_void,
+        "aclsysGetVersionNum" => refused::aclsysGetVersionNum as *const c_void,
         "aclAppLog" => init::aclAppLog as *const c_void,
         "aclrtSetDevice" => device::aclrtSetDevice as *const c_void,
         "aclrtResetDevice" => device::aclrtResetDevice as *const c_void,
@@ -69,7 +59,7 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtSynchronizeDeviceWithTimeout" => {
             device::aclrtSynchronizeDeviceWithTimeout as *const c_void
         }
-        "aclrtDeviceTaskAbort" => device::aclrtDeviceTaskAbort as *const c_void,
+        "aclrtDeviceTaskAbort" => refused::aclrtDeviceTaskAbort as *const c_void,
         "aclrtDeviceL2CacheFlush" => device::aclrtDeviceL2CacheFlush as *const c_void,
         "aclrtDeviceSetLimit" => device::aclrtDeviceSetLimit as *const c_void,
         "aclrtDeviceGetLimit" => device::aclrtDeviceGetLimit as *const c_void,
@@ -110,10 +100,8 @@ pub fn address(name: &str) -> *const c_void {
         }
         "aclrtDeviceGetUuid" => device_info::aclrtDeviceGetUuid as *const c_void,
         "aclrtDeviceGetBareTgid" => device_info::aclrtDeviceGetBareTgid as *const c_void,
-        "aclrtDeviceGetPCIBusId" => device_info::aclrtDeviceGetPCIBusId as *const c_void,
-        "aclrtDeviceGetByPCIBusId" => {
-            device_info::aclrtDeviceGetByPCIBusId as *const c_void
-        }
+        "aclrtDeviceGetPCIBusId" => refused::aclrtDeviceGetPCIBusId as *const c_void,
+        "aclrtDeviceGetByPCIBusId" => refused::aclrtDeviceGetByPCIBusId as *const c_void,
         "aclrtDeviceCanAccessPeer" => peer::aclrtDeviceCanAccessPeer as *const c_void,
         "aclrtDeviceEnablePeerAccess" => {
             peer::aclrtDeviceEnablePeerAccess as *const c_void
@@ -276,11 +264,9 @@ pub fn address(name: &str) -> *const c_void {
             memory_access::aclrtReserveMemAddressNoUCMemory as *const c_void
         }
         "aclrtMemMapNoAccess" => memory_access::aclrtMemMapNoAccess as *const c_void,
-        "aclrtMemP2PMap" => memory_access::aclrtMemP2PMap as *const c_void,
-        "aclrtMemMapSelectedLink" => {
-            memory_access::aclrtMemMapSelectedLink as *const c_void
-        }
-        "aclrtMemMapSetLink" => memory_access::aclrtMemMapSetLink as *const c_void,
+        "aclrtMemP2PMap" => refused::aclrtMemP2PMap as *const c_void,
+        "aclrtMemMapSelectedLink" => refused::aclrtMemMapSelectedLink as *const c_void,
+        "aclrtMemMapSetLink" => refused::aclrtMemMapSetLink as *const c_void,
         "aclrtIpcMemSetAttr" => memory_access::aclrtIpcMemSetAttr as *const c_void,
         "aclrtIpcMemImportPidInterServer" => {
             memory_access::aclrtIpcMemImportPidInterServer as *const c_void
@@ -303,14 +289,14 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtMemsetAsync" => copy::aclrtMemsetAsync as *const c_void,
         "aclrtMemsetD32" => copy::aclrtMemsetD32 as *const c_void,
         "aclrtMemsetD32Async" => copy::aclrtMemsetD32Async as *const c_void,
-        "aclrtGetSymbolAddress" => symbol::aclrtGetSymbolAddress as *const c_void,
-        "aclrtGetSymbolSize" => symbol::aclrtGetSymbolSize as *const c_void,
-        "aclrtMemcpyFromSymbol" => symbol::aclrtMemcpyFromSymbol as *const c_void,
+        "aclrtGetSymbolAddress" => refused::aclrtGetSymbolAddress as *const c_void,
+        "aclrtGetSymbolSize" => refused::aclrtGetSymbolSize as *const c_void,
+        "aclrtMemcpyFromSymbol" => refused::aclrtMemcpyFromSymbol as *const c_void,
         "aclrtMemcpyFromSymbolAsync" => {
-            symbol::aclrtMemcpyFromSymbolAsync as *const c_void
+            refused::aclrtMemcpyFromSymbolAsync as *const c_void
         }
-        "aclrtMemcpyToSymbol" => symbol::aclrtMemcpyToSymbol as *const c_void,
-        "aclrtMemcpyToSymbolAsync" => symbol::aclrtMemcpyToSymbolAsync as *const c_void,
+        "aclrtMemcpyToSymbol" => refused::aclrtMemcpyToSymbol as *const c_void,
+        "aclrtMemcpyToSymbolAsync" => refused::aclrtMemcpyToSymbolAsync as *const c_void,
         "aclrtAllocBuf" => buffer::aclrtAllocBuf as *const c_void,
         "aclrtFreeBuf" => buffer::aclrtFreeBuf as *const c_void,
         "aclrtGetBufData" => buffer::aclrtGetBufData as *const c_void,
@@ -352,8 +338,8 @@ pub fn address(name: &str) -> *const c_void {
         "aclSetTensorStorageShape" => data::aclSetTensorStorageShape as *const c_void,
         "aclSetTensorOriginFormat" => data::aclSetTensorOriginFormat as *const c_void,
         "aclSetTensorOriginShape" => data::aclSetTensorOriginShape as *const c_void,
-        "aclSetTensorShapeRange" => data::aclSetTensorShapeRange as *const c_void,
-        "aclSetTensorValueRange" => data::aclSetTensorValueRange as *const c_void,
+        "aclSetTensorShapeRange" => refused::aclSetTensorShapeRange as *const c_void,
+        "aclSetTensorValueRange" => refused::aclSetTensorValueRange as *const c_void,
         "aclGetTensorDescByIndex" => data::aclGetTensorDescByIndex as *const c_void,
         "aclGetTensorDescAddress" => data::aclGetTensorDescAddress as *const c_void,
         "aclSetTensorDynamicInput" => data::aclSetTensorDynamicInput as *const c_void,
@@ -476,15 +462,15 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtCmoSetDesc" => cache::aclrtCmoSetDesc as *const c_void,
         "aclrtCmoAsyncWithDesc" => cache::aclrtCmoAsyncWithDesc as *const c_void,
         "aclrtMemcpyAsyncWithOffset" => task::aclrtMemcpyAsyncWithOffset as *const c_void,
-        "aclrtRandomNumAsync" => task::aclrtRandomNumAsync as *const c_void,
-        "aclrtTaskUpdateAsync" => task::aclrtTaskUpdateAsync as *const c_void,
-        "aclrtStreamStop" => task::aclrtStreamStop as *const c_void,
-        "aclrtPersistentTaskClean" => task::aclrtPersistentTaskClean as *const c_void,
-        "aclrtCacheLastTaskOpInfo" => task::aclrtCacheLastTaskOpInfo as *const c_void,
+        "aclrtRandomNumAsync" => refused::aclrtRandomNumAsync as *const c_void,
+        "aclrtTaskUpdateAsync" => refused::aclrtTaskUpdateAsync as *const c_void,
+        "aclrtStreamStop" => refused::aclrtStreamStop as *const c_void,
+        "aclrtPersistentTaskClean" => refused::aclrtPersistentTaskClean as *const c_void,
+        "aclrtCacheLastTaskOpInfo" => refused::aclrtCacheLastTaskOpInfo as *const c_void,
         "aclrtCacheLastTaskExtendInfo" => {
-            task::aclrtCacheLastTaskExtendInfo as *const c_void
+            refused::aclrtCacheLastTaskExtendInfo as *const c_void
         }
-        "aclrtProfTrace" => task::aclrtProfTrace as *const c_void,
+        "aclrtProfTrace" => refused::aclrtProfTrace as *const c_void,
         "aclrtNpuGetFloatOverFlowStatus" => {
             task::aclrtNpuGetFloatOverFlowStatus as *const c_void
         }
@@ -492,17 +478,17 @@ pub fn address(name: &str) -> *const c_void {
             task::aclrtNpuClearFloatOverFlowStatus as *const c_void
         }
         "aclrtCtxGetFloatOverflowAddr" => {
-            task::aclrtCtxGetFloatOverflowAddr as *const c_void
+            refused::aclrtCtxGetFloatOverflowAddr as *const c_void
         }
-        "aclrtGetHardwareSyncAddr" => task::aclrtGetHardwareSyncAddr as *const c_void,
-        "aclrtCreateLabel" => label::aclrtCreateLabel as *const c_void,
-        "aclrtSetLabel" => label::aclrtSetLabel as *const c_void,
-        "aclrtDestroyLabel" => label::aclrtDestroyLabel as *const c_void,
-        "aclrtCreateLabelList" => label::aclrtCreateLabelList as *const c_void,
-        "aclrtDestroyLabelList" => label::aclrtDestroyLabelList as *const c_void,
-        "aclrtSwitchLabelByIndex" => label::aclrtSwitchLabelByIndex as *const c_void,
-        "aclrtActiveStream" => label::aclrtActiveStream as *const c_void,
-        "aclrtSwitchStream" => label::aclrtSwitchStream as *const c_void,
+        "aclrtGetHardwareSyncAddr" => refused::aclrtGetHardwareSyncAddr as *const c_void,
+        "aclrtCreateLabel" => refused::aclrtCreateLabel as *const c_void,
+        "aclrtSetLabel" => refused::aclrtSetLabel as *const c_void,
+        "aclrtDestroyLabel" => refused::aclrtDestroyLabel as *const c_void,
+        "aclrtCreateLabelList" => refused::aclrtCreateLabelList as *const c_void,
+        "aclrtDestroyLabelList" => refused::aclrtDestroyLabelList as *const c_void,
+        "aclrtSwitchLabelByIndex" => refused::aclrtSwitchLabelByIndex as *const c_void,
+        "aclrtActiveStream" => refused::aclrtActiveStream as *const c_void,
+        "aclrtSwitchStream" => refused::aclrtSwitchStream as *const c_void,
         "aclrtPeekAtLastError" => exception::aclrtPeekAtLastError as *const c_void,
         "aclrtGetLastError" => exception::aclrtGetLastError as *const c_void,
         "aclrtSetExceptionInfoCallback" => {
@@ -530,266 +516,288 @@ pub fn address(name: &str) -> *const c_void {
             exception::aclrtGetDeviceIdFromExceptionInfo as *const c_void
         }
         "aclrtGetMemUceInfo" => health::aclrtGetMemUceInfo as *const c_void,
-        "aclrtMemUceRepair" => health::aclrtMemUceRepair as *const c_void,
+        "aclrtMemUceRepair" => refused::aclrtMemUceRepair as *const c_void,
         "aclrtGetErrorVerbose" => health::aclrtGetErrorVerbose as *const c_void,
-        "aclrtRepairError" => health::aclrtRepairError as *const c_void,
-        "aclrtSnapShotProcessLock" => snapshot::aclrtSnapShotProcessLock as *const c_void,
+        "aclrtRepairError" => refused::aclrtRepairError as *const c_void,
+        "aclrtSnapShotProcessLock" => refused::aclrtSnapShotProcessLock as *const c_void,
         "aclrtSnapShotProcessUnlock" => {
-            snapshot::aclrtSnapShotProcessUnlock as *const c_void
+            refused::aclrtSnapShotProcessUnlock as *const c_void
         }
         "aclrtSnapShotProcessBackup" => {
-            snapshot::aclrtSnapShotProcessBackup as *const c_void
+            refused::aclrtSnapShotProcessBackup as *const c_void
         }
         "aclrtSnapShotProcessRestore" => {
-            snapshot::aclrtSnapShotProcessRestore as *const c_void
+            refused::aclrtSnapShotProcessRestore as *const c_void
         }
         "aclrtSnapShotCallbackRegister" => {
-            snapshot::aclrtSnapShotCallbackRegister as *const c_void
+            refused::aclrtSnapShotCallbackRegister as *const c_void
         }
         "aclrtSnapShotCallbackUnregister" => {
-            snapshot::aclrtSnapShotCallbackUnregister as *const c_void
+            refused::aclrtSnapShotCallbackUnregister as *const c_void
         }
-        "aclmdlLoadFromFile" => model::aclmdlLoadFromFile as *const c_void,
-        "aclmdlLoadFromMem" => model::aclmdlLoadFromMem as *const c_void,
-        "aclmdlLoadFromFileWithMem" => model::aclmdlLoadFromFileWithMem as *const c_void,
-        "aclmdlLoadFromMemWithMem" => model::aclmdlLoadFromMemWithMem as *const c_void,
-        "aclmdlQuerySize" => model::aclmdlQuerySize as *const c_void,
-        "aclmdlQuerySizeFromMem" => model::aclmdlQuerySizeFromMem as *const c_void,
-        "aclmdlUnload" => model::aclmdlUnload as *const c_void,
-        "aclmdlExecute" => model::aclmdlExecute as *const c_void,
-        "aclmdlExecuteAsync" => model::aclmdlExecuteAsync as *const c_void,
-        "aclmdlCreateConfigHandle" => model::aclmdlCreateConfigHandle as *const c_void,
-        "aclmdlDestroyConfigHandle" => model::aclmdlDestroyConfigHandle as *const c_void,
-        "aclmdlSetConfigOpt" => model::aclmdlSetConfigOpt as *const c_void,
-        "aclmdlLoadWithConfig" => model::aclmdlLoadWithConfig as *const c_void,
-        "aclmdlCreateDesc" => model::aclmdlCreateDesc as *const c_void,
-        "aclmdlDestroyDesc" => model::aclmdlDestroyDesc as *const c_void,
-        "aclmdlGetDesc" => model::aclmdlGetDesc as *const c_void,
-        "aclmdlGetDescFromFile" => model::aclmdlGetDescFromFile as *const c_void,
-        "aclmdlGetDescFromMem" => model::aclmdlGetDescFromMem as *const c_void,
-        "aclmdlGetNumInputs" => model::aclmdlGetNumInputs as *const c_void,
-        "aclmdlGetInputSizeByIndex" => model::aclmdlGetInputSizeByIndex as *const c_void,
-        "aclmdlGetInputDims" => model::aclmdlGetInputDims as *const c_void,
-        "aclmdlGetInputDimsV2" => model::aclmdlGetInputDimsV2 as *const c_void,
-        "aclmdlGetInputNameByIndex" => model::aclmdlGetInputNameByIndex as *const c_void,
-        "aclmdlGetInputIndexByName" => model::aclmdlGetInputIndexByName as *const c_void,
-        "aclmdlGetInputFormat" => model::aclmdlGetInputFormat as *const c_void,
-        "aclmdlGetInputDataType" => model::aclmdlGetInputDataType as *const c_void,
-        "aclmdlGetNumOutputs" => model::aclmdlGetNumOutputs as *const c_void,
+        "aclmdlLoadFromFile" => refused::aclmdlLoadFromFile as *const c_void,
+        "aclmdlLoadFromMem" => refused::aclmdlLoadFromMem as *const c_void,
+        "aclmdlLoadFromFileWithMem" => {
+            refused::aclmdlLoadFromFileWithMem as *const c_void
+        }
+        "aclmdlLoadFromMemWithMem" => refused::aclmdlLoadFromMemWithMem as *const c_void,
+        "aclmdlQuerySize" => refused::aclmdlQuerySize as *const c_void,
+        "aclmdlQuerySizeFromMem" => refused::aclmdlQuerySizeFromMem as *const c_void,
+        "aclmdlUnload" => refused::aclmdlUnload as *const c_void,
+        "aclmdlExecute" => refused::aclmdlExecute as *const c_void,
+        "aclmdlExecuteAsync" => refused::aclmdlExecuteAsync as *const c_void,
+        "aclmdlCreateConfigHandle" => refused::aclmdlCreateConfigHandle as *const c_void,
+        "aclmdlDestroyConfigHandle" => {
+            refused::aclmdlDestroyConfigHandle as *const c_void
+        }
+        "aclmdlSetConfigOpt" => refused::aclmdlSetConfigOpt as *const c_void,
+        "aclmdlLoadWithConfig" => refused::aclmdlLoadWithConfig as *const c_void,
+        "aclmdlCreateDesc" => refused::aclmdlCreateDesc as *const c_void,
+        "aclmdlDestroyDesc" => refused::aclmdlDestroyDesc as *const c_void,
+        "aclmdlGetDesc" => refused::aclmdlGetDesc as *const c_void,
+        "aclmdlGetDescFromFile" => refused::aclmdlGetDescFromFile as *const c_void,
+        "aclmdlGetDescFromMem" => refused::aclmdlGetDescFromMem as *const c_void,
+        "aclmdlGetNumInputs" => refused::aclmdlGetNumInputs as *const c_void,
+        "aclmdlGetInputSizeByIndex" => {
+            refused::aclmdlGetInputSizeByIndex as *const c_void
+        }
+        "aclmdlGetInputDims" => refused::aclmdlGetInputDims as *const c_void,
+        "aclmdlGetInputDimsV2" => refused::aclmdlGetInputDimsV2 as *const c_void,
+        "aclmdlGetInputNameByIndex" => {
+            refused::aclmdlGetInputNameByIndex as *const c_void
+        }
+        "aclmdlGetInputIndexByName" => {
+            refused::aclmdlGetInputIndexByName as *const c_void
+        }
+        "aclmdlGetInputFormat" => refused::aclmdlGetInputFormat as *const c_void,
+        "aclmdlGetInputDataType" => refused::aclmdlGetInputDataType as *const c_void,
+        "aclmdlGetNumOutputs" => refused::aclmdlGetNumOutputs as *const c_void,
         "aclmdlGetOutputSizeByIndex" => {
-            model::aclmdlGetOutputSizeByIndex as *const c_void
+            refused::aclmdlGetOutputSizeByIndex as *const c_void
         }
-        "aclmdlGetOutputDims" => model::aclmdlGetOutputDims as *const c_void,
-        "aclmdlGetCurOutputDims" => model::aclmdlGetCurOutputDims as *const c_void,
+        "aclmdlGetOutputDims" => refused::aclmdlGetOutputDims as *const c_void,
+        "aclmdlGetCurOutputDims" => refused::aclmdlGetCurOutputDims as *const c_void,
         "aclmdlGetOutputNameByIndex" => {
-            model::aclmdlGetOutputNameByIndex as *const c_void
+            refused::aclmdlGetOutputNameByIndex as *const c_void
         }
         "aclmdlGetOutputIndexByName" => {
-            model::aclmdlGetOutputIndexByName as *const c_void
+            refused::aclmdlGetOutputIndexByName as *const c_void
         }
-        "aclmdlGetOutputFormat" => model::aclmdlGetOutputFormat as *const c_void,
-        "aclmdlGetOutputDataType" => model::aclmdlGetOutputDataType as *const c_void,
-        "aclmdlCreateDataset" => model::aclmdlCreateDataset as *const c_void,
-        "aclmdlDestroyDataset" => model::aclmdlDestroyDataset as *const c_void,
-        "aclmdlAddDatasetBuffer" => model::aclmdlAddDatasetBuffer as *const c_void,
+        "aclmdlGetOutputFormat" => refused::aclmdlGetOutputFormat as *const c_void,
+        "aclmdlGetOutputDataType" => refused::aclmdlGetOutputDataType as *const c_void,
+        "aclmdlCreateDataset" => refused::aclmdlCreateDataset as *const c_void,
+        "aclmdlDestroyDataset" => refused::aclmdlDestroyDataset as *const c_void,
+        "aclmdlAddDatasetBuffer" => refused::aclmdlAddDatasetBuffer as *const c_void,
         "aclmdlGetDatasetNumBuffers" => {
-            model::aclmdlGetDatasetNumBuffers as *const c_void
+            refused::aclmdlGetDatasetNumBuffers as *const c_void
         }
-        "aclmdlGetDatasetBuffer" => model::aclmdlGetDatasetBuffer as *const c_void,
+        "aclmdlGetDatasetBuffer" => refused::aclmdlGetDatasetBuffer as *const c_void,
         "aclmdlSetDatasetTensorDesc" => {
-            model::aclmdlSetDatasetTensorDesc as *const c_void
+            refused::aclmdlSetDatasetTensorDesc as *const c_void
         }
         "aclmdlGetDatasetTensorDesc" => {
-            model::aclmdlGetDatasetTensorDesc as *const c_void
+            refused::aclmdlGetDatasetTensorDesc as *const c_void
         }
-        "aclmdlSetDynamicBatchSize" => model::aclmdlSetDynamicBatchSize as *const c_void,
-        "aclmdlSetDynamicHWSize" => model::aclmdlSetDynamicHWSize as *const c_void,
-        "aclmdlSetInputDynamicDims" => model::aclmdlSetInputDynamicDims as *const c_void,
-        "aclmdlInitDump" => model::aclmdlInitDump as *const c_void,
-        "aclmdlSetDump" => model::aclmdlSetDump as *const c_void,
-        "aclmdlFinalizeDump" => model::aclmdlFinalizeDump as *const c_void,
-        "aclmdlRICaptureBegin" => model::aclmdlRICaptureBegin as *const c_void,
-        "aclmdlRICaptureEnd" => model::aclmdlRICaptureEnd as *const c_void,
-        "aclmdlRICaptureGetInfo" => model::aclmdlRICaptureGetInfo as *const c_void,
-        "aclmdlRIExecute" => model::aclmdlRIExecute as *const c_void,
-        "aclmdlRIExecuteAsync" => model::aclmdlRIExecuteAsync as *const c_void,
-        "aclmdlRIDestroy" => model::aclmdlRIDestroy as *const c_void,
-        "aclmdlRIDebugPrint" => model::aclmdlRIDebugPrint as *const c_void,
-        "aclmdlRIBuildBegin" => capture::aclmdlRIBuildBegin as *const c_void,
-        "aclmdlRIBindStream" => capture::aclmdlRIBindStream as *const c_void,
-        "aclmdlRIEndTask" => capture::aclmdlRIEndTask as *const c_void,
-        "aclmdlRIBuildEnd" => capture::aclmdlRIBuildEnd as *const c_void,
-        "aclmdlRIUnbindStream" => capture::aclmdlRIUnbindStream as *const c_void,
+        "aclmdlSetDynamicBatchSize" => {
+            refused::aclmdlSetDynamicBatchSize as *const c_void
+        }
+        "aclmdlSetDynamicHWSize" => refused::aclmdlSetDynamicHWSize as *const c_void,
+        "aclmdlSetInputDynamicDims" => {
+            refused::aclmdlSetInputDynamicDims as *const c_void
+        }
+        "aclmdlInitDump" => refused::aclmdlInitDump as *const c_void,
+        "aclmdlSetDump" => refused::aclmdlSetDump as *const c_void,
+        "aclmdlFinalizeDump" => refused::aclmdlFinalizeDump as *const c_void,
+        "aclmdlRICaptureBegin" => refused::aclmdlRICaptureBegin as *const c_void,
+        "aclmdlRICaptureEnd" => refused::aclmdlRICaptureEnd as *const c_void,
+        "aclmdlRICaptureGetInfo" => refused::aclmdlRICaptureGetInfo as *const c_void,
+        "aclmdlRIExecute" => refused::aclmdlRIExecute as *const c_void,
+        "aclmdlRIExecuteAsync" => refused::aclmdlRIExecuteAsync as *const c_void,
+        "aclmdlRIDestroy" => refused::aclmdlRIDestroy as *const c_void,
+        "aclmdlRIDebugPrint" => refused::aclmdlRIDebugPrint as *const c_void,
+        "aclmdlRIBuildBegin" => refused::aclmdlRIBuildBegin as *const c_void,
+        "aclmdlRIBindStream" => refused::aclmdlRIBindStream as *const c_void,
+        "aclmdlRIEndTask" => refused::aclmdlRIEndTask as *const c_void,
+        "aclmdlRIBuildEnd" => refused::aclmdlRIBuildEnd as *const c_void,
+        "aclmdlRIUnbindStream" => refused::aclmdlRIUnbindStream as *const c_void,
         "aclmdlRICaptureToModelRIBegin" => {
-            capture::aclmdlRICaptureToModelRIBegin as *const c_void
+            refused::aclmdlRICaptureToModelRIBegin as *const c_void
         }
         "aclmdlRICaptureThreadExchangeMode" => {
-            capture::aclmdlRICaptureThreadExchangeMode as *const c_void
+            refused::aclmdlRICaptureThreadExchangeMode as *const c_void
         }
         "aclmdlRICaptureTaskGrpBegin" => {
-            capture::aclmdlRICaptureTaskGrpBegin as *const c_void
+            refused::aclmdlRICaptureTaskGrpBegin as *const c_void
         }
         "aclmdlRICaptureTaskGrpEnd" => {
-            capture::aclmdlRICaptureTaskGrpEnd as *const c_void
+            refused::aclmdlRICaptureTaskGrpEnd as *const c_void
         }
         "aclmdlRICaptureTaskUpdateBegin" => {
-            capture::aclmdlRICaptureTaskUpdateBegin as *const c_void
+            refused::aclmdlRICaptureTaskUpdateBegin as *const c_void
         }
         "aclmdlRICaptureTaskUpdateEnd" => {
-            capture::aclmdlRICaptureTaskUpdateEnd as *const c_void
+            refused::aclmdlRICaptureTaskUpdateEnd as *const c_void
         }
-        "aclmdlRISetName" => capture::aclmdlRISetName as *const c_void,
-        "aclmdlRIGetName" => capture::aclmdlRIGetName as *const c_void,
-        "aclmdlRIGetId" => capture::aclmdlRIGetId as *const c_void,
-        "aclmdlRIGetStreams" => capture::aclmdlRIGetStreams as *const c_void,
-        "aclmdlRIGetTasksByStream" => capture::aclmdlRIGetTasksByStream as *const c_void,
-        "aclmdlRITaskGetType" => capture::aclmdlRITaskGetType as *const c_void,
-        "aclmdlRITaskGetSeqId" => capture::aclmdlRITaskGetSeqId as *const c_void,
-        "aclmdlRITaskGetParams" => capture::aclmdlRITaskGetParams as *const c_void,
-        "aclmdlRITaskSetParams" => capture::aclmdlRITaskSetParams as *const c_void,
-        "aclmdlRITaskDisable" => capture::aclmdlRITaskDisable as *const c_void,
-        "aclmdlRIUpdate" => capture::aclmdlRIUpdate as *const c_void,
-        "aclmdlRIAbort" => capture::aclmdlRIAbort as *const c_void,
+        "aclmdlRISetName" => refused::aclmdlRISetName as *const c_void,
+        "aclmdlRIGetName" => refused::aclmdlRIGetName as *const c_void,
+        "aclmdlRIGetId" => refused::aclmdlRIGetId as *const c_void,
+        "aclmdlRIGetStreams" => refused::aclmdlRIGetStreams as *const c_void,
+        "aclmdlRIGetTasksByStream" => refused::aclmdlRIGetTasksByStream as *const c_void,
+        "aclmdlRITaskGetType" => refused::aclmdlRITaskGetType as *const c_void,
+        "aclmdlRITaskGetSeqId" => refused::aclmdlRITaskGetSeqId as *const c_void,
+        "aclmdlRITaskGetParams" => refused::aclmdlRITaskGetParams as *const c_void,
+        "aclmdlRITaskSetParams" => refused::aclmdlRITaskSetParams as *const c_void,
+        "aclmdlRITaskDisable" => refused::aclmdlRITaskDisable as *const c_void,
+        "aclmdlRIUpdate" => refused::aclmdlRIUpdate as *const c_void,
+        "aclmdlRIAbort" => refused::aclmdlRIAbort as *const c_void,
         "aclmdlRIDestroyRegisterCallback" => {
-            capture::aclmdlRIDestroyRegisterCallback as *const c_void
+            refused::aclmdlRIDestroyRegisterCallback as *const c_void
         }
         "aclmdlRIDestroyUnregisterCallback" => {
-            capture::aclmdlRIDestroyUnregisterCallback as *const c_void
+            refused::aclmdlRIDestroyUnregisterCallback as *const c_void
         }
-        "aclmdlRICondHandleCreate" => capture::aclmdlRICondHandleCreate as *const c_void,
+        "aclmdlRICondHandleCreate" => refused::aclmdlRICondHandleCreate as *const c_void,
         "aclmdlRICondHandleGetCondPtr" => {
-            capture::aclmdlRICondHandleGetCondPtr as *const c_void
+            refused::aclmdlRICondHandleGetCondPtr as *const c_void
         }
-        "aclmdlRIAddCondTask" => capture::aclmdlRIAddCondTask as *const c_void,
-        "aclmdlRIDebugJsonPrint" => capture::aclmdlRIDebugJsonPrint as *const c_void,
+        "aclmdlRIAddCondTask" => refused::aclmdlRIAddCondTask as *const c_void,
+        "aclmdlRIDebugJsonPrint" => refused::aclmdlRIDebugJsonPrint as *const c_void,
         "aclmdlRIKernelTaskGetAttribute" => {
-            capture::aclmdlRIKernelTaskGetAttribute as *const c_void
+            refused::aclmdlRIKernelTaskGetAttribute as *const c_void
         }
-        "aclopSetModelDir" => operator::aclopSetModelDir as *const c_void,
-        "aclopLoad" => operator::aclopLoad as *const c_void,
-        "aclopCreateAttr" => operator::aclopCreateAttr as *const c_void,
-        "aclopDestroyAttr" => operator::aclopDestroyAttr as *const c_void,
-        "aclopSetAttrBool" => operator::aclopSetAttrBool as *const c_void,
-        "aclopSetAttrInt" => operator::aclopSetAttrInt as *const c_void,
-        "aclopSetAttrFloat" => operator::aclopSetAttrFloat as *const c_void,
-        "aclopSetAttrString" => operator::aclopSetAttrString as *const c_void,
-        "aclopSetAttrDataType" => operator::aclopSetAttrDataType as *const c_void,
-        "aclopSetAttrListBool" => operator::aclopSetAttrListBool as *const c_void,
-        "aclopSetAttrListInt" => operator::aclopSetAttrListInt as *const c_void,
-        "aclopSetAttrListFloat" => operator::aclopSetAttrListFloat as *const c_void,
-        "aclopSetAttrListString" => operator::aclopSetAttrListString as *const c_void,
-        "aclopSetAttrListDataType" => operator::aclopSetAttrListDataType as *const c_void,
-        "aclopExecute" => operator::aclopExecute as *const c_void,
-        "aclopExecuteV2" => operator::aclopExecuteV2 as *const c_void,
-        "aclopCreateHandle" => operator::aclopCreateHandle as *const c_void,
-        "aclopDestroyHandle" => operator::aclopDestroyHandle as *const c_void,
-        "aclopExecWithHandle" => operator::aclopExecWithHandle as *const c_void,
-        "aclopCast" => operator::aclopCast as *const c_void,
-        "aclopCreateHandleForCast" => operator::aclopCreateHandleForCast as *const c_void,
-        "aclopUpdateParams" => operator::aclopUpdateParams as *const c_void,
-        "aclopInferShape" => operator::aclopInferShape as *const c_void,
+        "aclopSetModelDir" => refused::aclopSetModelDir as *const c_void,
+        "aclopLoad" => refused::aclopLoad as *const c_void,
+        "aclopCreateAttr" => refused::aclopCreateAttr as *const c_void,
+        "aclopDestroyAttr" => refused::aclopDestroyAttr as *const c_void,
+        "aclopSetAttrBool" => refused::aclopSetAttrBool as *const c_void,
+        "aclopSetAttrInt" => refused::aclopSetAttrInt as *const c_void,
+        "aclopSetAttrFloat" => refused::aclopSetAttrFloat as *const c_void,
+        "aclopSetAttrString" => refused::aclopSetAttrString as *const c_void,
+        "aclopSetAttrDataType" => refused::aclopSetAttrDataType as *const c_void,
+        "aclopSetAttrListBool" => refused::aclopSetAttrListBool as *const c_void,
+        "aclopSetAttrListInt" => refused::aclopSetAttrListInt as *const c_void,
+        "aclopSetAttrListFloat" => refused::aclopSetAttrListFloat as *const c_void,
+        "aclopSetAttrListString" => refused::aclopSetAttrListString as *const c_void,
+        "aclopSetAttrListDataType" => refused::aclopSetAttrListDataType as *const c_void,
+        "aclopExecute" => refused::aclopExecute as *const c_void,
+        "aclopExecuteV2" => refused::aclopExecuteV2 as *const c_void,
+        "aclopCreateHandle" => refused::aclopCreateHandle as *const c_void,
+        "aclopDestroyHandle" => refused::aclopDestroyHandle as *const c_void,
+        "aclopExecWithHandle" => refused::aclopExecWithHandle as *const c_void,
+        "aclopCast" => refused::aclopCast as *const c_void,
+        "aclopCreateHandleForCast" => refused::aclopCreateHandleForCast as *const c_void,
+        "aclopUpdateParams" => refused::aclopUpdateParams as *const c_void,
+        "aclopInferShape" => refused::aclopInferShape as *const c_void,
         "aclopUnregisterCompileFunc" => {
-            operator::aclopUnregisterCompileFunc as *const c_void
+            refused::aclopUnregisterCompileFunc as *const c_void
         }
-        "aclblasGemvEx" => operator::aclblasGemvEx as *const c_void,
+        "aclblasGemvEx" => refused::aclblasGemvEx as *const c_void,
         "aclblasCreateHandleForGemvEx" => {
-            operator::aclblasCreateHandleForGemvEx as *const c_void
+            refused::aclblasCreateHandleForGemvEx as *const c_void
         }
-        "aclblasGemmEx" => operator::aclblasGemmEx as *const c_void,
+        "aclblasGemmEx" => refused::aclblasGemmEx as *const c_void,
         "aclblasCreateHandleForGemmEx" => {
-            operator::aclblasCreateHandleForGemmEx as *const c_void
+            refused::aclblasCreateHandleForGemmEx as *const c_void
         }
-        "aclblasHgemv" => operator::aclblasHgemv as *const c_void,
+        "aclblasHgemv" => refused::aclblasHgemv as *const c_void,
         "aclblasCreateHandleForHgemv" => {
-            operator::aclblasCreateHandleForHgemv as *const c_void
+            refused::aclblasCreateHandleForHgemv as *const c_void
         }
-        "aclblasHgemm" => operator::aclblasHgemm as *const c_void,
+        "aclblasHgemm" => refused::aclblasHgemm as *const c_void,
         "aclblasCreateHandleForHgemm" => {
-            operator::aclblasCreateHandleForHgemm as *const c_void
+            refused::aclblasCreateHandleForHgemm as *const c_void
         }
-        "aclblasS8gemv" => operator::aclblasS8gemv as *const c_void,
+        "aclblasS8gemv" => refused::aclblasS8gemv as *const c_void,
         "aclblasCreateHandleForS8gemv" => {
-            operator::aclblasCreateHandleForS8gemv as *const c_void
+            refused::aclblasCreateHandleForS8gemv as *const c_void
         }
-        "aclblasS8gemm" => operator::aclblasS8gemm as *const c_void,
+        "aclblasS8gemm" => refused::aclblasS8gemm as *const c_void,
         "aclblasCreateHandleForS8gemm" => {
-            operator::aclblasCreateHandleForS8gemm as *const c_void
+            refused::aclblasCreateHandleForS8gemm as *const c_void
         }
-        "aclrtCreateBinary" => kernel::aclrtCreateBinary as *const c_void,
-        "aclrtDestroyBinary" => kernel::aclrtDestroyBinary as *const c_void,
-        "aclrtBinaryLoad" => kernel::aclrtBinaryLoad as *const c_void,
-        "aclrtBinaryUnLoad" => kernel::aclrtBinaryUnLoad as *const c_void,
-        "aclrtBinaryGetFunction" => kernel::aclrtBinaryGetFunction as *const c_void,
-        "aclrtLaunchKernel" => kernel::aclrtLaunchKernel as *const c_void,
-        "aclrtKernelArgsInit" => kernel::aclrtKernelArgsInit as *const c_void,
-        "aclrtKernelArgsAppend" => kernel::aclrtKernelArgsAppend as *const c_void,
-        "aclrtKernelArgsFinalize" => kernel::aclrtKernelArgsFinalize as *const c_void,
-        "aclrtSetGroup" => kernel::aclrtSetGroup as *const c_void,
-        "aclrtGetGroupCount" => kernel::aclrtGetGroupCount as *const c_void,
-        "aclrtCreateGroupInfo" => kernel::aclrtCreateGroupInfo as *const c_void,
-        "aclrtDestroyGroupInfo" => kernel::aclrtDestroyGroupInfo as *const c_void,
-        "aclrtGetAllGroupInfo" => kernel::aclrtGetAllGroupInfo as *const c_void,
-        "aclrtGetGroupInfoDetail" => kernel::aclrtGetGroupInfoDetail as *const c_void,
+        "aclrtCreateBinary" => refused::aclrtCreateBinary as *const c_void,
+        "aclrtDestroyBinary" => refused::aclrtDestroyBinary as *const c_void,
+        "aclrtBinaryLoad" => refused::aclrtBinaryLoad as *const c_void,
+        "aclrtBinaryUnLoad" => refused::aclrtBinaryUnLoad as *const c_void,
+        "aclrtBinaryGetFunction" => refused::aclrtBinaryGetFunction as *const c_void,
+        "aclrtLaunchKernel" => refused::aclrtLaunchKernel as *const c_void,
+        "aclrtKernelArgsInit" => refused::aclrtKernelArgsInit as *const c_void,
+        "aclrtKernelArgsAppend" => refused::aclrtKernelArgsAppend as *const c_void,
+        "aclrtKernelArgsFinalize" => refused::aclrtKernelArgsFinalize as *const c_void,
+        "aclrtSetGroup" => refused::aclrtSetGroup as *const c_void,
+        "aclrtGetGroupCount" => refused::aclrtGetGroupCount as *const c_void,
+        "aclrtCreateGroupInfo" => refused::aclrtCreateGroupInfo as *const c_void,
+        "aclrtDestroyGroupInfo" => refused::aclrtDestroyGroupInfo as *const c_void,
+        "aclrtGetAllGroupInfo" => refused::aclrtGetAllGroupInfo as *const c_void,
+        "aclrtGetGroupInfoDetail" => refused::aclrtGetGroupInfoDetail as *const c_void,
         "aclrtFunctionGetParamCount" => {
-            kernel::aclrtFunctionGetParamCount as *const c_void
+            refused::aclrtFunctionGetParamCount as *const c_void
         }
-        "aclrtFunctionGetParamInfo" => kernel::aclrtFunctionGetParamInfo as *const c_void,
+        "aclrtFunctionGetParamInfo" => {
+            refused::aclrtFunctionGetParamInfo as *const c_void
+        }
         "aclrtFunctionGetAvailDynUbufPerBlock" => {
-            kernel::aclrtFunctionGetAvailDynUbufPerBlock as *const c_void
+            refused::aclrtFunctionGetAvailDynUbufPerBlock as *const c_void
         }
-        "aclrtBinaryLoadFromFile" => kernel::aclrtBinaryLoadFromFile as *const c_void,
-        "aclrtBinaryLoadFromData" => kernel::aclrtBinaryLoadFromData as *const c_void,
-        "aclrtBinaryGetDevAddress" => kernel::aclrtBinaryGetDevAddress as *const c_void,
+        "aclrtBinaryLoadFromFile" => refused::aclrtBinaryLoadFromFile as *const c_void,
+        "aclrtBinaryLoadFromData" => refused::aclrtBinaryLoadFromData as *const c_void,
+        "aclrtBinaryGetDevAddress" => refused::aclrtBinaryGetDevAddress as *const c_void,
         "aclrtBinaryGetFunctionByEntry" => {
-            kernel::aclrtBinaryGetFunctionByEntry as *const c_void
+            refused::aclrtBinaryGetFunctionByEntry as *const c_void
         }
-        "aclrtBinaryGetGlobal" => kernel::aclrtBinaryGetGlobal as *const c_void,
+        "aclrtBinaryGetGlobal" => refused::aclrtBinaryGetGlobal as *const c_void,
         "aclrtBinarySetExceptionCallback" => {
-            kernel::aclrtBinarySetExceptionCallback as *const c_void
+            refused::aclrtBinarySetExceptionCallback as *const c_void
         }
-        "aclrtRegisterCpuFunc" => kernel::aclrtRegisterCpuFunc as *const c_void,
-        "aclrtFunctionGetBinary" => kernel::aclrtFunctionGetBinary as *const c_void,
-        "aclrtGetFuncBySymbol" => kernel::aclrtGetFuncBySymbol as *const c_void,
-        "aclrtGetFunctionAddr" => kernel::aclrtGetFunctionAddr as *const c_void,
-        "aclrtGetFunctionSize" => kernel::aclrtGetFunctionSize as *const c_void,
-        "aclrtGetFunctionName" => kernel::aclrtGetFunctionName as *const c_void,
-        "aclrtGetFunctionAttribute" => kernel::aclrtGetFunctionAttribute as *const c_void,
+        "aclrtRegisterCpuFunc" => refused::aclrtRegisterCpuFunc as *const c_void,
+        "aclrtFunctionGetBinary" => refused::aclrtFunctionGetBinary as *const c_void,
+        "aclrtGetFuncBySymbol" => refused::aclrtGetFuncBySymbol as *const c_void,
+        "aclrtGetFunctionAddr" => refused::aclrtGetFunctionAddr as *const c_void,
+        "aclrtGetFunctionSize" => refused::aclrtGetFunctionSize as *const c_void,
+        "aclrtGetFunctionName" => refused::aclrtGetFunctionName as *const c_void,
+        "aclrtGetFunctionAttribute" => {
+            refused::aclrtGetFunctionAttribute as *const c_void
+        }
         "aclrtGetFuncHandleFromExceptionInfo" => {
-            kernel::aclrtGetFuncHandleFromExceptionInfo as *const c_void
+            refused::aclrtGetFuncHandleFromExceptionInfo as *const c_void
         }
         "aclrtGetArgsFromExceptionInfo" => {
-            kernel::aclrtGetArgsFromExceptionInfo as *const c_void
+            refused::aclrtGetArgsFromExceptionInfo as *const c_void
         }
-        "aclrtLaunchKernelV2" => kernel::aclrtLaunchKernelV2 as *const c_void,
+        "aclrtLaunchKernelV2" => refused::aclrtLaunchKernelV2 as *const c_void,
         "aclrtLaunchKernelWithConfig" => {
-            kernel::aclrtLaunchKernelWithConfig as *const c_void
+            refused::aclrtLaunchKernelWithConfig as *const c_void
         }
         "aclrtLaunchKernelWithHostArgs" => {
-            kernel::aclrtLaunchKernelWithHostArgs as *const c_void
+            refused::aclrtLaunchKernelWithHostArgs as *const c_void
         }
         "aclrtLaunchKernelWithArgsArray" => {
-            kernel::aclrtLaunchKernelWithArgsArray as *const c_void
+            refused::aclrtLaunchKernelWithArgsArray as *const c_void
         }
         "aclrtLaunchSIMTKernelWithArgsArray" => {
-            kernel::aclrtLaunchSIMTKernelWithArgsArray as *const c_void
+            refused::aclrtLaunchSIMTKernelWithArgsArray as *const c_void
         }
         "aclrtLaunchSIMTKernelWithHostArgs" => {
-            kernel::aclrtLaunchSIMTKernelWithHostArgs as *const c_void
+            refused::aclrtLaunchSIMTKernelWithHostArgs as *const c_void
         }
         "aclrtKernelArgsGetHandleMemSize" => {
-            kernel::aclrtKernelArgsGetHandleMemSize as *const c_void
+            refused::aclrtKernelArgsGetHandleMemSize as *const c_void
         }
-        "aclrtKernelArgsGetMemSize" => kernel::aclrtKernelArgsGetMemSize as *const c_void,
+        "aclrtKernelArgsGetMemSize" => {
+            refused::aclrtKernelArgsGetMemSize as *const c_void
+        }
         "aclrtKernelArgsInitByUserMem" => {
-            kernel::aclrtKernelArgsInitByUserMem as *const c_void
+            refused::aclrtKernelArgsInitByUserMem as *const c_void
         }
         "aclrtKernelArgsAppendPlaceHolder" => {
-            kernel::aclrtKernelArgsAppendPlaceHolder as *const c_void
+            refused::aclrtKernelArgsAppendPlaceHolder as *const c_void
         }
         "aclrtKernelArgsGetPlaceHolderBuffer" => {
-            kernel::aclrtKernelArgsGetPlaceHolderBuffer as *const c_void
+            refused::aclrtKernelArgsGetPlaceHolderBuffer as *const c_void
         }
-        "aclrtKernelArgsParaUpdate" => kernel::aclrtKernelArgsParaUpdate as *const c_void,
+        "aclrtKernelArgsParaUpdate" => {
+            refused::aclrtKernelArgsParaUpdate as *const c_void
+        }
         "aclrtMemPoolCreate" => pool::aclrtMemPoolCreate as *const c_void,
         "aclrtMemPoolDestroy" => pool::aclrtMemPoolDestroy as *const c_void,
         "aclrtMemPoolSetAttr" => pool::aclrtMemPoolSetAttr as *const c_void,
@@ -797,174 +805,168 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtMemPoolMallocAsync" => pool::aclrtMemPoolMallocAsync as *const c_void,
         "aclrtMemPoolFreeAsync" => pool::aclrtMemPoolFreeAsync as *const c_void,
         "aclrtMemPoolTrimTo" => pool::aclrtMemPoolTrimTo as *const c_void,
-        "aclprofInit" => profiling::aclprofInit as *const c_void,
-        "aclprofFinalize" => profiling::aclprofFinalize as *const c_void,
-        "aclprofSetConfig" => profiling::aclprofSetConfig as *const c_void,
-        "aclprofCreateConfig" => profiling::aclprofCreateConfig as *const c_void,
-        "aclprofDestroyConfig" => profiling::aclprofDestroyConfig as *const c_void,
-        "aclprofStart" => profiling::aclprofStart as *const c_void,
-        "aclprofStop" => profiling::aclprofStop as *const c_void,
+        "aclprofInit" => refused::aclprofInit as *const c_void,
+        "aclprofFinalize" => refused::aclprofFinalize as *const c_void,
+        "aclprofSetConfig" => refused::aclprofSetConfig as *const c_void,
+        "aclprofCreateConfig" => refused::aclprofCreateConfig as *const c_void,
+        "aclprofDestroyConfig" => refused::aclprofDestroyConfig as *const c_void,
+        "aclprofStart" => refused::aclprofStart as *const c_void,
+        "aclprofStop" => refused::aclprofStop as *const c_void,
         "aclprofCreateSubscribeConfig" => {
-            profiling::aclprofCreateSubscribeConfig as *const c_void
+            refused::aclprofCreateSubscribeConfig as *const c_void
         }
         "aclprofDestroySubscribeConfig" => {
-            profiling::aclprofDestroySubscribeConfig as *const c_void
+            refused::aclprofDestroySubscribeConfig as *const c_void
         }
-        "aclprofModelSubscribe" => profiling::aclprofModelSubscribe as *const c_void,
-        "aclprofModelUnSubscribe" => profiling::aclprofModelUnSubscribe as *const c_void,
-        "aclprofGetOpDescSize" => profiling::aclprofGetOpDescSize as *const c_void,
-        "aclprofGetOpNum" => profiling::aclprofGetOpNum as *const c_void,
-        "aclprofGetOpTypeLen" => profiling::aclprofGetOpTypeLen as *const c_void,
-        "aclprofGetOpType" => profiling::aclprofGetOpType as *const c_void,
-        "aclprofGetOpNameLen" => profiling::aclprofGetOpNameLen as *const c_void,
-        "aclprofGetOpName" => profiling::aclprofGetOpName as *const c_void,
-        "aclprofGetOpStart" => profiling::aclprofGetOpStart as *const c_void,
-        "aclprofGetOpEnd" => profiling::aclprofGetOpEnd as *const c_void,
-        "aclprofGetOpDuration" => profiling::aclprofGetOpDuration as *const c_void,
-        "aclprofGetModelId" => profiling::aclprofGetModelId as *const c_void,
-        "aclprofGetOpFlag" => profiling::aclprofGetOpFlag as *const c_void,
-        "aclprofGetOpAttriValue" => profiling::aclprofGetOpAttriValue as *const c_void,
-        "aclprofCreateStepInfo" => profiling::aclprofCreateStepInfo as *const c_void,
-        "aclprofDestroyStepInfo" => profiling::aclprofDestroyStepInfo as *const c_void,
-        "aclprofGetStepTimestamp" => profiling::aclprofGetStepTimestamp as *const c_void,
-        "aclprofCreateStamp" => profiling::aclprofCreateStamp as *const c_void,
-        "aclprofDestroyStamp" => profiling::aclprofDestroyStamp as *const c_void,
+        "aclprofModelSubscribe" => refused::aclprofModelSubscribe as *const c_void,
+        "aclprofModelUnSubscribe" => refused::aclprofModelUnSubscribe as *const c_void,
+        "aclprofGetOpDescSize" => refused::aclprofGetOpDescSize as *const c_void,
+        "aclprofGetOpNum" => refused::aclprofGetOpNum as *const c_void,
+        "aclprofGetOpTypeLen" => refused::aclprofGetOpTypeLen as *const c_void,
+        "aclprofGetOpType" => refused::aclprofGetOpType as *const c_void,
+        "aclprofGetOpNameLen" => refused::aclprofGetOpNameLen as *const c_void,
+        "aclprofGetOpName" => refused::aclprofGetOpName as *const c_void,
+        "aclprofGetOpStart" => refused::aclprofGetOpStart as *const c_void,
+        "aclprofGetOpEnd" => refused::aclprofGetOpEnd as *const c_void,
+        "aclprofGetOpDuration" => refused::aclprofGetOpDuration as *const c_void,
+        "aclprofGetModelId" => refused::aclprofGetModelId as *const c_void,
+        "aclprofGetOpFlag" => refused::aclprofGetOpFlag as *const c_void,
+        "aclprofGetOpAttriValue" => refused::aclprofGetOpAttriValue as *const c_void,
+        "aclprofCreateStepInfo" => refused::aclprofCreateStepInfo as *const c_void,
+        "aclprofDestroyStepInfo" => refused::aclprofDestroyStepInfo as *const c_void,
+        "aclprofGetStepTimestamp" => refused::aclprofGetStepTimestamp as *const c_void,
+        "aclprofCreateStamp" => refused::aclprofCreateStamp as *const c_void,
+        "aclprofDestroyStamp" => refused::aclprofDestroyStamp as *const c_void,
         "aclprofSetStampTraceMessage" => {
-            profiling::aclprofSetStampTraceMessage as *const c_void
+            refused::aclprofSetStampTraceMessage as *const c_void
         }
-        "aclprofMark" => profiling::aclprofMark as *const c_void,
-        "aclprofMarkEx" => profiling::aclprofMarkEx as *const c_void,
-        "aclprofPush" => profiling::aclprofPush as *const c_void,
-        "aclprofPop" => profiling::aclprofPop as *const c_void,
-        "aclprofRangeStart" => profiling::aclprofRangeStart as *const c_void,
-        "aclprofRangeStop" => profiling::aclprofRangeStop as *const c_void,
-        "aclprofRangePushEx" => profiling::aclprofRangePushEx as *const c_void,
-        "aclprofRangePop" => profiling::aclprofRangePop as *const c_void,
-        "aclprofStr2Id" => profiling::aclprofStr2Id as *const c_void,
-        "acltdtCreateDataItem" => data_channel::acltdtCreateDataItem as *const c_void,
-        "acltdtDestroyDataItem" => data_channel::acltdtDestroyDataItem as *const c_void,
+        "aclprofMark" => refused::aclprofMark as *const c_void,
+        "aclprofMarkEx" => refused::aclprofMarkEx as *const c_void,
+        "aclprofPush" => refused::aclprofPush as *const c_void,
+        "aclprofPop" => refused::aclprofPop as *const c_void,
+        "aclprofRangeStart" => refused::aclprofRangeStart as *const c_void,
+        "aclprofRangeStop" => refused::aclprofRangeStop as *const c_void,
+        "aclprofRangePushEx" => refused::aclprofRangePushEx as *const c_void,
+        "aclprofRangePop" => refused::aclprofRangePop as *const c_void,
+        "aclprofStr2Id" => refused::aclprofStr2Id as *const c_void,
+        "acltdtCreateDataItem" => refused::acltdtCreateDataItem as *const c_void,
+        "acltdtDestroyDataItem" => refused::acltdtDestroyDataItem as *const c_void,
         "acltdtGetTensorTypeFromItem" => {
-            data_channel::acltdtGetTensorTypeFromItem as *const c_void
+            refused::acltdtGetTensorTypeFromItem as *const c_void
         }
         "acltdtGetDataTypeFromItem" => {
-            data_channel::acltdtGetDataTypeFromItem as *const c_void
+            refused::acltdtGetDataTypeFromItem as *const c_void
         }
         "acltdtGetDataAddrFromItem" => {
-            data_channel::acltdtGetDataAddrFromItem as *const c_void
+            refused::acltdtGetDataAddrFromItem as *const c_void
         }
         "acltdtGetDataSizeFromItem" => {
-            data_channel::acltdtGetDataSizeFromItem as *const c_void
+            refused::acltdtGetDataSizeFromItem as *const c_void
         }
-        "acltdtGetDimNumFromItem" => {
-            data_channel::acltdtGetDimNumFromItem as *const c_void
-        }
-        "acltdtGetDimsFromItem" => data_channel::acltdtGetDimsFromItem as *const c_void,
+        "acltdtGetDimNumFromItem" => refused::acltdtGetDimNumFromItem as *const c_void,
+        "acltdtGetDimsFromItem" => refused::acltdtGetDimsFromItem as *const c_void,
         "acltdtGetSliceInfoFromItem" => {
-            data_channel::acltdtGetSliceInfoFromItem as *const c_void
+            refused::acltdtGetSliceInfoFromItem as *const c_void
         }
-        "acltdtCreateDataset" => data_channel::acltdtCreateDataset as *const c_void,
-        "acltdtDestroyDataset" => data_channel::acltdtDestroyDataset as *const c_void,
-        "acltdtAddDataItem" => data_channel::acltdtAddDataItem as *const c_void,
-        "acltdtGetDataItem" => data_channel::acltdtGetDataItem as *const c_void,
-        "acltdtGetDatasetSize" => data_channel::acltdtGetDatasetSize as *const c_void,
-        "acltdtGetDatasetName" => data_channel::acltdtGetDatasetName as *const c_void,
-        "acltdtCreateChannel" => data_channel::acltdtCreateChannel as *const c_void,
+        "acltdtCreateDataset" => refused::acltdtCreateDataset as *const c_void,
+        "acltdtDestroyDataset" => refused::acltdtDestroyDataset as *const c_void,
+        "acltdtAddDataItem" => refused::acltdtAddDataItem as *const c_void,
+        "acltdtGetDataItem" => refused::acltdtGetDataItem as *const c_void,
+        "acltdtGetDatasetSize" => refused::acltdtGetDatasetSize as *const c_void,
+        "acltdtGetDatasetName" => refused::acltdtGetDatasetName as *const c_void,
+        "acltdtCreateChannel" => refused::acltdtCreateChannel as *const c_void,
         "acltdtCreateChannelWithCapacity" => {
-            data_channel::acltdtCreateChannelWithCapacity as *const c_void
+            refused::acltdtCreateChannelWithCapacity as *const c_void
         }
-        "acltdtStopChannel" => data_channel::acltdtStopChannel as *const c_void,
-        "acltdtDestroyChannel" => data_channel::acltdtDestroyChannel as *const c_void,
-        "acltdtCleanChannel" => data_channel::acltdtCleanChannel as *const c_void,
-        "acltdtSendTensor" => data_channel::acltdtSendTensor as *const c_void,
-        "acltdtReceiveTensor" => data_channel::acltdtReceiveTensor as *const c_void,
-        "acltdtQueryChannelSize" => data_channel::acltdtQueryChannelSize as *const c_void,
-        "acltdtCreateQueue" => queue::acltdtCreateQueue as *const c_void,
-        "acltdtDestroyQueue" => queue::acltdtDestroyQueue as *const c_void,
-        "acltdtEnqueue" => queue::acltdtEnqueue as *const c_void,
-        "acltdtDequeue" => queue::acltdtDequeue as *const c_void,
-        "acltdtEnqueueData" => queue::acltdtEnqueueData as *const c_void,
-        "acltdtDequeueData" => queue::acltdtDequeueData as *const c_void,
-        "acltdtGrantQueue" => queue::acltdtGrantQueue as *const c_void,
-        "acltdtAttachQueue" => queue::acltdtAttachQueue as *const c_void,
-        "acltdtBindQueueRoutes" => queue::acltdtBindQueueRoutes as *const c_void,
-        "acltdtUnbindQueueRoutes" => queue::acltdtUnbindQueueRoutes as *const c_void,
-        "acltdtQueryQueueRoutes" => queue::acltdtQueryQueueRoutes as *const c_void,
-        "acltdtAllocBuf" => queue::acltdtAllocBuf as *const c_void,
-        "acltdtFreeBuf" => queue::acltdtFreeBuf as *const c_void,
-        "acltdtGetBufData" => queue::acltdtGetBufData as *const c_void,
-        "acltdtSetBufDataLen" => queue::acltdtSetBufDataLen as *const c_void,
-        "acltdtGetBufDataLen" => queue::acltdtGetBufDataLen as *const c_void,
-        "acltdtAppendBufChain" => queue::acltdtAppendBufChain as *const c_void,
-        "acltdtGetBufChainNum" => queue::acltdtGetBufChainNum as *const c_void,
-        "acltdtGetBufFromChain" => queue::acltdtGetBufFromChain as *const c_void,
-        "acltdtGetBufUserData" => queue::acltdtGetBufUserData as *const c_void,
-        "acltdtSetBufUserData" => queue::acltdtSetBufUserData as *const c_void,
-        "acltdtCopyBufRef" => queue::acltdtCopyBufRef as *const c_void,
-        "acltdtCreateQueueAttr" => queue::acltdtCreateQueueAttr as *const c_void,
-        "acltdtDestroyQueueAttr" => queue::acltdtDestroyQueueAttr as *const c_void,
-        "acltdtSetQueueAttr" => queue::acltdtSetQueueAttr as *const c_void,
-        "acltdtGetQueueAttr" => queue::acltdtGetQueueAttr as *const c_void,
-        "acltdtCreateQueueRoute" => queue::acltdtCreateQueueRoute as *const c_void,
-        "acltdtDestroyQueueRoute" => queue::acltdtDestroyQueueRoute as *const c_void,
-        "acltdtGetQueueRouteParam" => queue::acltdtGetQueueRouteParam as *const c_void,
+        "acltdtStopChannel" => refused::acltdtStopChannel as *const c_void,
+        "acltdtDestroyChannel" => refused::acltdtDestroyChannel as *const c_void,
+        "acltdtCleanChannel" => refused::acltdtCleanChannel as *const c_void,
+        "acltdtSendTensor" => refused::acltdtSendTensor as *const c_void,
+        "acltdtReceiveTensor" => refused::acltdtReceiveTensor as *const c_void,
+        "acltdtQueryChannelSize" => refused::acltdtQueryChannelSize as *const c_void,
+        "acltdtCreateQueue" => refused::acltdtCreateQueue as *const c_void,
+        "acltdtDestroyQueue" => refused::acltdtDestroyQueue as *const c_void,
+        "acltdtEnqueue" => refused::acltdtEnqueue as *const c_void,
+        "acltdtDequeue" => refused::acltdtDequeue as *const c_void,
+        "acltdtEnqueueData" => refused::acltdtEnqueueData as *const c_void,
+        "acltdtDequeueData" => refused::acltdtDequeueData as *const c_void,
+        "acltdtGrantQueue" => refused::acltdtGrantQueue as *const c_void,
+        "acltdtAttachQueue" => refused::acltdtAttachQueue as *const c_void,
+        "acltdtBindQueueRoutes" => refused::acltdtBindQueueRoutes as *const c_void,
+        "acltdtUnbindQueueRoutes" => refused::acltdtUnbindQueueRoutes as *const c_void,
+        "acltdtQueryQueueRoutes" => refused::acltdtQueryQueueRoutes as *const c_void,
+        "acltdtAllocBuf" => refused::acltdtAllocBuf as *const c_void,
+        "acltdtFreeBuf" => refused::acltdtFreeBuf as *const c_void,
+        "acltdtGetBufData" => refused::acltdtGetBufData as *const c_void,
+        "acltdtSetBufDataLen" => refused::acltdtSetBufDataLen as *const c_void,
+        "acltdtGetBufDataLen" => refused::acltdtGetBufDataLen as *const c_void,
+        "acltdtAppendBufChain" => refused::acltdtAppendBufChain as *const c_void,
+        "acltdtGetBufChainNum" => refused::acltdtGetBufChainNum as *const c_void,
+        "acltdtGetBufFromChain" => refused::acltdtGetBufFromChain as *const c_void,
+        "acltdtGetBufUserData" => refused::acltdtGetBufUserData as *const c_void,
+        "acltdtSetBufUserData" => refused::acltdtSetBufUserData as *const c_void,
+        "acltdtCopyBufRef" => refused::acltdtCopyBufRef as *const c_void,
+        "acltdtCreateQueueAttr" => refused::acltdtCreateQueueAttr as *const c_void,
+        "acltdtDestroyQueueAttr" => refused::acltdtDestroyQueueAttr as *const c_void,
+        "acltdtSetQueueAttr" => refused::acltdtSetQueueAttr as *const c_void,
+        "acltdtGetQueueAttr" => refused::acltdtGetQueueAttr as *const c_void,
+        "acltdtCreateQueueRoute" => refused::acltdtCreateQueueRoute as *const c_void,
+        "acltdtDestroyQueueRoute" => refused::acltdtDestroyQueueRoute as *const c_void,
+        "acltdtGetQueueRouteParam" => refused::acltdtGetQueueRouteParam as *const c_void,
         "acltdtCreateQueueRouteList" => {
-            queue::acltdtCreateQueueRouteList as *const c_void
+            refused::acltdtCreateQueueRouteList as *const c_void
         }
         "acltdtDestroyQueueRouteList" => {
-            queue::acltdtDestroyQueueRouteList as *const c_void
+            refused::acltdtDestroyQueueRouteList as *const c_void
         }
-        "acltdtAddQueueRoute" => queue::acltdtAddQueueRoute as *const c_void,
-        "acltdtGetQueueRoute" => queue::acltdtGetQueueRoute as *const c_void,
-        "acltdtGetQueueRouteNum" => queue::acltdtGetQueueRouteNum as *const c_void,
+        "acltdtAddQueueRoute" => refused::acltdtAddQueueRoute as *const c_void,
+        "acltdtGetQueueRoute" => refused::acltdtGetQueueRoute as *const c_void,
+        "acltdtGetQueueRouteNum" => refused::acltdtGetQueueRouteNum as *const c_void,
         "acltdtCreateQueueRouteQueryInfo" => {
-            queue::acltdtCreateQueueRouteQueryInfo as *const c_void
+            refused::acltdtCreateQueueRouteQueryInfo as *const c_void
         }
         "acltdtDestroyQueueRouteQueryInfo" => {
-            queue::acltdtDestroyQueueRouteQueryInfo as *const c_void
+            refused::acltdtDestroyQueueRouteQueryInfo as *const c_void
         }
         "acltdtSetQueueRouteQueryInfo" => {
-            queue::acltdtSetQueueRouteQueryInfo as *const c_void
+            refused::acltdtSetQueueRouteQueryInfo as *const c_void
         }
-        "acldumpRegCallback" => dump::acldumpRegCallback as *const c_void,
-        "acldumpUnregCallback" => dump::acldumpUnregCallback as *const c_void,
-        "acldumpGetPath" => dump::acldumpGetPath as *const c_void,
+        "acldumpRegCallback" => refused::acldumpRegCallback as *const c_void,
+        "acldumpUnregCallback" => refused::acldumpUnregCallback as *const c_void,
+        "acldumpGetPath" => refused::acldumpGetPath as *const c_void,
         "acldumpGetExceptionInfoPath" => {
-            dump::acldumpGetExceptionInfoPath as *const c_void
+            refused::acldumpGetExceptionInfoPath as *const c_void
         }
-        "acldumpSaveExceptionInfo" => dump::acldumpSaveExceptionInfo as *const c_void,
-        "aclopStartDumpArgs" => dump::aclopStartDumpArgs as *const c_void,
-        "aclopStopDumpArgs" => dump::aclopStopDumpArgs as *const c_void,
-        "aclrtAllocatorCreateDesc" => {
-            allocator::aclrtAllocatorCreateDesc as *const c_void
-        }
+        "acldumpSaveExceptionInfo" => refused::acldumpSaveExceptionInfo as *const c_void,
+        "aclopStartDumpArgs" => refused::aclopStartDumpArgs as *const c_void,
+        "aclopStopDumpArgs" => refused::aclopStopDumpArgs as *const c_void,
+        "aclrtAllocatorCreateDesc" => refused::aclrtAllocatorCreateDesc as *const c_void,
         "aclrtAllocatorDestroyDesc" => {
-            allocator::aclrtAllocatorDestroyDesc as *const c_void
+            refused::aclrtAllocatorDestroyDesc as *const c_void
         }
         "aclrtAllocatorSetObjToDesc" => {
-            allocator::aclrtAllocatorSetObjToDesc as *const c_void
+            refused::aclrtAllocatorSetObjToDesc as *const c_void
         }
         "aclrtAllocatorSetAllocFuncToDesc" => {
-            allocator::aclrtAllocatorSetAllocFuncToDesc as *const c_void
+            refused::aclrtAllocatorSetAllocFuncToDesc as *const c_void
         }
         "aclrtAllocatorSetFreeFuncToDesc" => {
-            allocator::aclrtAllocatorSetFreeFuncToDesc as *const c_void
+            refused::aclrtAllocatorSetFreeFuncToDesc as *const c_void
         }
         "aclrtAllocatorSetAllocAdviseFuncToDesc" => {
-            allocator::aclrtAllocatorSetAllocAdviseFuncToDesc as *const c_void
+            refused::aclrtAllocatorSetAllocAdviseFuncToDesc as *const c_void
         }
         "aclrtAllocatorSetGetAddrFromBlockFuncToDesc" => {
-            allocator::aclrtAllocatorSetGetAddrFromBlockFuncToDesc as *const c_void
+            refused::aclrtAllocatorSetGetAddrFromBlockFuncToDesc as *const c_void
         }
-        "aclrtAllocatorRegister" => allocator::aclrtAllocatorRegister as *const c_void,
+        "aclrtAllocatorRegister" => refused::aclrtAllocatorRegister as *const c_void,
         "aclrtAllocatorGetByStream" => {
-            allocator::aclrtAllocatorGetByStream as *const c_void
+            refused::aclrtAllocatorGetByStream as *const c_void
         }
-        "aclrtAllocatorUnregister" => {
-            allocator::aclrtAllocatorUnregister as *const c_void
-        }
-        "aclplatformGetDeviceInfo" => platform::aclplatformGetDeviceInfo as *const c_void,
+        "aclrtAllocatorUnregister" => refused::aclrtAllocatorUnregister as *const c_void,
+        "aclplatformGetDeviceInfo" => refused::aclplatformGetDeviceInfo as *const c_void,
         "aclplatformGetInstructionInfo" => {
-            platform::aclplatformGetInstructionInfo as *const c_void
+            refused::aclplatformGetInstructionInfo as *const c_void
         }
         "acldvppMalloc" => media::acldvppMalloc as *const c_void,
         "acldvppFree" => media::acldvppFree as *const c_void,

@@ -87,7 +87,7 @@ pub fn head() -> TokenStream {
 
 /// Emits the exported functions of a group.
 pub fn functions(context: Context, group: GroupId) -> TokenStream {
-    let functions = context.interface.in_group(group).map(|function| exported(context, function));
+    let functions = context.interface.methods_in(group).map(|function| exported(context, function));
     quote! { #(#functions)* }
 }
 

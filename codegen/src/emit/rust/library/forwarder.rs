@@ -6,8 +6,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::emit::rust::method::thunk::inputs;
-use crate::emit::rust::types::raw_types::{convention, raw_result};
+use super::refusal;
+use crate::emit::rust::types::erased;
+use crate::emit::rust::types::raw_types::convention;
 use crate::emit::rust::{Context, names};
 use crate::grammar::outputs;
 
@@ -22,7 +23,11 @@ pub fn is_forwarded(context: Context) -> bool {
 pub fn addresses(context: Context) -> TokenStream {
     let arms = context.interface.functions.iter().map(|function| {
         let (text, name) = (&function.c_name, names::symbol(&function.c_name));
-        let module = names::snake(&names::part(context, &context.interface.groups[function.group.0]));
+        let module = match context.interface.refusal(function) {
+            Some(_) => refusal::MODULE.to_owned(),
+            None => names::part(context, &context.interface.groups[function.group.0]),
+        };
+        let module = names::snake(&module);
         quote!(#text => #module::#name as *const ::core::ffi::c_void)
     });
     quote! {
@@ -40,7 +45,7 @@ pub fn addresses(context: Context) -> TokenStream {
 pub fn list(context: Context) -> TokenStream {
     let functions = context.interface.functions.iter().map(|function| {
         let name = names::symbol(&function.c_name);
-        let (inputs, output) = (inputs(context, function, None), raw_result(context, function));
+        let (inputs, output) = (erased::inputs(context, function), erased::output(context, function));
         quote!(fn #name(#(#inputs),*) #output;)
     });
     let convention = convention(context);

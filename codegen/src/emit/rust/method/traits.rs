@@ -24,8 +24,8 @@ pub fn of_group(context: Context, id: GroupId) -> TokenStream {
     let interface = context.interface;
     let group = &interface.groups[id.0];
     let name = names::symbol(&interface.group_trait(group));
-    let methods = of_functions(context, &name, &doc(&group.summary, &group.doc), interface.in_group(id));
-    let structs = interface.in_group(id).filter_map(|function| output_struct(context, function));
+    let methods = of_functions(context, &name, &doc(&group.summary, &group.doc), interface.methods_in(id));
+    let structs = interface.methods_in(id).filter_map(|function| output_struct(context, function));
     quote! { #methods #(#structs)* }
 }
 

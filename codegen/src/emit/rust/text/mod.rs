@@ -3,5 +3,5 @@
 pub mod comments;
 pub mod file;
 pub mod imports;
-mod list;
+pub mod list;
 pub mod short;

@@ -10,13 +10,13 @@ use crate::emit::rust::{Context, names};
 use crate::model::{EnumValue, GroupId, Meaning, Representation, Type, TypeId, TypeKind};
 
 pub fn emit(context: Context) -> TokenStream {
-    let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
+    let types = context.interface.implemented_types().map(|ty| emit_type(context, ty));
     quote! { #(#types)* }
 }
 
 /// Emits the types of a group.
 pub fn of_group(context: Context, group: GroupId) -> TokenStream {
-    let types = context.interface.types.iter().filter(|ty| ty.group == group);
+    let types = context.interface.implemented_types().filter(|ty| ty.group == group);
     let types = types.map(|ty| emit_type(context, ty));
     quote! { #(#types)* }
 }

@@ -16,7 +16,7 @@ use crate::model::{
 
 /// Emits the start of the module `ffi`, and its content.
 pub fn emit(context: Context) -> (TokenStream, TokenStream) {
-    let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
+    let types = context.interface.implemented_types().map(|ty| emit_type(context, ty));
     let args = args::structs(context);
     let releases = context.interface.release_ids().map(|(id, release)| emit_release(context, id, release));
     // Types that are the same in every release are outside the release modules. That may be all types.
@@ -223,7 +223,7 @@ fn emit_release(context: Context, id: ReleaseId, release: &Release) -> TokenStre
 
 /// Emits the types that differ by release: structs whose fields changed, and the table.
 fn emit_layouts(context: Context, release: Option<ReleaseId>) -> TokenStream {
-    let structs = context.interface.types.iter().filter_map(|ty| match &ty.kind {
+    let structs = context.interface.implemented_types().filter_map(|ty| match &ty.kind {
         TypeKind::Struct { fields, .. } if depends_on_release(fields) => {
             Some(emit_struct(context, ty, fields, release))
         }

@@ -4,5 +4,6 @@ pub mod api_type;
 pub mod args;
 pub mod callbacks;
 pub mod declarations;
+pub mod erased;
 pub mod ffi;
 pub mod raw_types;

@@ -1,0 +1,53 @@
+//! Functions that a library exports only to refuse them.
+//!
+//! The output is a list of declarations, because nobody reads the functions. The macro `refuse_functions` of the crate
+//! `tenon` makes a function of each, in a module whose parent has the interface as `api`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::forwarder;
+use crate::emit::rust::method::thunk::failure;
+use crate::emit::rust::types::api_type::status_value;
+use crate::emit::rust::types::erased;
+use crate::emit::rust::types::raw_types::{convention, raw_result};
+use crate::emit::rust::{Context, names};
+use crate::model::{Function, ResultKind};
+
+/// The module of the list.
+pub const MODULE: &str = "refused";
+
+/// Emits the list of the functions; nothing if there is none.
+pub fn list(context: Context) -> TokenStream {
+    let functions: Vec<_> =
+        context.interface.refused().filter_map(|function| declaration(context, function)).collect();
+    if functions.is_empty() {
+        return TokenStream::new();
+    }
+    let convention = convention(context);
+    quote! {
+        #[__list(tenon::refuse_functions)]
+        unsafe extern #convention { #(#functions)* }
+    }
+}
+
+fn declaration(context: Context, function: &Function) -> Option<TokenStream> {
+    let (status, message) = context.interface.refusal(function)?;
+    let status = status_value(context, status);
+    let failure = match &function.result {
+        ResultKind::Status => None,
+        ResultKind::Value(result) => {
+            let failure = failure(context, result);
+            Some(quote!(, #failure))
+        }
+        ResultKind::None => Some(quote!(, ())),
+    };
+    let symbol = (!forwarder::is_forwarded(context)).then(|| quote! { #[unsafe(no_mangle)] });
+    let (name, types) = (names::symbol(&function.c_name), erased::types(context, function));
+    let output = raw_result(context, function);
+    Some(quote! {
+        #[refuse(#status, #message #failure)]
+        #symbol
+        fn #name(#(_: #types),*) #output;
+    })
+}
