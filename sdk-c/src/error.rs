@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ptr::null;
 
 use tenon::{Origin, device};
-use tenon_host::LoadError;
+use tenon_loader::LoadError;
 
 use crate::Status;
 use crate::call::text::c_text;

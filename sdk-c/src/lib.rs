@@ -1,7 +1,7 @@
 //! `libtenon`: the C SDK. Every export returns a status, and records the last error per thread.
 //!
 //! The crate contains the exports, the tables behind their handles, the lifecycle of the library and of
-//! devices, and the memory pool. `tenon-host` finds and loads plugins; `tenon-layers` has the layers. The
+//! devices, and the memory pool. `tenon-loader` finds and loads plugins; `tenon-layers` has the layers. The
 //! functions of the spec are generated; `include/tenon/core.h` is generated from the others.
 
 pub mod acl;

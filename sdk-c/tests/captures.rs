@@ -14,9 +14,9 @@ use std::sync::Arc;
 use tenon::HostPtr;
 use tenon::device::{Device, DeviceId, Function, Layer};
 use tenon::reflect::{Direction, Kind, ParamInfo, Space};
-use tenon_host::Plugin;
 use tenon_layers::capture::c_program::{CProgramError, c_program};
 use tenon_layers::capture::{Argument, Capture, Options, Output as Result, Position, Recording};
+use tenon_loader::Plugin;
 
 const ID: DeviceId = DeviceId(0);
 

@@ -3,7 +3,7 @@
 #[path = "common/build.rs"]
 #[allow(dead_code, reason = "its plugins are others")]
 mod build;
-#[path = "../../sdk-rs/host/tests/common/mod.rs"]
+#[path = "../../sdk-rs/hosts/loader/tests/common/mod.rs"]
 mod plugins;
 
 use std::process::Command;

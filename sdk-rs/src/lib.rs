@@ -37,12 +37,12 @@
 // Generated code names this crate `tenon`, also inside the crate.
 extern crate self as tenon;
 
+mod data_type;
 mod environment;
 mod error;
 pub mod handle;
 mod lent;
 mod log;
-pub mod operators;
 mod pointer;
 pub mod reflect;
 mod refusal;
@@ -55,16 +55,10 @@ pub use error::{Error, Origin, Reason, Refusal, StatusCode, last_error};
 pub use lent::Lent;
 pub use log::{BadLogLevel, LogLevel, log_level};
 pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
-pub use tenon_macros::{device, operators, plugin};
+pub use tenon_macros::{device, plugin};
 
 /// The device interface: the trait [`Device`](device::Device), its types, and the table in each release's layout.
 ///
 /// Generated from `spec/device`.
 #[rustfmt::skip]
 pub mod device;
-
-/// The functions that PaddlePaddle exports to a plugin: the kernel C API, found at run time.
-///
-/// Generated from `spec/paddle`.
-#[rustfmt::skip]
-pub mod paddle;

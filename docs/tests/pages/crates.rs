@@ -9,7 +9,7 @@ use std::process::Command;
 use tenon::DevicePtr;
 use tenon::device::DeviceId;
 use tenon_conformance::{Ending, Options, Source};
-use tenon_host::{LoadOptions, Plugin};
+use tenon_loader::{LoadOptions, Plugin};
 
 use crate::coverage;
 use crate::page::{read, root};

@@ -12,14 +12,14 @@ const SOURCES: [&str; 13] = [
     "plugins/paddle-layers/src",
     "runtime/cpu/src",
     "runtime/lapack/src",
-    "runtime/onednn/src",
+    "runtime/cpu-operators/src/onednn",
     "sdk-c/acl/src",
     "sdk-c/src",
     "sdk-py/src",
     "sdk-py/hatch_build.py",
-    "sdk-rs/host/src",
+    "sdk-rs/hosts/loader/src",
     "sdk-rs/layers/src",
-    "sdk-rs/paddle-operators/src",
+    "sdk-rs/hosts/paddle-operators/src",
     "sdk-rs/src",
 ];
 

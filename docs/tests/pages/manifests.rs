@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tenon_host::Manifest;
+use tenon_loader::Manifest;
 
 use crate::coverage;
 

@@ -2,7 +2,7 @@
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Result};
-use tenon::operators::{TensorMut, TensorRef};
+use tenon_operators::{TensorMut, TensorRef};
 
 use crate::device::memory;
 

@@ -1,12 +1,12 @@
 //! The operators. A real device starts a kernel on `launch.stream`; this one computes before it returns.
 
 use tenon::device::Result;
-use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
+use tenon_operators::{Launch, Operators, TensorMut, TensorRef};
 
 use crate::device::MyNpu;
 use crate::elements::each;
 
-#[tenon::operators]
+#[tenon_operators::operators]
 impl Operators for MyNpu {
     #[data_types(FLOAT32)]
     fn relu(&self, _: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
@@ -37,4 +37,4 @@ impl Operators for MyNpu {
 }
 
 // For libtenon and its Python package.
-tenon::export_operators!(MyNpu);
+tenon_operators::export_operators!(MyNpu);

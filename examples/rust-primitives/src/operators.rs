@@ -1,13 +1,13 @@
 //! The operators. A real device starts a kernel on `launch.stream`; this one computes before it returns.
 
 use tenon::device::Result;
-use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
+use tenon_operators::{Launch, Operators, TensorMut, TensorRef};
 
 use crate::device::MyNpu;
 use crate::elements::{each, offset, read, write};
 use crate::product::{product, shape};
 
-#[tenon::operators]
+#[tenon_operators::operators]
 impl Operators for MyNpu {
     #[data_types(FLOAT32)]
     fn add(&self, _: Launch, out: &mut TensorMut<'_>, a: &TensorRef<'_>, b: &TensorRef<'_>) -> Result<()> {
@@ -185,4 +185,4 @@ fn reduce(
 }
 
 // For libtenon and its Python package, which compose other operators of these too.
-tenon::export_operators!(MyNpu);
+tenon_operators::export_operators!(MyNpu);

@@ -1,7 +1,7 @@
 //! Products of matrices.
 
 use tenon::device::Result;
-use tenon::operators::{TensorMut, TensorRef};
+use tenon_operators::{TensorMut, TensorRef};
 
 use crate::elements::{offset, read, write};
 
@@ -47,7 +47,7 @@ pub(crate) fn shape(
     transpose_b: bool,
 ) -> Result<Vec<usize>> {
     let (left, right) = (Matrices::of(a, true, transpose_a), Matrices::of(b, false, transpose_b));
-    let mut dims = tenon::operators::broadcast(&left.dims, &right.dims)?;
+    let mut dims = tenon_operators::broadcast(&left.dims, &right.dims)?;
     dims.extend((a.dims().len() > 1).then_some(left.rows.0));
     dims.extend((b.dims().len() > 1).then_some(right.columns.0));
     Ok(dims)
@@ -62,7 +62,7 @@ pub(crate) fn product(
     transpose_b: bool,
 ) -> Result<()> {
     let (left, right) = (Matrices::of(a, true, transpose_a), Matrices::of(b, false, transpose_b));
-    let batch = tenon::operators::broadcast(&left.dims, &right.dims)?;
+    let batch = tenon_operators::broadcast(&left.dims, &right.dims)?;
     let (rows, inner, columns) = (left.rows.0, left.columns.0, right.columns.0);
     let elements = (0..out.len()).map(|position| {
         let (column, row, matrix) =

@@ -10,8 +10,8 @@ use tenon::device::{
     WithFallbacks,
 };
 use tenon::reflect::{Call, ParamInfo};
-use tenon_host::{Binding, LoadError, LoadOptions, Manifest};
 use tenon_layers::{OpenError, Stack};
+use tenon_loader::{Binding, LoadError, LoadOptions, Manifest};
 use thiserror::Error;
 
 /// The variable that names the real plugin.
@@ -52,7 +52,7 @@ pub(crate) enum Refusal {
 
 /// The real plugin and its layers.
 struct Chain {
-    plugin: Arc<tenon_host::Plugin>,
+    plugin: Arc<tenon_loader::Plugin>,
     device: Layered<WithFallbacks<Arc<dyn Partial>>>,
     device_type: &'static CStr,
     /// True if there is no layer, so that the host may call the plugin directly.
@@ -70,7 +70,7 @@ impl Chain {
         // A plugin that supports several releases must get the release of the host, because it also calls the host.
         let options =
             LoadOptions { binding: Binding::Later, preferred: Some(host), ..LoadOptions::default() };
-        let plugin = tenon_host::Plugin::load(&path, &options)?;
+        let plugin = tenon_loader::Plugin::load(&path, &options)?;
         let plugin = match stack.profile() {
             Some(profile) => Arc::new(plugin.altered(|device| profile.apply(device))),
             None => plugin,
@@ -97,7 +97,7 @@ fn plugin_path() -> Result<PathBuf, Refusal> {
         true => Manifest::read(&path)?.library,
         false => path.clone(),
     };
-    match tenon_host::exports(&library, MARKER)? {
+    match tenon_loader::exports(&library, MARKER)? {
         true => Err(Refusal::Itself { path }),
         false => Ok(path),
     }
@@ -186,7 +186,7 @@ pub(crate) fn extension() -> *const ffi::TenonDeviceExtension {
 ///
 /// # Safety
 /// `table` is the host's table, of the release.
-unsafe fn hand_through(plugin: &tenon_host::Plugin, table: *mut c_void, host: Release) {
+unsafe fn hand_through(plugin: &tenon_loader::Plugin, table: *mut c_void, host: Release) {
     let Some(own) = plugin.table() else { return };
     for function in Function::ALL {
         let slot = own.slot(function);

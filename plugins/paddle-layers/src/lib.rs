@@ -5,7 +5,7 @@
 //! PaddlePaddle uses the same fallbacks as without layers. The real plugin may be built for another release than
 //! PaddlePaddle: its table is adapted. Symbols of PaddlePaddle that it links against or looks up are not affected.
 //!
-//! The crate contains the entry point. `tenon-host` loads the plugin, and `tenon-layers` has the layers.
+//! The crate contains the entry point. `tenon-loader` loads the plugin, and `tenon-layers` has the layers.
 
 mod between;
 

@@ -1,6 +1,6 @@
 //! The plugin for PaddlePaddle: `libtenon_paddle.so`, one file for every release from 2.6 to 3.3.
 //!
-//! The crate contains the entry point that Paddle calls. The device is `tenon-cpu`, its operators are `tenon-operators`,
+//! The crate contains the entry point that Paddle calls. The device is `tenon-cpu`, its operators are `tenon-cpu-operators`,
 //! and `tenon-paddle-operators` registers them.
 
 mod name;
@@ -14,7 +14,7 @@ use tenon::device::ffi::TenonDeviceExtension;
 use tenon::device::{Plugin as _, hand_over};
 use tenon::support::{refuse, write_line};
 
-use tenon_operators::CpuOperators;
+use cpu_operators::CpuOperators;
 use tenon_paddle_operators::{Loaded, Memory};
 
 /// The device that the plugin gives to Paddle.
@@ -41,7 +41,7 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
         Ok(name) => name,
         Err(refusal) => return refuse(format_args!("{refusal}")),
     };
-    let computing = match tenon_operators::use_onednn() {
+    let computing = match cpu_operators::use_onednn() {
         Ok(computing) => computing,
         Err(refusal) => return refuse(format_args!("{refusal}")),
     };
@@ -63,7 +63,7 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
         )
     };
     if registered == Ok(Loaded::ByPaddle) {
-        tenon_operators::compute_on_streams();
+        cpu_operators::compute_on_streams();
     }
     if registered != Ok(Loaded::ByAnother) {
         Backend::instance().set_default_devices(DEVICES_IN_PADDLE);

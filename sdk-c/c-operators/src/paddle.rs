@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon::device::ffi::v2_6::CustomRuntimeParams;
 use tenon::device::{Function, HandOverError, Loaded, Status, WithFallbacks, host_release};
-use tenon::operators::by_name::{Calls, LoadedOperators, ReadError};
 use tenon::support;
+use tenon_operators::by_name::{Calls, LoadedOperators, ReadError};
 use tenon_paddle_operators::{Loaded as Host, register_device};
 
 /// The reason why operators are not registered.

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, DeviceId, Result, Status, Stream};
-use tenon::operators::by_name::{Calls, LoadedOperators, SYMBOL};
-use tenon::operators::{
+use tenon_operators::by_name::{Calls, LoadedOperators, SYMBOL};
+use tenon_operators::{
     Activation, Gating, Indexing, Launch, Layout, Operators, OptimizerLists, Random, Sorting, TensorMut,
     TensorRef,
 };

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 use tenon::device::Function;
-use tenon_host::Availability as Behind;
+use tenon_loader::Availability as Behind;
 
 use crate::call::export_on;
 use crate::call::text::{c_text, hand_out, hand_out_text};

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use tenon::Refusal;
 use tenon::device::{self, Device, Function, Layer, Layered, Loaded, Outcome, WithFallbacks};
 use tenon::reflect::{Call, Direction as Way, Kind};
-use tenon_host::Plugin;
 use tenon_layers::Stack;
+use tenon_loader::Plugin;
 
 use crate::call::sized::WithSize;
 use crate::call::text::c_text;

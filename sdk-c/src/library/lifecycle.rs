@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, OsString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenon_host::{LoadOptions, Plugin};
+use tenon_loader::{LoadOptions, Plugin};
 
 use crate::Status;
 use crate::call::text::c_text;
@@ -14,7 +14,7 @@ use crate::plugins::loaded::LoadedPlugin;
 use crate::plugins::table::{self, PluginGuard};
 
 /// The plugin search path and the layers of the library.
-const PATH: &str = tenon_host::PATH_VARIABLE;
+const PATH: &str = tenon_loader::PATH_VARIABLE;
 const LAYERS: &str = "TENON_LAYERS";
 
 struct State {
@@ -104,7 +104,7 @@ pub(crate) fn start(lifecycle: &Lifecycle, options: &Start) -> Result<(), Failur
     let mut plugins = vec![adopt(lifecycle, Plugin::builtin())?];
     let mut failures = Vec::new();
     let paths = options.path.clone().or_else(|| tenon::trusted_variable(PATH)).unwrap_or_default();
-    for candidate in tenon_host::search_in(&paths, &LoadOptions::default()) {
+    for candidate in tenon_loader::search_in(&paths, &LoadOptions::default()) {
         match candidate.outcome.map_err(Failure::from).and_then(|plugin| adopt(lifecycle, plugin)) {
             Ok(plugin) if plugins.iter().all(|known| known.handle != plugin.handle) => plugins.push(plugin),
             Ok(_) => {}

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::{ptr, slice};
 
-use tenon::operators::by_name::{Argument, Kind, Tensor, Text};
+use tenon_operators::by_name::{Argument, Kind, Tensor, Text};
 
 /// The arguments of a call, with all that they point to except the elements of tensors.
 pub(super) struct Owned(Vec<Value>);

@@ -3,9 +3,9 @@
 use std::ffi::CStr;
 
 use tenon::device::{DataType, DeviceId, Error, Status, Stream};
-use tenon::operators::Launch;
-use tenon::operators::by_name::{Argument, Calls, SYMBOL, Shape};
 use tenon::support::guard;
+use tenon_operators::Launch;
+use tenon_operators::by_name::{Argument, Calls, SYMBOL, Shape};
 
 use super::composed::ComposedOperators;
 use super::cpu;

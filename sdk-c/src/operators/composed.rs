@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, Device, DeviceId, Error, Result};
-use tenon::operators::by_name::{Calls, LoadedOperators, call_method};
-use tenon::operators::{
+use tenon_operators::by_name::{Calls, LoadedOperators, call_method};
+use tenon_operators::{
     Composed, Compositions, Launch, Layout, Temporaries, TensorMut, TensorRef, contiguous_strides,
 };
 

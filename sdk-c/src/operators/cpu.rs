@@ -9,8 +9,8 @@ use std::{mem, ptr};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use tenon::device::{Device as _, DeviceId};
-use tenon::operators::by_name::{Argument, Calls, Export, Kind, SYMBOL, Tensor};
 use tenon_cpu::Cpu;
+use tenon_operators::by_name::{Argument, Calls, Export, Kind, SYMBOL, Tensor};
 
 use super::arguments::Owned;
 use super::calls::{Request, call, failure, unsupported};

@@ -10,8 +10,8 @@ use std::mem::offset_of;
 use std::ptr;
 
 use tenon::device::{DataType, Stream, ffi};
-use tenon::operators::by_name;
 use tenon::support::has_room;
+use tenon_operators::by_name;
 
 use crate::call::export_on;
 use crate::call::text::{place, required};

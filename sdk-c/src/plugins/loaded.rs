@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tenon::device::{Device, Function, Layer};
-use tenon_host::{Availability, Plugin};
+use tenon_loader::{Availability, Plugin};
 
 use crate::Status;
 use crate::call::counts::CallCounts;

@@ -7,7 +7,7 @@ use std::ffi::{CString, c_char};
 use std::ptr::null;
 
 use tenon::device::Release;
-use tenon_host::{Binding, LoadOptions, Plugin};
+use tenon_loader::{Binding, LoadOptions, Plugin};
 
 use crate::call::export;
 use crate::call::sized::{self, WithSize};

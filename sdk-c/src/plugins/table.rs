@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_host::Plugin;
+use tenon_loader::Plugin;
 
 use crate::call::thread_state::Inside;
 use crate::devices;

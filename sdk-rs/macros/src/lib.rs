@@ -37,7 +37,7 @@ pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// Implements the traits of operators for a device: those methods that the `impl` has.
 ///
 /// ```text
-/// #[tenon::operators]
+/// #[tenon_operators::operators]
 /// impl Operators for MyNpu {
 ///     #[data_types(FLOAT32, FLOAT16)]
 ///     fn relu(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> { … }
@@ -49,7 +49,7 @@ pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn operators(arguments: TokenStream, item: TokenStream) -> TokenStream {
     if !arguments.is_empty() {
-        let message = "`#[tenon::operators]` has no arguments";
+        let message = "`#[tenon_operators::operators]` has no arguments";
         return syn::Error::new(Span::call_site(), message).into_compile_error().into();
     }
     let item = syn::parse_macro_input!(item as ItemImpl);

@@ -26,7 +26,7 @@ pub(crate) fn expand(groups: &Groups, mut item: ItemImpl) -> syn::Result<TokenSt
         let items = methods.iter().map(|method| &method.item);
         let items = items.filter(|item| names.iter().any(|name| item.sig.ident == name));
         quote! {
-            impl #parameters ::tenon::operators::#group for #target #bounds {
+            impl #parameters ::tenon_operators::#group for #target #bounds {
                 #(#items)*
             }
         }

@@ -91,20 +91,11 @@ pub fn all_to_all_by_send_recv(
     for to in (0..ranks).filter(|to| *to != rank) {
         device.xccl_send(send_buf[to], send_count[to], send_dtype[to], to, comm, stream)?;
     }
+    let ty = send_dtype[rank];
+    let element = ty.size().ok_or_else(|| Error::invalid(format!("elements of {ty:?} have no size")))?;
     let size = send_count[rank]
-        .checked_mul(element_size(send_dtype[rank])?)
+        .checked_mul(element)
         .ok_or_else(|| Error::invalid("the range of this rank's part overflows"))?;
     device.async_memory_copy_d2d(device.get_device()?, stream, recv_buf[rank], send_buf[rank], size)?;
     (rank + 1..ranks).try_for_each(receive)
-}
-
-pub(crate) fn element_size(dtype: DataType) -> Result<usize> {
-    match dtype {
-        DataType::BOOL | DataType::UINT8 | DataType::INT8 => Ok(1),
-        DataType::UINT16 | DataType::INT16 | DataType::FLOAT16 | DataType::BFLOAT16 => Ok(2),
-        DataType::UINT32 | DataType::INT32 | DataType::FLOAT32 => Ok(4),
-        DataType::UINT64 | DataType::INT64 | DataType::FLOAT64 | DataType::COMPLEX64 => Ok(8),
-        DataType::COMPLEX128 => Ok(16),
-        other => Err(Error::invalid(format!("elements of {other:?} have no size"))),
-    }
 }

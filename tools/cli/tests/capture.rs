@@ -10,8 +10,8 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use tenon::device::{DeviceId, Function, Layer};
-use tenon_host::Plugin;
 use tenon_layers::capture::{Argument, Capture, Options};
+use tenon_loader::Plugin;
 
 const ID: DeviceId = DeviceId(0);
 

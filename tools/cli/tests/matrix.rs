@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 use tenon::DevicePtr;
 use tenon::device::{Device, DeviceId, Event, Result, Stream};
-use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
+use tenon_operators::{Launch, Operators, TensorMut, TensorRef};
 use tenon_testing::stub_device;
 
 /// A plugin in Rust. Its manifest is in this program, whose format is that of a library.
@@ -26,7 +26,7 @@ stub_device! {
     }
 }
 
-#[tenon::operators]
+#[tenon_operators::operators]
 impl Operators for RustNpu {
     fn relu(&self, _: Launch, _: &mut TensorMut<'_>, _: &TensorRef<'_>) -> Result<()> {
         Ok(())

@@ -62,7 +62,7 @@ pub enum Error {
     },
     /// The libraries of the host cannot be loaded.
     #[error("--host: {0}")]
-    Host(#[from] tenon_host::PaddleError),
+    Host(#[from] tenon_loader::PaddleError),
     /// The plugin could not be started.
     #[error("the plugin was loaded, but did not start: {message}{output}")]
     Start {

@@ -1,6 +1,6 @@
 //! Tests any device plugin against the spec's contract.
 //!
-//! The crate contains the cases, the processes that run them, and the reports. `tenon-host` loads the plugin and finds
+//! The crate contains the cases, the processes that run them, and the reports. `tenon-loader` loads the plugin and finds
 //! its release; the command line, `tenon check`, is in `tenon-cli`.
 //!
 //! ```no_run
@@ -44,7 +44,7 @@ pub use plugin_under_test::PluginUnderTest;
 pub use protocol::{Ending, PluginInfo};
 pub use runner::{Progress, run};
 pub use source::Source;
-pub use tenon_host::PaddleLibraries;
+pub use tenon_loader::PaddleLibraries;
 
 /// Returns all cases there are, in the order in which they run.
 pub fn all_cases() -> &'static [Case] {

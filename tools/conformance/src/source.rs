@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tenon::device::Release;
-use tenon_host::{Binding, LoadOptions, PaddleLibraries, Plugin};
+use tenon_loader::{Binding, LoadOptions, PaddleLibraries, Plugin};
 
 use crate::Error;
 

@@ -20,12 +20,12 @@ pub struct Options {
 
 /// The benchmarks and their packages.
 const BENCHES: &[(&str, &str)] = &[
-    ("table", "tenon-host"),
-    ("guard", "tenon-host"),
+    ("table", "tenon-loader"),
+    ("guard", "tenon-loader"),
     ("streams", "tenon-cpu"),
     ("memory", "tenon-cpu"),
     ("call", "tenon-sdk-c"),
-    ("load", "tenon-host"),
+    ("load", "tenon-loader"),
     ("layers", "tenon-layers"),
     ("pool", "tenon-sdk-c"),
     ("formulas", "tenon-kernels"),

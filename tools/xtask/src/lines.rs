@@ -19,8 +19,8 @@ const DEVICE_CRATE: &str = "sdk-rs/src/";
 
 /// The folders of the interface of operators in Rust and Python, and its header.
 const OPERATORS: &[&str] = &[
-    "sdk-rs/src/operators",
-    "runtime/operators",
+    "sdk-rs/operators/src",
+    "runtime/cpu-operators",
     "sdk-c/c-operators",
     "sdk-c/include/tenon/operators.h",
     "sdk-py/src/tenon/ops",
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn area_has_at_most_three_folders() {
-        assert_eq!(area("sdk-rs/src/operators/traits/loss.rs"), "sdk-rs/src/operators");
+        assert_eq!(area("sdk-rs/operators/src/traits/loss.rs"), "sdk-rs/operators/src");
         assert_eq!(area("spec/spec.yaml"), "spec");
         assert_eq!(area("README.md"), "");
     }

@@ -19,7 +19,7 @@ const SHIPPED: &[&str] = &[
     "tenon-ascendcl",
     "tenon-c-operators",
     "tenon-cli",
-    "tenon-cpu-operators",
+    "tenon-cpu-operators-library",
     "tenon-paddle",
     "tenon-paddle-layers",
 ];

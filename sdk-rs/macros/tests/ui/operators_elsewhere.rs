@@ -1,6 +1,6 @@
 struct MyNpu;
 
-#[tenon::operators]
+#[tenon_operators::operators]
 impl Clone for MyNpu {
     fn clone(&self) -> Self {
         MyNpu

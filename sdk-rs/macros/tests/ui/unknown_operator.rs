@@ -1,9 +1,9 @@
 use tenon::device::Result;
-use tenon::operators::*;
+use tenon_operators::*;
 
 struct MyNpu;
 
-#[tenon::operators]
+#[tenon_operators::operators]
 impl Operators for MyNpu {
     fn rellu(&self, _: Launch, _: &mut TensorMut<'_>, _: &TensorRef<'_>) -> Result<()> {
         Ok(())

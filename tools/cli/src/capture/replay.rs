@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 use miette::Diagnostic;
 use tenon::device::Release;
-use tenon_host::{Binding, LoadError, LoadOptions, PaddleError, PaddleLibraries, Plugin};
 use tenon_layers::capture::Recording;
 use tenon_layers::capture::replay::{ReplayError, Target, replay};
+use tenon_loader::{Binding, LoadError, LoadOptions, PaddleError, PaddleLibraries, Plugin};
 
 use super::Unreadable;
 use crate::Answer;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use tenon::device::Release;
-use tenon_host::InstalledPaddle;
+use tenon_loader::InstalledPaddle;
 
 use super::finding::Section;
 use crate::environment;

@@ -5,7 +5,7 @@ use std::path::Path;
 use object::elf::FileHeader64;
 use object::read::elf::ElfFile;
 use object::{Architecture, Endianness, Object, ReadRef};
-use tenon_host::library_data;
+use tenon_loader::library_data;
 
 /// Properties of a library, from its header.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use tenon_host::InstalledPaddle;
+use tenon_loader::InstalledPaddle;
 
 use super::child;
 use super::finding::Section;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use tenon_host::InstalledPaddle;
+use tenon_loader::InstalledPaddle;
 
 use crate::Answer;
 use finding::{Finding, Section};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tenon_host::InstalledPaddle;
+use tenon_loader::InstalledPaddle;
 
 use super::child;
 use super::finding::Section;

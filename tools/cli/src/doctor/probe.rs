@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tenon::device::Release;
-use tenon_host::{Binding, InstalledPaddle, LoadOptions, PaddleLibraries, Plugin};
+use tenon_loader::{Binding, InstalledPaddle, LoadOptions, PaddleLibraries, Plugin};
 
 use super::child::{self, Ended};
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use object::{Architecture, FileKind, ReadRef};
 use serde::{Deserialize, Serialize};
-use tenon_host::library_data;
+use tenon_loader::library_data;
 use thiserror::Error;
 
 use elf::Elf;
@@ -119,7 +119,7 @@ pub fn read(path: &Path) -> Result<PluginFile, ManifestError> {
     let data = library_data(path).map_err(io::Error::from)?;
     match read_data(&data) {
         Err(ManifestError::OtherFormat { .. }) => {
-            Err(ManifestError::OtherFormat { kind: tenon_host::foreign_kind(path) })
+            Err(ManifestError::OtherFormat { kind: tenon_loader::foreign_kind(path) })
         }
         outcome => outcome,
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use tenon_host::{InstalledPaddle, PaddleError, PaddleLibraries};
+use tenon_loader::{InstalledPaddle, PaddleError, PaddleLibraries};
 
 use crate::Answer;
 use row::Row;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tenon::device::Release;
 use tenon_conformance::Source;
-use tenon_host::{InstalledPaddle, PaddleLibraries};
+use tenon_loader::{InstalledPaddle, PaddleLibraries};
 
 use crate::doctor::child;
 use crate::doctor::image::own_architecture;

@@ -11,16 +11,16 @@ use tenon::reflect::FallbackKind;
 static INSTANCE: OnceLock<Arc<dyn Partial>> = OnceLock::new();
 
 /// The functions that a plugin has, in a table of the newest release.
-pub(super) fn natives(plugin: &tenon_host::Plugin) -> Loaded {
+pub(super) fn natives(plugin: &tenon_loader::Plugin) -> Loaded {
     table::<BuiltinTable>(plugin)
 }
 
 /// The spec's fallbacks for the functions that a plugin lacks.
-pub(super) fn stand_ins(plugin: &tenon_host::Plugin) -> Loaded {
+pub(super) fn stand_ins(plugin: &tenon_loader::Plugin) -> Loaded {
     table::<FallbackTable>(plugin)
 }
 
-fn table<P: Plugin>(plugin: &tenon_host::Plugin) -> Loaded {
+fn table<P: Plugin>(plugin: &tenon_loader::Plugin) -> Loaded {
     INSTANCE.get_or_init(|| plugin.partial());
     let mut words = [0_u64; Release::NEWEST.table_size() / 8];
     let table = words.as_mut_ptr().cast::<ffi::C_DeviceInterface>();

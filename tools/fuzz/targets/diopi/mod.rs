@@ -15,13 +15,13 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 
+use cpu_operators::CpuOperators;
 use tenon_cpu::Cpu;
 use tenon_diopi::Library;
 use tenon_diopi::runtime::ffi::{
     diopiContextHandle_t, diopiSize_t, diopiStreamHandle_t, diopiTensorHandle_t,
 };
 use tenon_diopi::runtime::{DiopiError, Dtype};
-use tenon_operators::CpuOperators;
 
 use self::host::{Fault, HostTensor, size_of};
 use self::input::Input;

@@ -170,7 +170,7 @@ pub fn bench_peak() -> Result<(), Failure> {
     let library = onednn(&newest()?)?;
     for library in [library.as_str(), "off"] {
         cargo()
-            .args(["bench", "--quiet", "--package", "tenon-operators", "--bench", "peak"])
+            .args(["bench", "--quiet", "--package", "tenon-cpu-operators", "--bench", "peak"])
             .env("TENON_DNNL", library)
             .env("OMP_NUM_THREADS", "1")
             .run()?;

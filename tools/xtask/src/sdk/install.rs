@@ -154,7 +154,7 @@ fn build(profile: Profile) -> Result<Built, Failure> {
         "tenon-ascendcl",
         "tenon-diopi-cpu",
         "tenon-c-operators",
-        "tenon-cpu-operators",
+        "tenon-cpu-operators-library",
     ];
     packages::build(&packages).args(flags).run()?;
     let printed = static_libraries(&folder)?;

@@ -5,7 +5,7 @@ use crate::paddle;
 use crate::process::cargo;
 
 /// A package in which all tests compile plugins against PaddlePaddle's headers.
-const WITH_HEADERS: &str = "tenon-host";
+const WITH_HEADERS: &str = "tenon-loader";
 /// Further tests that compile these headers.
 const HEADERS: &[&str] = &[
     "the_device_table_is_as_each_release_has_it",

@@ -38,7 +38,7 @@ fn root(operators: &Operators) -> TokenStream {
 
         /// All operators of the spec.
         ///
-        /// `#[tenon::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
+        /// `#[tenon_operators::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
         /// `impl` has. Hosts use these, and compute all other operators by themselves.
         pub trait Operators: #(#traits)+* {
             /// Returns true if a method is implemented for elements of a type.
@@ -66,7 +66,7 @@ fn module(group: &OperatorGroup) -> TokenStream {
         #inner
 
         use tenon::device::{Error, Result};
-        use tenon::operators::{Launch, TensorMut, TensorRef};
+        use tenon_operators::{Launch, TensorMut, TensorRef};
 
         #group_doc
         #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]

@@ -3,7 +3,7 @@
 //! Operators with formulas.
 
 use tenon::device::{Error, Result};
-use tenon::operators::{Launch, TensorMut, TensorRef};
+use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Operators with formulas.
 ///

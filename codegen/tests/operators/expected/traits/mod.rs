@@ -10,7 +10,7 @@ use tenon::device::DataType;
 
 /// All operators of the spec.
 ///
-/// `#[tenon::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
+/// `#[tenon_operators::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
 /// `impl` has. Hosts use these, and compute all other operators by themselves.
 pub trait Operators: Elementwise + Others {
     /// Returns true if a method is implemented for elements of a type.

@@ -3,7 +3,7 @@
 //! Operators with kernels.
 
 use tenon::device::{Error, Result};
-use tenon::operators::{Launch, TensorMut, TensorRef};
+use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Operators with kernels.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]

@@ -294,9 +294,8 @@ fn observer_of_aborts_is_never_called() {
     let aborts = unsafe { DeviceTaskAbortCallback::from_raw(Some(abort_logged), log.context()) };
     world.rt_set_device_task_abort_callback(c"test", Some(aborts)).unwrap();
     world.rt_set_device(0).unwrap();
-    assert!(world.rt_device_task_abort(0, 0).is_err(), "it is refused");
-    assert!(log.take().is_empty());
     world.reset_and_end();
+    assert!(log.take().is_empty(), "nothing aborts tasks");
 }
 
 /// Sets the device when a stream is created, and allocates memory.

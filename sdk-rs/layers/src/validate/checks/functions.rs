@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use tenon::device::{Function, reflection};
+use tenon::device::{DataType, Function, reflection};
 use tenon::reflect::{Direction, Extent, FunctionInfo, Kind, Length, ParamInfo, Role, Space};
 
 /// The checks of one function. Parameters are indices.
@@ -261,12 +261,6 @@ fn effect(function: Function) -> Effect {
 
 /// Returns the length in bytes of one element of a `DataType`; 0 where it has none.
 pub fn element_size(data_type: u64) -> u64 {
-    match data_type {
-        1 | 2 | 6 => 1,
-        3 | 7 | 10 | 13 => 2,
-        4 | 8 | 11 => 4,
-        5 | 9 | 12 | 14 => 8,
-        15 => 16,
-        _ => 0,
-    }
+    let number = i32::try_from(data_type).ok();
+    number.and_then(|number| DataType(number).size()).map_or(0, |size| size as u64)
 }

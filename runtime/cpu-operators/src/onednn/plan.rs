@@ -1,0 +1,197 @@
+//! A primitive, with copies of its tensors in the layouts that it chose.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+
+use crate::onednn::api::{ExecArg, Query, Result};
+use crate::onednn::object::{Code, Context, Description, Layout, Placed, Queue};
+
+/// The argument indices of tensors.
+pub(crate) mod role {
+    pub(crate) const SRC: i32 = 1;
+    pub(crate) const DST: i32 = 17;
+    pub(crate) const WEIGHTS: i32 = 33;
+    pub(crate) const SCRATCHPAD: i32 = 80;
+    pub(crate) const GRADIENT: i32 = 128;
+}
+
+/// The properties of a tensor that a plan depends on.
+pub(crate) struct Tensor {
+    /// The argument index in the call.
+    pub(crate) role: i32,
+    /// The layout that the computation chose.
+    pub(crate) chosen: Query,
+    /// The layout of the caller's tensor.
+    pub(crate) given: Layout,
+}
+
+/// A computation of one output from two inputs.
+pub(crate) struct Plan {
+    context: Context,
+    code: Code,
+    output: Operand,
+    inputs: [Operand; 2],
+    scratchpad: Layout,
+    scratchpad_bytes: usize,
+}
+
+/// A tensor of the caller, and its copy if the computation needs another layout.
+struct Operand {
+    role: i32,
+    given: Layout,
+    copy: Option<Reordered>,
+}
+
+struct Reordered {
+    layout: Layout,
+    bytes: usize,
+    code: Code,
+}
+
+impl Plan {
+    pub(crate) fn new(
+        context: &Context,
+        description: &Description,
+        output: Tensor,
+        inputs: [Tensor; 2],
+    ) -> Result<Self> {
+        let [left, right] = inputs;
+        let scratchpad = description.layout(Query::SCRATCHPAD_MD)?;
+        Ok(Self {
+            context: *context,
+            code: context.code(description)?,
+            output: Operand::new(context, description, output, true)?,
+            inputs: [
+                Operand::new(context, description, left, false)?,
+                Operand::new(context, description, right, false)?,
+            ],
+            scratchpad_bytes: scratchpad.bytes(),
+            scratchpad,
+        })
+    }
+
+    /// Computes the output. If this fails, the contents of the output are unspecified.
+    ///
+    /// # Safety
+    /// The addresses must point to tensors of the given layouts. The output must be writable and overlap no
+    /// input.
+    pub(crate) unsafe fn execute(&self, output: *mut c_void, inputs: [*const c_void; 2]) -> Result<()> {
+        let operands = self.inputs.iter().chain([&self.output]);
+        let copied = operands.map(|operand| operand.copy.as_ref().map_or(0, |copy| padded(copy.bytes)));
+        let bytes = copied.sum::<usize>() + padded(self.scratchpad_bytes);
+        with_workspace(bytes, |memory| {
+            // SAFETY: the caller's promise, and the memory has room for all copies and the scratchpad.
+            unsafe { self.execute_with(memory, output, inputs) }
+        })
+    }
+
+    /// # Safety
+    /// As for [`Plan::execute`]. The memory must have room for all copies and the scratchpad.
+    unsafe fn execute_with(
+        &self,
+        memory: *mut Block,
+        output: *mut c_void,
+        inputs: [*const c_void; 2],
+    ) -> Result<()> {
+        let context = &self.context;
+        let queue = context.queue()?;
+        let mut next = memory;
+        let mut reserve = |bytes: usize| {
+            let start = next;
+            next = next.wrapping_add(bytes.div_ceil(size_of::<Block>()));
+            start.cast::<c_void>()
+        };
+        let mut placed = Vec::with_capacity(4);
+        for (operand, address) in self.inputs.iter().zip(inputs) {
+            let given = context.place(&operand.given, address.cast_mut())?;
+            let used = match &operand.copy {
+                None => given,
+                Some(copy) => {
+                    let to = context.place(&copy.layout, reserve(copy.bytes))?;
+                    // SAFETY: the memory of both tensors fits their layouts.
+                    unsafe { run(context, &queue, &copy.code, &[(role::SRC, &given), (role::DST, &to)])? };
+                    to
+                }
+            };
+            placed.push((operand.role, used));
+        }
+        let given = context.place(&self.output.given, output)?;
+        let result = match &self.output.copy {
+            None => None,
+            Some(copy) => Some((copy, context.place(&copy.layout, reserve(copy.bytes))?)),
+        };
+        let scratchpad = context.place(&self.scratchpad, reserve(self.scratchpad_bytes))?;
+        let [(left_role, left), (right_role, right)] = &placed[..] else {
+            unreachable!("there are two inputs")
+        };
+        let written = result.as_ref().map_or(&given, |(_, memory)| memory);
+        let arguments = [
+            (*left_role, left),
+            (*right_role, right),
+            (self.output.role, written),
+            (role::SCRATCHPAD, &scratchpad),
+        ];
+        // SAFETY: the memory of all tensors fits the layouts that the primitive chose.
+        unsafe { run(context, &queue, &self.code, &arguments)? };
+        if let Some((copy, memory)) = &result {
+            // SAFETY: as above.
+            unsafe { run(context, &queue, &copy.code, &[(role::SRC, memory), (role::DST, &given)])? };
+        }
+        Ok(())
+    }
+}
+
+impl Operand {
+    fn new(context: &Context, description: &Description, tensor: Tensor, is_output: bool) -> Result<Self> {
+        let Tensor { role, chosen, given } = tensor;
+        let layout = description.layout(chosen)?;
+        if layout.is(&given) {
+            return Ok(Self { role, given, copy: None });
+        }
+        let code = match is_output {
+            true => context.reorder(&layout, &given)?,
+            false => context.reorder(&given, &layout)?,
+        };
+        Ok(Self { role, given, copy: Some(Reordered { bytes: layout.bytes(), layout, code }) })
+    }
+}
+
+/// # Safety
+/// The memory of the tensors must fit the layouts that the primitive expects.
+unsafe fn run(context: &Context, queue: &Queue, code: &Code, arguments: &[(i32, &Placed)]) -> Result<()> {
+    let mut list = [ExecArg { arg: 0, memory: std::ptr::null_mut() }; 4];
+    for (entry, (role, memory)) in list.iter_mut().zip(arguments) {
+        *entry = ExecArg { arg: *role, memory: memory.handle().as_raw() };
+    }
+    // SAFETY: all objects are live; the rest is the caller's promise. The call returns when the work is done.
+    unsafe {
+        context.api.primitive_execute(code.handle(), queue.handle(), arguments.len() as i32, list.as_ptr())
+    }
+}
+
+/// The allocation unit of scratch memory: a cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Block(#[allow(dead_code, reason = "it is the size that counts")] [u8; 64]);
+
+/// The number of bytes of scratch memory that a thread keeps for its next computation.
+const KEPT: usize = 64 << 20;
+
+fn padded(bytes: usize) -> usize {
+    bytes.next_multiple_of(size_of::<Block>())
+}
+
+/// Calls a function with uninitialised scratch memory.
+fn with_workspace<R>(bytes: usize, compute: impl FnOnce(*mut Block) -> R) -> R {
+    thread_local! {
+        static MEMORY: RefCell<Vec<Block>> = const { RefCell::new(Vec::new()) };
+    }
+    let blocks = bytes / size_of::<Block>();
+    if bytes > KEPT {
+        return compute(Vec::with_capacity(blocks).as_mut_ptr());
+    }
+    MEMORY.with_borrow_mut(|memory| {
+        memory.reserve(blocks);
+        compute(memory.as_mut_ptr())
+    })
+}
